@@ -1,0 +1,204 @@
+"""What is kept: records, and the JSON values their metadata is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime
+from typing import Any, Final, TypeAlias
+
+from weft.errors import InvalidInput
+
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+
+MAX_ID_BYTES: Final = 1024
+"""An id is a name, copied into every index; a longer one is content that ended up in the wrong field."""
+
+MAX_TEXT_BYTES: Final = 16 * 1024 * 1024
+"""One record is one passage; sixteen megabytes of text is a file that wants chunking first."""
+
+MAX_METADATA_BYTES: Final = 1024 * 1024
+MAX_METADATA_DEPTH: Final = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One passage of text with what is known about it. Its id is unique in the database."""
+
+    id: str
+    text: str
+    collection: str = "default"
+    title: str = ""
+    kind: str = ""
+    path: str | None = None
+    url: str | None = None
+    lines: tuple[int, int] | None = None
+    parent: str | None = None
+    position: int | None = None
+    timestamp: datetime | None = None
+    sensitivity: str = "normal"
+    scope: str = "public"
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_text("id", self.id, MAX_ID_BYTES, empty=False)
+        _check_text("text", self.text, MAX_TEXT_BYTES)
+        for name in ("collection", "sensitivity", "scope"):
+            _check_text(name, getattr(self, name), MAX_ID_BYTES, empty=False)
+        for name in ("title", "kind"):
+            _check_text(name, getattr(self, name), MAX_TEXT_BYTES)
+        for name in ("path", "url", "parent"):
+            if getattr(self, name) is not None:
+                _check_text(name, getattr(self, name), MAX_TEXT_BYTES, empty=False)
+        if self.lines is not None:
+            object.__setattr__(self, "lines", _checked_lines(self.lines))
+        if self.position is not None and (
+            type(self.position) is not int or not 0 <= self.position < 1 << 63
+        ):
+            raise InvalidInput(f"Record.position must be an int of at least 0, not {self.position!r}")
+        if self.timestamp is not None:
+            object.__setattr__(self, "timestamp", as_utc(self.timestamp))
+        if self.metadata:
+            _check_metadata(self.metadata)
+
+    @property
+    def content_hash(self) -> str:
+        """Changes when any field does: equal hashes mean an add would change nothing."""
+        return hashlib.blake2b(self.to_json().encode(), digest_size=16).hexdigest()
+
+    @property
+    def embedding_text(self) -> str:
+        """What an embedding model is given: the title belongs to the meaning."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+    def to_dict(self) -> dict[str, Json]:
+        """The record as JSON values, defaults left out; `from_dict` gives it back unchanged."""
+        out: dict[str, Json] = {}
+        for name, default in _DEFAULTS.items():
+            value = getattr(self, name)
+            if value == default and name not in ("id", "text"):
+                continue
+            if name == "timestamp":
+                value = self.timestamp.isoformat() if self.timestamp else None
+            elif name == "lines":
+                value = list(self.lines) if self.lines else None
+            elif name == "metadata":
+                value = dict(self.metadata)
+            out[name] = value
+        return out
+
+    def to_json(self) -> str:
+        """One canonical line of JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Record:
+        """A record from JSON values; an unknown field is an error that names it."""
+        if not isinstance(values, Mapping):
+            raise InvalidInput(f"A record must be an object with fields, not {type(values).__name__}")
+        unknown = [name for name in values if name not in _DEFAULTS]
+        if unknown:
+            raise InvalidInput(
+                f"A record has no field {unknown[0]!r}. Fields: {', '.join(_DEFAULTS)}. "
+                "Anything else belongs into metadata."
+            )
+        missing = [name for name in ("id", "text") if name not in values]
+        if missing:
+            raise InvalidInput(f"A record needs the field {missing[0]!r}")
+        return cls(**{name: value for name, value in values.items() if value is not None})
+
+
+_DEFAULTS: Final[dict[str, object]] = {
+    f.name: {} if f.name == "metadata" else f.default for f in fields(Record)
+}
+
+
+def as_utc(value: object) -> datetime:
+    """A moment in UTC, from a datetime, a date, an ISO 8601 string or seconds since 1970. Naive means UTC."""
+    try:
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        elif isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+        if isinstance(value, datetime):
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidInput(f"Not a moment in time: {value!r} ({error})") from error
+    raise InvalidInput(
+        f"Not a moment in time: {value!r}. Give a datetime, an ISO 8601 string such as "
+        "'2026-03-01T09:30:00Z', or seconds since 1970."
+    )
+
+
+def check_metadata_key(key: object) -> str:
+    """The key, if it can name a metadata field."""
+    if not isinstance(key, str):
+        raise InvalidInput(f"A metadata key must be a string, not {key!r}")
+    _check_text("metadata key", key, MAX_ID_BYTES, empty=False)
+    return key
+
+
+def _check_text(name: str, value: object, limit: int, *, empty: bool = True) -> None:
+    if not isinstance(value, str):
+        raise InvalidInput(f"Record.{name} must be a string, not {type(value).__name__}")
+    if not value and not empty:
+        raise InvalidInput(f"Record.{name} must not be empty")
+    if len(value) * 4 > limit or not value.isascii():
+        try:
+            size = len(value.encode())
+        except UnicodeEncodeError as error:
+            raise InvalidInput(
+                f"Record.{name} has a lone surrogate at character {error.start}; it is not valid Unicode. "
+                "Decode the source with errors='replace'."
+            ) from error
+        if size > limit:
+            raise InvalidInput(f"Record.{name} is {size:,} bytes; the most is {limit:,}. Split it into chunks.")
+
+
+def _checked_lines(lines: object) -> tuple[int, int]:
+    if (
+        not isinstance(lines, (tuple, list))
+        or len(lines) != 2
+        or any(type(n) is not int for n in lines)
+        or not 1 <= lines[0] <= lines[1] < 1 << 63
+    ):
+        raise InvalidInput(f"Record.lines must be (first, last) with 1 <= first <= last, not {lines!r}")
+    return lines[0], lines[1]
+
+
+def _check_metadata(metadata: object) -> None:
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(f"Record.metadata must be a mapping, not {type(metadata).__name__}")
+    for key, value in metadata.items():
+        check_metadata_key(key)
+        if not isinstance(value, (str, int, float)) or isinstance(value, float):
+            _check_json(value, key, 1)
+    try:
+        size = len(json.dumps(dict(metadata), ensure_ascii=False).encode())
+    except UnicodeEncodeError as error:
+        raise InvalidInput("Record.metadata has a lone surrogate; it is not valid Unicode") from error
+    if size > MAX_METADATA_BYTES:
+        raise InvalidInput(f"Record.metadata is {size:,} bytes; the most is {MAX_METADATA_BYTES:,}")
+
+
+def _check_json(value: object, where: str, depth: int) -> None:
+    if depth > MAX_METADATA_DEPTH:
+        raise InvalidInput(f"Record.metadata[{where!r}] is nested deeper than {MAX_METADATA_DEPTH} levels")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(f"Record.metadata[{where!r}] is {value}; JSON has no such number")
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _check_json(item, where, depth + 1)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            check_metadata_key(key)
+            _check_json(item, f"{where}.{key}", depth + 1)
+    else:
+        raise InvalidInput(f"Record.metadata[{where!r}] must be a JSON value, not {type(value).__name__}")
