@@ -1,0 +1,58 @@
+# Needs make and Python 3.11 or newer; everything else is installed into $(VENV).
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DATA ?= ../shared/data/cranfield ../shared/data/scifact_train
+COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow lint format bench eval lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP)
+
+$(STAMP): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "weft needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## see weft find, fuse and explain
+	$(BIN)/weft demo
+
+test: setup ## run the tests, all cores
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-slow: setup ## run the long proofs: crashes, many processes, minutes of writing
+	$(BIN)/python -m pytest -m slow
+
+lint: setup ## check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup ## put the code into the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## measure speed and quality; every figure in the docs comes from here
+	$(BIN)/python -m benchmarks.run
+
+eval: setup ## score retrieval on the collections in DATA="folder …"
+	$(BIN)/weft eval $(DATA)
+
+lock: setup ## renew the pinned versions in requirements/
+	$(BIN)/python -m pip install --quiet uv
+	$(COMPILE) --upgrade --all-extras --output-file requirements/dev.lock
+	$(COMPILE) --no-annotate --constraint requirements/dev.lock --output-file requirements/core.lock
+
+clean: ## remove the environment and what tools leave behind
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

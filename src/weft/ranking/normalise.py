@@ -1,0 +1,122 @@
+"""Bring the scores of one list to a scale that another list's scores can be added to.
+
+Every rule takes finite scores, best first, and returns as many finite numbers; the formulas and their
+degenerate cases are part of docs/ranking-contract.md. The first five rules of Montague and Aslam, "Relevance
+score normalization for metasearch" (CIKM 2001), are `max`, `minmax`, `sum`, `zscore` and, across lists, Borda's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+
+# Squares and sums of some hundreds of such numbers stay finite, so a finite list has a finite result.
+MAX_MAGNITUDE = 1e100
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`flat` is the value of each of n equal scores, for rules that divide by how far scores lie apart."""
+
+    apply: Callable[[Floats], Floats]
+    flat: Callable[[int], float] | None = None
+
+
+def normalise(name: str, scores: Floats, all_equal: float | None = None) -> Floats:
+    """The scores by the named rule; `all_equal` overrides what a list of equal scores (or of one) becomes."""
+    rule = rule_named(name)
+    if scores.size == 0:
+        return np.empty(0, dtype=np.float64)
+    if rule.flat is not None and scores.max() == scores.min():
+        value = rule.flat(scores.size) if all_equal is None else all_equal
+        return np.full(scores.size, value, dtype=np.float64)
+    return rule.apply(scores)
+
+
+def rule_named(name: str) -> Rule:
+    rule = NORMALISATIONS.get(name)
+    if rule is None:
+        raise ValueError(f"unknown normalisation {name!r}; use one of: {', '.join(NORMALISATIONS)}")
+    return rule
+
+
+def _largest(scores: Floats) -> float:
+    return float(np.abs(scores).max())
+
+
+def _none(scores: Floats) -> Floats:
+    return np.array(scores, dtype=np.float64)
+
+
+def _max(scores: Floats) -> Floats:
+    # The largest magnitude, not the maximum: where scores are negative a division by the maximum would turn
+    # the order around (all below 0) or blow up (maximum near 0). For scores from 0 upwards the two agree.
+    largest = _largest(scores)
+    return scores / largest if largest > 0 else np.zeros(scores.size)
+
+
+def _minmax(scores: Floats) -> Floats:
+    lowest = float(scores.min())
+    return (scores - lowest) / (float(scores.max()) - lowest)
+
+
+def _sum(scores: Floats) -> Floats:
+    above = scores - float(scores.min())
+    return above / float(above.sum())
+
+
+def _l2(scores: Floats) -> Floats:
+    scaled = _max(scores)  # before squaring, or tiny scores would vanish
+    length = math.sqrt(np.square(scaled).sum())
+    return scaled / length if length > 0 else scaled
+
+
+def _deviations(scores: Floats, freedom: int) -> Floats:
+    """Distance from the mean in standard deviations; `freedom` 0 is the population's, 1 the sample's."""
+    from_mean = scores - float(scores.mean())
+    largest = _largest(from_mean)
+    if largest == 0:  # scores that differ by less than the mean can resolve
+        return from_mean
+    from_mean /= largest  # before squaring, or small differences would vanish
+    return from_mean / math.sqrt(np.square(from_mean).sum() / (scores.size - freedom))
+
+
+def _zscore(scores: Floats) -> Floats:
+    return _deviations(scores, 0)
+
+
+def _dbsf(scores: Floats) -> Floats:
+    return _deviations(scores, 0) / 6 + 0.5
+
+
+def _dbsf_sample(scores: Floats) -> Floats:
+    return _deviations(scores, 1) / 6 + 0.5
+
+
+def _rank(scores: Floats) -> Floats:
+    return 1.0 - np.arange(scores.size) / scores.size
+
+
+def _arctan(scores: Floats) -> Floats:
+    return np.arctan(scores) * (2 / np.pi)
+
+
+NORMALISATIONS: dict[str, Rule] = {
+    "none": Rule(_none),
+    "max": Rule(_max),
+    "minmax": Rule(_minmax, flat=lambda _: 1.0),  # Weaviate
+    "sum": Rule(_sum, flat=lambda n: 1.0 / n),  # still sums to 1
+    "l2": Rule(_l2),  # OpenSearch
+    "zscore": Rule(_zscore, flat=lambda _: 0.0),
+    "dbsf": Rule(_dbsf, flat=lambda _: 0.5),  # Haystack, LlamaIndex: the population's deviation
+    "dbsf_sample": Rule(_dbsf_sample, flat=lambda _: 0.5),  # Qdrant: the sample's deviation
+    "rank": Rule(_rank),
+    "arctan": Rule(_arctan),  # Milvus
+}

@@ -1,0 +1,294 @@
+"""Ranked lists laid side by side, and the fusions that look at positions only.
+
+`Aligned` is what every fusion works on: one column per candidate, one row per list. A fusion's `combine` gives
+the fused scores and, per list, the terms they were made of. Formulas: docs/ranking-contract.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.ranking.normalise import MAX_MAGNITUDE, Floats
+
+Keys: TypeAlias = NDArray[np.int64]
+RankedList: TypeAlias = tuple[str, Keys, Floats]
+T = TypeVar("T")
+
+OTHERS = "*"  # in a table by source name: every source that is not named
+MIN_DIVISOR = 1e-9  # a smaller one would be a zero that rounding has hidden
+
+
+class PerSource(Mapping[str, T]):
+    """An immutable, hashable table by source name; the name `*` stands for every source not named."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: Mapping[str, T]) -> None:
+        self._table = dict(table)
+
+    def __getitem__(self, name: str) -> T:
+        return self._table[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._table.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._table)
+
+
+def resolve(table: Mapping[str, T], names: Sequence[str], what: str) -> list[T]:
+    """The value of each source, in the order of `names`."""
+    missing = [name for name in names if name not in table]
+    if missing and OTHERS not in table:
+        raise ValueError(
+            f"no {what} for the source {missing[0]!r}; add it to {what}, or add {OTHERS!r} for every other source"
+        )
+    return [table[name if name in table else OTHERS] for name in names]
+
+
+def per_source(what: str, table: object, check: Callable[[str, object], T]) -> PerSource[T]:
+    """A checked table by source name, from whatever a settings file gave."""
+    if (
+        not isinstance(table, Mapping)
+        or not table
+        or not all(isinstance(name, str) and name for name in table)
+    ):
+        raise ValueError(
+            f"{what} is a table by source name, such as {{keyword = …, vector = …}}; got {table!r}"
+        )
+    return PerSource({name: check(f"{what}.{name}", value) for name, value in table.items()})
+
+
+def number(what: str, value: object, lowest: float = -MAX_MAGNITUDE, highest: float = MAX_MAGNITUDE) -> float:
+    """A finite number within its bounds."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not lowest <= value <= highest:
+        least = "" if lowest == -MAX_MAGNITUDE else f", {lowest:g} or more"
+        most = "" if highest == MAX_MAGNITUDE else f", {highest:g} or less"
+        raise ValueError(f"{what} must be a finite number{least}{most}; got {value!r}")
+    return float(value)
+
+
+def weight_table(table: object) -> PerSource[float]:
+    weights = per_source("weights", table, lambda what, value: number(what, value, lowest=0.0))
+    if not any(weights.values()):
+        raise ValueError(
+            "weights are all 0, so nothing could be ranked; give at least one source a weight above 0"
+        )
+    return weights
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """Lists side by side as rows, one column per candidate, and the same as one flat run of hits.
+
+    Hits stand list by list, best first; hit h is at `places[h]` of a [lists, n] array read row by row.
+    """
+
+    names: tuple[str, ...]
+    keys: Keys  # [n], ascending
+    ranks: NDArray[np.int32]  # [lists, n], position from 0, -1 where absent
+    scores: Floats  # [lists, n], nan where absent
+    present: NDArray[np.bool_]  # [lists, n]
+    sizes: tuple[int, ...]  # hits of each list
+    hit_ranks: NDArray[np.intp]
+    hit_scores: Floats
+    places: NDArray[np.intp]
+
+    def spread(self, hit_values: Floats, absent: float = 0.0) -> Floats:
+        """[lists, n] from one value per hit."""
+        return _spread(hit_values, self.places, self.ranks.shape, absent)
+
+    def weights(self, table: Mapping[str, float] | None) -> Floats:
+        """The weight of each hit's list, 1 where there is no table."""
+        if table is None:
+            return np.ones(1)
+        return np.repeat(resolve(table, self.names, "weights"), self.sizes)
+
+    def borda_points(self) -> Floats:
+        """n points for the first of n candidates, one less for each next; those absent share what is left."""
+        n = self.keys.size
+        left_over = np.array([(n - size + 1) / 2 for size in self.sizes])
+        return np.where(self.present, n - self.ranks, left_over[:, None])
+
+
+N = TypeVar("N", np.int32, np.float64)
+
+
+def _spread(
+    hit_values: NDArray[N], places: NDArray[np.intp], shape: tuple[int, ...], absent: float
+) -> NDArray[N]:
+    spread = np.full(math.prod(shape), absent, dtype=hit_values.dtype)
+    spread[places] = hit_values
+    return spread.reshape(shape)
+
+
+def align(lists: Sequence[RankedList]) -> Aligned:
+    """Lay lists side by side; refuses what cannot be ranked: a key twice in one list, a score not finite."""
+    names = tuple(name for name, _, _ in lists)
+    keys_of = [np.asarray(keys, dtype=np.int64) for _, keys, _ in lists]
+    scores_of = [np.asarray(scores, dtype=np.float64) for _, _, scores in lists]
+    for name, keys, scores in zip(names, keys_of, scores_of, strict=True):
+        if keys.ndim != 1 or keys.shape != scores.shape:
+            raise ValueError(
+                f"source {name!r} gave keys of shape {keys.shape} and scores of shape {scores.shape}; "
+                "give two flat arrays of one length"
+            )
+    sizes = tuple(keys.size for keys in keys_of)
+    hits = np.concatenate([*keys_of, np.empty(0, dtype=np.int64)])
+    hit_scores = np.concatenate([*scores_of, np.empty(0)])
+    if not np.abs(hit_scores).max(initial=0.0) <= MAX_MAGNITUDE:  # false for nan too
+        bad = next(
+            name for name, s in zip(names, scores_of, strict=True) if not (np.abs(s) <= MAX_MAGNITUDE).all()
+        )
+        raise ValueError(
+            f"source {bad!r} gave a score that is not finite, or beyond ±1e100; leave such hits out"
+        )
+    # np.unique would do, at three times the cost for lists of this size.
+    ordered = np.sort(hits)
+    first = np.ones(ordered.size, dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    keys = ordered[first]
+    shape = (len(names), keys.size)
+    hit_ranks = np.concatenate([*map(np.arange, sizes), np.empty(0, dtype=np.intp)])
+    places = keys.searchsorted(hits) + np.repeat(np.arange(len(names)) * keys.size, sizes)
+    ranks = _spread(hit_ranks.astype(np.int32), places, shape, -1)
+    present = ranks >= 0
+    if np.count_nonzero(present) != hits.size:
+        twice = next(
+            name for name, keys in zip(names, keys_of, strict=True) if np.unique(keys).size != keys.size
+        )
+        raise ValueError(f"source {twice!r} gave a key twice; keep the better of the two")
+    scores = _spread(hit_scores, places, shape, np.nan)
+    return Aligned(names, keys, ranks, scores, present, sizes, hit_ranks, hit_scores, places)
+
+
+def total(terms: Floats) -> Floats:
+    """The sum over lists, the same to the last bit whichever list gave which term.
+
+    Without it, two candidates with ranks 1, 2, 3 and 3, 1, 2 could differ by a rounding and miss their tie.
+    """
+    if terms.shape[0] > 2:
+        terms = np.sort(terms, axis=0)
+    summed: Floats = np.add.reduce(terms, axis=0)
+    return summed
+
+
+Combined: TypeAlias = tuple[Floats, Floats]  # scores [n], terms [lists, n]
+
+
+@dataclass(frozen=True, slots=True)
+class RRF:
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
+
+    `weighting="rank"` is Qdrant's: a weight w makes rank r count as rank r / w, and does not scale the score.
+    """
+
+    k: float = 60.0
+    first_rank: float = 1.0
+    weights: Mapping[str, float] | None = None
+    weighting: Literal["score", "rank"] = "score"
+    additive: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", number("k", self.k, lowest=0.0))
+        object.__setattr__(self, "first_rank", number("first_rank", self.first_rank, lowest=0.0))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", weight_table(self.weights))
+        if self.weighting not in ("score", "rank"):
+            raise ValueError(f"weighting must be 'score' or 'rank'; got {self.weighting!r}")
+        if self.weighting == "rank" and self.k + self.first_rank < 1:
+            raise ValueError(
+                "k + first_rank must be 1 or more where weights act on ranks; set k = 2 or k = 60"
+            )
+        if self.k + self.first_rank < MIN_DIVISOR:
+            raise ValueError("k + first_rank must be above 0, or the first rank divides by zero; set k = 60")
+
+    def combine(self, lists: Aligned) -> Combined:
+        weights = lists.weights(self.weights)
+        if self.weighting == "rank":
+            with np.errstate(divide="ignore", over="ignore"):  # weight 0 is a rank at infinity, a term of 0
+                hit_terms = 1.0 / ((lists.hit_ranks + 1) / weights + (self.k + self.first_rank - 1))
+        else:
+            hit_terms = weights / (lists.hit_ranks + (self.k + self.first_rank))
+        terms = lists.spread(hit_terms)
+        return total(terms), terms
+
+
+@dataclass(frozen=True, slots=True)
+class ISR:
+    """Inverse square rank (Mourão, Martins and Magalhães, 2013); `log` damps the number of lists by ln."""
+
+    log: bool = False
+    additive: ClassVar[bool] = True
+
+    def combine(self, lists: Aligned) -> Combined:
+        count = np.add.reduce(lists.present, axis=0)
+        factor = np.log(count) if self.log else count
+        terms = lists.spread(1.0 / np.square(lists.hit_ranks + 1.0)) * factor
+        return total(terms), terms
+
+
+@dataclass(frozen=True, slots=True)
+class RBC:
+    """Rank-biased centroids (Bailey, Moffat, Scholer and Thomas, SIGIR 2017)."""
+
+    phi: float = 0.9
+    additive: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "phi", number("phi", self.phi, lowest=0.0, highest=1.0))
+        if not 0 < self.phi < 1:
+            raise ValueError(f"phi must lie between 0 and 1, both excluded; got {self.phi!r}")
+
+    def combine(self, lists: Aligned) -> Combined:
+        terms = lists.spread((1 - self.phi) * np.power(self.phi, lists.hit_ranks))
+        return total(terms), terms
+
+
+@dataclass(frozen=True, slots=True)
+class Borda:
+    """Borda-fuse (Aslam and Montague, SIGIR 2001); candidates a list does not have share its left-over points."""
+
+    additive: ClassVar[bool] = True
+
+    def combine(self, lists: Aligned) -> Combined:
+        terms = lists.borda_points()
+        return total(terms), terms
+
+
+@dataclass(frozen=True, slots=True)
+class Condorcet:
+    """Condorcet-fuse (Montague and Aslam, CIKM 2002), scored by Copeland so that a tied duel is a tie.
+
+    1 + the candidates beaten by a majority of lists + half of those drawn with. Quadratic in the candidates.
+    Terms are the candidates it stands before in each list; they explain the score and do not add up to it.
+    """
+
+    additive: ClassVar[bool] = False
+
+    def combine(self, lists: Aligned) -> Combined:
+        n = lists.keys.size
+        # A list that has a candidate prefers it to one it does not have; between two absent ones it is silent.
+        positions = np.where(lists.present, lists.ranks, n)
+        margins = np.zeros((n, n), dtype=np.int32)
+        terms = np.zeros((len(lists.names), n))
+        for row, position in enumerate(positions):
+            before = position[:, None] < position
+            terms[row] = before.sum(axis=1)
+            margins += before
+            margins -= before.T
+        won = (margins > 0).sum(axis=1)
+        drawn = (margins == 0).sum(axis=1) - 1  # a candidate draws with itself
+        return 1.0 + won + drawn / 2, terms

@@ -1,0 +1,42 @@
+"""Settings: weft.toml, the environment and arguments, in rising precedence, each value checked when read.
+
+Sources, from the weakest: the default; the user's own `weft.toml` in the configuration folder; the file that
+was named (argument or WEFT_CONFIG) or else found, as the nearest `weft.toml` at or above the starting folder;
+WEFT_<SECTION>_<KEY>; arguments.
+
+A file that was merely found may have come with a stranger's folder. It is data: what decides where text is
+sent, which credential is used or which file is opened is refused from it until the user trusts the folder.
+"""
+
+from weft.settings.reading import load
+from weft.settings.table import (
+    SETTINGS,
+    EmbeddingSettings,
+    KeywordSettings,
+    Provider,
+    SearchSettings,
+    Setting,
+    SettingRow,
+    Settings,
+    StoreSettings,
+    describe,
+)
+from weft.settings.trust import config_folder, distrust, trust, trusted
+
+__all__ = [
+    "SETTINGS",
+    "EmbeddingSettings",
+    "KeywordSettings",
+    "Provider",
+    "SearchSettings",
+    "Setting",
+    "SettingRow",
+    "Settings",
+    "StoreSettings",
+    "config_folder",
+    "describe",
+    "distrust",
+    "load",
+    "trust",
+    "trusted",
+]

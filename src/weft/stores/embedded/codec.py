@@ -1,0 +1,84 @@
+"""Records to and from the rows of the records table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from weft.records import Record
+
+COLUMNS: Final = (
+    "row, id, collection, kind, timestamp, parent, position, sensitivity, scope, content, embedding, "
+    "path, url, first_line, last_line, title, metadata, text"
+)
+INSERT: Final = f"INSERT INTO records ({COLUMNS}) VALUES ({', '.join('?' * 18)})"
+SELECT: Final = f"SELECT {COLUMNS} FROM records"
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def embedding_hash(text: str) -> bytes:
+    """What a vector is filed under: the text it was made from."""
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def to_values(record: Record, row: int, content: bytes, embedding: bytes) -> tuple[Any, ...]:
+    """The values of INSERT."""
+    first, last = record.lines or (None, None)
+    return (
+        row,
+        record.id,
+        record.collection,
+        record.kind,
+        None if record.timestamp is None else record.timestamp.timestamp(),
+        record.parent,
+        record.position,
+        record.sensitivity,
+        record.scope,
+        content,
+        embedding,
+        record.path,
+        record.url,
+        first,
+        last,
+        record.title,
+        json.dumps(dict(record.metadata), ensure_ascii=False) if record.metadata else "{}",
+        record.text,
+    )
+
+
+def from_values(values: Sequence[Any]) -> Record:
+    """The record of a row of SELECT; what was checked when it was written is not checked again."""
+    (_, id_, collection, kind, timestamp, parent, position, sensitivity, scope, _, _, path, url, first, last,
+     title, metadata, text) = values  # fmt: skip
+    record = object.__new__(Record)
+    put = object.__setattr__
+    put(record, "id", id_)
+    put(record, "text", text)
+    put(record, "collection", collection)
+    put(record, "title", title)
+    put(record, "kind", kind)
+    put(record, "path", path)
+    put(record, "url", url)
+    put(record, "lines", None if first is None else (first, last))
+    put(record, "parent", parent)
+    put(record, "position", position)
+    put(
+        record,
+        "timestamp",
+        None if timestamp is None else _EPOCH + timedelta(microseconds=round(timestamp * 1e6)),
+    )
+    put(record, "sensitivity", sensitivity)
+    put(record, "scope", scope)
+    put(record, "metadata", {} if metadata == "{}" else json.loads(metadata))
+    return record
+
+
+def read_between(connection: sqlite3.Connection, low: int, high: int) -> Iterator[tuple[int, Record]]:
+    """The records whose row n is low < n <= high, ascending."""
+    found = connection.execute(f"{SELECT} WHERE row > ? AND row <= ? ORDER BY row", (low, high))
+    return ((values[0], from_values(values)) for values in found)

@@ -1,0 +1,171 @@
+"""Connections to the SQLite file: durable, patient, and safe to use from several threads and processes."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from weft.errors import StoreClosed, StoreCorrupt, StoreError, StoreFull, StoreVersion
+from weft.stores.embedded.schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+BUSY_SECONDS: Final = 120.0
+"""How long one writer waits for another. A write holds the lock for milliseconds, so this is never reached
+unless a process is stopped in the middle of one."""
+
+CACHE_KIB: Final = 16 * 1024
+MMAP_BYTES: Final = 1 << 30
+"""Reads of up to a gigabyte of the file go through the page cache without a copy."""
+
+
+class Database:
+    """One SQLite file, or one database in memory when `path` is None."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._closed = False
+        self._write_lock = threading.RLock()
+        self._local = threading.local()
+        self._all: list[sqlite3.Connection] = []
+        self._all_lock = threading.Lock()
+        self._writer = self._connect()
+        with _translated(self.path):
+            self._prepare(self._writer)
+
+    def close(self) -> None:
+        """Close every connection; a second call does nothing."""
+        with self._write_lock, self._all_lock:
+            self._closed = True
+            for connection in self._all:
+                connection.close()
+            self._all.clear()
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """A connection on which everything read is of one moment."""
+        if self.path is None:
+            with self._write_lock:
+                self._check_open()
+                yield self._writer
+            return
+        self._check_open()
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._connect()
+        if connection.in_transaction:
+            yield connection
+            return
+        with _translated(self.path):
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                if not self._closed:
+                    connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that is durable when the block ends, and never happened when it raises."""
+        with self._write_lock:
+            self._check_open()
+            with _translated(self.path):
+                self._writer.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._writer
+                    self._writer.execute("COMMIT")
+                except BaseException:
+                    if self._writer.in_transaction:
+                        self._writer.execute("ROLLBACK")
+                    raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed("This database has been closed; open it again with weft.open()")
+
+    def _connect(self) -> sqlite3.Connection:
+        target = ":memory:" if self.path is None else str(self.path)
+        with _translated(self.path):
+            connection = sqlite3.connect(
+                target, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            with self._all_lock:
+                self._all.append(connection)
+            connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+            connection.execute(f"PRAGMA mmap_size = {MMAP_BYTES}")
+            connection.execute("PRAGMA temp_store = MEMORY")
+            # FULL: a commit returns only when it would survive a power cut.
+            connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and application != APPLICATION_ID:
+            raise StoreVersion(f"{self.path} is a SQLite file of another program; choose another folder")
+        if version > VERSION:
+            raise StoreVersion(
+                f"{self.path} was written by a newer weft (schema {version}, this one knows {VERSION}). "
+                "Upgrade weft: pip install -U weft"
+            )
+        (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+        if self.path is not None and mode != "wal":
+            connection.execute("PRAGMA journal_mode = WAL")
+        if version < VERSION or application != APPLICATION_ID:
+            self._migrate(connection)
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have migrated while this one waited for the lock.
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            for step in MIGRATIONS[version:]:
+                for statement in _statements(step):
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+
+
+@contextlib.contextmanager
+def _translated(path: Path | None) -> Iterator[None]:
+    """SQLite's errors as ours, with what to do."""
+    where = path or "the database in memory"
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorname", "")
+        if code.startswith("SQLITE_FULL"):
+            raise StoreFull(
+                f"The disk is full: {where} was not changed. Free some space and try again."
+            ) from error
+        if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            raise StoreCorrupt(
+                f"{where} is damaged ({error}). Restore it from a backup or from an export made with "
+                "'weft export', and index again what came from files."
+            ) from error
+        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise StoreError(
+                f"{where} has been locked by another process for {BUSY_SECONDS:.0f} s. "
+                "Look for a stopped process that has it open."
+            ) from error
+        if code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR")):
+            raise StoreError(
+                f"{where} cannot be read or written ({error}). Check the folder's permissions."
+            ) from error
+        raise StoreError(f"{where}: {error}") from error

@@ -1,0 +1,145 @@
+"""Background work on an embedded store: folding, merging, late vectors, and forgetting what is not needed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from weft.errors import EmbeddingError, StoreClosed, WeftError
+from weft.stores.embedded.layers import Cancelled
+from weft.stores.embedded.models import Model
+from weft.stores.embedded.store import EmbeddedStore
+
+log = logging.getLogger("weft.store")
+
+STALL_AT: Final = 4
+"""A writer folds by itself when this many times `fold_at` records wait, so that the tail stays short."""
+
+IDLE_SECONDS: Final = 3.0
+"""After a pause this long, the segments are merged into one."""
+
+PURGE_AT: Final = 1000
+"""Removals kept before those that no index needs are forgotten."""
+
+RETRY_SECONDS: Final = 5.0
+"""The pause after an embedding model did not answer."""
+
+EMBED_BATCH: Final = 256
+
+Embed = Callable[[Model, Sequence[str]], Sequence[bytes] | None]
+"""Vectors in half precision, or None when this process does not have the model."""
+
+
+class Keeper:
+    """One background thread per open store, started when there is first something to do."""
+
+    def __init__(self, store: EmbeddedStore, fold_at: int, embed: Embed) -> None:
+        self._store = store
+        self._fold_at = fold_at
+        self._embed = embed
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._unfolded = 0
+        self.last_error: str | None = None
+        """Why late vectors are not being made, while they are not."""
+
+    def wrote(self, count: int) -> None:
+        """Called after a write of so many records."""
+        self._unfolded += count
+        if self._unfolded >= STALL_AT * self._fold_at:
+            self.fold(self._fold_at)
+        if self._unfolded >= self._fold_at or self._store.models_waiting():
+            self.nudge()
+
+    def nudge(self) -> None:
+        """Look for work soon."""
+        with self._lock:
+            if self._thread is None and not self._stop.is_set():
+                self._thread = threading.Thread(target=self._run, name="weft-keeper", daemon=True)
+                self._thread.start()
+        self._wake.set()
+
+    def close(self) -> None:
+        """Stop; work in progress is given up, and done another time."""
+        self._stop.set()
+        self._wake.set()
+        for index in self._store.indexes():
+            index.stopping.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def fold(self, at_least: int = 1) -> None:
+        """Fold the tails of all indexes into segments."""
+        for index in self._store.live_indexes():
+            index.fold(self._store.database, at_least=at_least)
+        self._unfolded = 0
+
+    def settle(self, *, whole: bool = False) -> bool:
+        """Merge segments; whether there was anything to merge."""
+        merged = [index.settle(self._store.database, whole=whole) for index in self._store.live_indexes()]
+        return any(merged)
+
+    def _run(self) -> None:
+        settled = False
+        while not self._stop.is_set():
+            woken = self._wake.wait(RETRY_SECONDS if self.last_error else None if settled else IDLE_SECONDS)
+            self._wake.clear()
+            if self._stop.is_set():
+                return
+            try:
+                self.fold(self._fold_at)
+                self.settle(whole=not woken)
+                settled = not woken
+                self._store.purge(PURGE_AT)
+                self.embed_backlog()
+            except Cancelled:
+                return
+            except StoreClosed:
+                return
+            except WeftError as error:
+                # The indexes are caches: what cannot be done now is done at the next write or search.
+                log.warning("background work on %s was put off: %s", self._store.folder or "memory", error)
+
+    def embed_backlog(self, progress: Callable[[Model, int, int], None] | None = None) -> None:
+        """Make the vectors that records wait for, and switch to a model once it has them all."""
+        for state in self._store.models.progress():
+            done = self._fill(state.model, state.pending, progress) if state.pending else True
+            if done and state.model.state == "building" and self._store.models.switch(state.model.number):
+                log.warning("the embedding model is now %s", state.model.name)
+        for number in self._store.models.sweep():
+            self._store.drop_index(number)
+
+    def _fill(self, model: Model, pending: int, progress: Callable[[Model, int, int], None] | None) -> bool:
+        done = 0
+        while not self._stop.is_set():
+            batch = self._store.models.backlog(model.number, EMBED_BATCH)
+            if not batch:
+                return True
+            try:
+                vectors = self._embed(model, [text for _, text in batch])
+            except EmbeddingError as error:
+                if self.last_error is None:
+                    log.warning("vectors are late: %s", error)
+                self.last_error = str(error)
+                return False
+            self.last_error = None
+            if vectors is None:
+                return False
+            pairs = zip((digest for digest, _ in batch), vectors, strict=True)
+            self._store.models.fill(model.number, dict(pairs))
+            done += len(batch)
+            if progress is not None:
+                progress(model, min(done, pending), pending)
+        return False
+
+
+def half(vectors: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> list[bytes]:
+    """Vectors as they are stored: half precision keeps a cosine to about four digits at half the size."""
+    return [row.tobytes() for row in vectors.astype(np.float16)]

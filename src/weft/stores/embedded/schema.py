@@ -1,0 +1,73 @@
+"""The truth: tables of the SQLite file, and the steps from one version to the next."""
+
+from __future__ import annotations
+
+from typing import Final
+
+APPLICATION_ID: Final = 0x77656674
+"""'weft' in the SQLite header: a file that is not ours is refused before anything is written."""
+
+MIGRATIONS: Final[tuple[str, ...]] = (
+    """
+    -- One counter for every change. A record's row is the number of the change that wrote it, so
+    -- 'what is new since n' is a range of rows, and a newer version never shares a row with an older.
+    CREATE TABLE state (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    INSERT INTO state VALUES ('seq', 0), ('purged', 0), ('model', 0);
+
+    CREATE TABLE records (
+        row         INTEGER PRIMARY KEY,
+        id          TEXT NOT NULL UNIQUE,
+        collection  TEXT NOT NULL,
+        kind        TEXT NOT NULL,
+        timestamp   REAL,
+        parent      TEXT,
+        position    INTEGER,
+        sensitivity TEXT NOT NULL,
+        scope       TEXT NOT NULL,
+        content     BLOB NOT NULL,
+        embedding   BLOB NOT NULL,
+        path        TEXT,
+        url         TEXT,
+        first_line  INTEGER,
+        last_line   INTEGER,
+        title       TEXT NOT NULL,
+        metadata    TEXT NOT NULL,
+        text        TEXT NOT NULL
+    );
+    CREATE INDEX records_parent ON records (parent, position) WHERE parent IS NOT NULL;
+    CREATE INDEX records_embedding ON records (embedding);
+
+    -- Rows that derived indexes may still hold.
+    CREATE TABLE removals (seq INTEGER PRIMARY KEY, row INTEGER NOT NULL);
+
+    CREATE TABLE models (
+        number      INTEGER PRIMARY KEY AUTOINCREMENT,
+        fingerprint TEXT NOT NULL UNIQUE,
+        name        TEXT NOT NULL,
+        spec        TEXT NOT NULL,
+        dimensions  INTEGER NOT NULL,
+        state       TEXT NOT NULL CHECK (state IN ('active', 'building', 'retired'))
+    );
+    -- Content-addressed: one text has one vector per model, however many records hold it.
+    CREATE TABLE vectors (
+        number  INTEGER PRIMARY KEY,
+        model   INTEGER NOT NULL,
+        hash    BLOB NOT NULL,
+        vector  BLOB NOT NULL,
+        created REAL NOT NULL,
+        UNIQUE (model, hash)
+    );
+    -- Records that still want a vector, and vectors that came after their record.
+    CREATE TABLE pending (model INTEGER, row INTEGER, PRIMARY KEY (model, row)) WITHOUT ROWID;
+    CREATE TABLE arrivals (seq INTEGER PRIMARY KEY, model INTEGER NOT NULL, row INTEGER NOT NULL);
+
+    -- Every value of every field, for filters.
+    CREATE TABLE field_names (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+    CREATE TABLE fields (
+        field INTEGER, type INTEGER, value, row INTEGER, PRIMARY KEY (field, type, value, row)
+    ) WITHOUT ROWID;
+    """,
+)
+"""Step n takes a database from version n to n + 1. A step that has been released is never edited."""
+
+VERSION: Final = len(MIGRATIONS)

@@ -1,0 +1,327 @@
+"""The embedded store: a folder with one SQLite file, which is the truth, and indexes derived from it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from weft.analysis import ANALYSIS_ID
+from weft.errors import StoreError
+from weft.filters import flatten
+from weft.records import Record
+from weft.stores.embedded import keyword, vector
+from weft.stores.embedded.bm25 import Statistics, statistics
+from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values, to_values
+from weft.stores.embedded.database import Database
+from weft.stores.embedded.fields import SCANNED, FieldIndex, type_of
+from weft.stores.embedded.keyword import KeywordIndex, Part, parts_of
+from weft.stores.embedded.layers import LayeredIndex, Layers, moment
+from weft.stores.embedded.models import Model, Models, insert_vectors, take, wanted
+from weft.stores.embedded.segments import MemorySegments, SegmentFolder, Segments
+from weft.stores.embedded.snapshot import Snapshot
+from weft.stores.embedded.vector import VectorIndex
+
+log = logging.getLogger("weft.store")
+
+DATABASE_NAME: Final = "weft.db"
+INDEX_FOLDER: Final = "index"
+
+NewVectors = Mapping[int, Mapping[bytes, bytes]]
+"""By model: the hash of a text and its vector in half precision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an add did."""
+
+    added: int
+    updated: int
+    unchanged: int
+
+
+class EmbeddedStore:
+    """Plays every role of the store contract from one folder, or from memory when `folder` is None."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.notices: list[str] = []
+        """What had to be repaired since the store was opened."""
+        if folder is not None:
+            _prepare(folder)
+        self.database = Database(folder / DATABASE_NAME if folder else None)
+        self.models = Models(self.database)
+        self.keyword = KeywordIndex(
+            self._segments("keyword", f"{keyword.FORMAT} {ANALYSIS_ID}"), self._report
+        )
+        self._vectors: dict[int, VectorIndex] = {}
+        self._fields = FieldIndex()
+        self._lock = threading.Lock()
+        self._parts: (
+            tuple[Layers[keyword.KeywordSegment, keyword.KeywordTail], list[Part], Statistics] | None
+        ) = None
+        self._model: tuple[int, Model | None] = (-1, None)
+        self._field_numbers: dict[str, int] = {}
+
+    def close(self) -> None:
+        """Let go of everything; a second call does nothing."""
+        for index in self.indexes():
+            index.stopping.set()
+        self.database.close()
+
+    # Reading.
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """One moment of the store, in which everything written before is seen."""
+        with self.database.read() as connection:
+            seq, purged = moment(connection)
+            model = self._active(connection, seq)
+            yield Snapshot(
+                connection,
+                seq,
+                purged,
+                lambda: self._keyword_at(connection, seq, purged),
+                lambda: self.vector_index(model) if model else None,
+                self._fields,
+                model,
+            )
+
+    def get(self, ids: Iterable[str]) -> dict[str, Record]:
+        """The records that exist, by id."""
+        out = {}
+        with self.database.read() as connection:
+            for record_id in ids:
+                values = connection.execute(f"{SELECT} WHERE id = ?", (record_id,)).fetchone()
+                if values:
+                    out[record_id] = from_values(values)
+        return out
+
+    def every(self) -> Iterator[Record]:
+        """All records, by id, of one moment."""
+        with self.database.read() as connection:
+            for values in connection.execute(f"{SELECT} ORDER BY id"):
+                yield from_values(values)
+
+    def count(self) -> int:
+        """How many records there are."""
+        with self.database.read() as connection:
+            (count,) = connection.execute("SELECT count(*) FROM records").fetchone()
+            return int(count)
+
+    # Writing.
+
+    def add(self, records: Iterable[Record], vectors: NewVectors) -> Written:
+        """Add or replace records, all or none; a record that is already there as it is stays untouched."""
+        latest = {record.id: record for record in records}
+        added = updated = unchanged = 0
+        with self._writing() as connection:
+            replaced: list[bytes] = []
+            fresh = []
+            for record in latest.values():
+                content = bytes.fromhex(record.content_hash)
+                found = connection.execute(
+                    "SELECT row, content FROM records WHERE id = ?", (record.id,)
+                ).fetchone()
+                if found is not None and found[1] == content:
+                    unchanged += 1
+                    continue
+                if found is not None:
+                    updated += 1
+                    replaced.append(self._delete(connection, found[0]))
+                else:
+                    added += 1
+                fresh.append((record, content))
+            if fresh:
+                first = take(connection, len(fresh))
+                self._insert(connection, fresh, first, vectors)
+            _forget_vectors(connection, replaced)
+        return Written(added, updated, unchanged)
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Remove records from everywhere, all or none; how many there were."""
+        removed = []
+        with self._writing() as connection:
+            for record_id in dict.fromkeys(ids):
+                found = connection.execute("SELECT row FROM records WHERE id = ?", (record_id,)).fetchone()
+                if found is not None:
+                    removed.append(self._delete(connection, found[0]))
+            _forget_vectors(connection, removed)
+        return len(removed)
+
+    def _insert(
+        self,
+        connection: sqlite3.Connection,
+        records: Sequence[tuple[Record, bytes]],
+        first: int,
+        vectors: NewVectors,
+    ) -> None:
+        rows = []
+        fields = []
+        for row, (record, content) in enumerate(records, first + 1):
+            rows.append(to_values(record, row, content, embedding_hash(record.embedding_text)))
+            for name, value in flatten(record):
+                if name not in SCANNED:
+                    fields.append((self._field(connection, name), type_of(value), value, row))
+        connection.executemany(INSERT, rows)
+        connection.executemany("INSERT OR IGNORE INTO fields VALUES (?, ?, ?, ?)", fields)
+        for model in wanted(connection):
+            insert_vectors(connection, model.number, vectors.get(model.number, {}))
+            connection.execute(
+                """
+                INSERT INTO pending SELECT ?1, r.row FROM records r WHERE r.row > ?2 AND NOT EXISTS
+                (SELECT 1 FROM vectors v WHERE v.model = ?1 AND v.hash = r.embedding)
+                """,
+                (model.number, first),
+            )
+
+    def _delete(self, connection: sqlite3.Connection, row: int) -> bytes:
+        """Delete a record and what hangs on it; returns what its vectors are filed under."""
+        values = connection.execute(f"{SELECT} WHERE row = ?", (row,)).fetchone()
+        record = from_values(values)
+        connection.executemany(
+            "DELETE FROM fields WHERE field = ? AND type = ? AND value = ? AND row = ?",
+            (
+                (self._field(connection, name), type_of(value), value, row)
+                for name, value in flatten(record)
+                if name not in SCANNED
+            ),
+        )
+        connection.execute("DELETE FROM records WHERE row = ?", (row,))
+        connection.execute("DELETE FROM pending WHERE row = ?", (row,))
+        connection.execute("INSERT INTO removals VALUES (?, ?)", (take(connection, 1) + 1, row))
+        return embedding_hash(record.embedding_text)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self.database.write() as connection:
+            try:
+                yield connection
+            except BaseException:
+                # Numbers given to fields in this transaction are not theirs after it is undone.
+                self._field_numbers.clear()
+                raise
+
+    def _field(self, connection: sqlite3.Connection, name: str) -> int:
+        number = self._field_numbers.get(name)
+        if number is None:
+            connection.execute("INSERT OR IGNORE INTO field_names (name) VALUES (?)", (name,))
+            (number,) = connection.execute(
+                "SELECT number FROM field_names WHERE name = ?", (name,)
+            ).fetchone()
+            self._field_numbers[name] = number
+        return number
+
+    # Indexes.
+
+    def indexes(self) -> list[LayeredIndex[keyword.KeywordSegment, keyword.KeywordTail] | VectorIndex]:
+        """Every derived index that this process has looked at."""
+        with self._lock:
+            return [self.keyword, *self._vectors.values()]
+
+    def vector_index(self, model: Model) -> VectorIndex:
+        """The vector index of a model."""
+        with self._lock:
+            index = self._vectors.get(model.number)
+            if index is None:
+                segments = self._segments(f"vector-{model.number}", f"{vector.FORMAT} {model.fingerprint}")
+                index = VectorIndex(segments, self._report, model.number, model.dimensions)
+                self._vectors[model.number] = index
+            return index
+
+    def live_indexes(self) -> list[LayeredIndex[Any, Any]]:
+        """The derived indexes that searches use or will use."""
+        return [self.keyword, *(self.vector_index(model) for model in self.models.wanted())]
+
+    def models_waiting(self) -> bool:
+        """Whether a record waits for a vector."""
+        with self.database.read() as connection:
+            return connection.execute("SELECT 1 FROM pending LIMIT 1").fetchone() is not None
+
+    def purge(self, at_least: int) -> int:
+        """Forget removals that every index has applied, when there are many; how many were forgotten."""
+        with self.database.read() as connection:
+            (count,) = connection.execute("SELECT count(*) FROM removals").fetchone()
+        if count < at_least:
+            return 0
+        covered = [index.covered() for index in self.live_indexes()]
+        with self.database.write() as connection:
+            removals = connection.execute("SELECT seq, row FROM removals").fetchall()
+            done = [
+                (seq,)
+                for seq, row in removals
+                if all(
+                    entry.clean >= seq
+                    for entries in covered
+                    for entry in entries
+                    if entry.low < row <= entry.high
+                )
+            ]
+            connection.executemany("DELETE FROM removals WHERE seq = ?", done)
+            if done:
+                connection.execute("UPDATE state SET value = ? WHERE key = 'purged'", (done[-1][0],))
+        return len(done)
+
+    def drop_index(self, number: int) -> None:
+        """Forget the vector index of a model that is no longer wanted."""
+        with self._lock:
+            self._vectors.pop(number, None)
+        if self.folder is not None:
+            shutil.rmtree(self.folder / INDEX_FOLDER / f"vector-{number}", ignore_errors=True)
+
+    def _keyword_at(
+        self, connection: sqlite3.Connection, seq: int, purged: int
+    ) -> tuple[Sequence[Part], Statistics]:
+        layers = self.keyword.at(connection, seq, purged)
+        known = self._parts
+        if known is None or known[0] is not layers:
+            parts = parts_of(layers)
+            known = self._parts = (layers, parts, statistics(parts))
+        return known[1], known[2]
+
+    def _active(self, connection: sqlite3.Connection, seq: int) -> Model | None:
+        known = self._model
+        if known[0] != seq:
+            models = [model for model in wanted(connection) if model.state == "active"]
+            known = self._model = (seq, models[0] if models else None)
+        return known[1]
+
+    def _segments(self, name: str, identity: str) -> Segments:
+        return SegmentFolder(self.folder / INDEX_FOLDER / name, identity) if self.folder else MemorySegments()
+
+    def _report(self, notice: str) -> None:
+        log.warning("%s: %s", self.folder or "memory", notice)
+        self.notices.append(notice)
+
+
+def _prepare(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is a file; a weft database is a folder. Choose another name.")
+    if folder.is_dir() and not (folder / DATABASE_NAME).exists():
+        strangers = [path.name for path in folder.iterdir() if path.name != INDEX_FOLDER]
+        if strangers:
+            raise StoreError(
+                f"{folder} is a folder with other things in it ({strangers[0]!r}), and no weft database. "
+                "Name a new or empty folder."
+            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be created: {error.strerror}. Choose another place.") from error
+
+
+def _forget_vectors(connection: sqlite3.Connection, hashes: Sequence[bytes]) -> None:
+    """Drop the vectors of texts that no record holds any more: a removed text leaves nothing behind."""
+    connection.executemany(
+        """
+        DELETE FROM vectors WHERE model IN (SELECT number FROM models) AND hash = ?1
+        AND NOT EXISTS (SELECT 1 FROM records WHERE embedding = ?1)
+        """,
+        ((digest,) for digest in hashes),
+    )

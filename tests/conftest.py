@@ -1,0 +1,41 @@
+"""What every test stands on: an environment without the user's own settings, and the shared collections."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
+
+# No deadline: how long an example takes says more about the machine than about the code.
+settings.register_profile("dev", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if IN_CI else "dev")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The user's weft.toml, trust list and WEFT_ variables do not decide whether a test passes."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("WEFT_")]:
+            if not name.startswith("WEFT_TEST_"):
+                patch.delenv(name)
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real collections beside the repository."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        why = "the shared collections are not there: ../shared/data, from the repository's root"
+        if IN_CI:
+            pytest.fail(why)
+        pytest.skip(why)
+    return folder

@@ -1,0 +1,488 @@
+"""Filters: their forms agree, they mean what they say, and flatten sees what they see."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.errors import FilterError
+from weft.filters import (
+    EVERYTHING,
+    MAX_NODES,
+    NOTHING,
+    And,
+    Equal,
+    Exists,
+    Filter,
+    In,
+    Not,
+    Or,
+    Range,
+    Scalar,
+    Value,
+    canonical,
+    field,
+    fields_of,
+    flatten,
+    matches,
+    parse_filter,
+    segments,
+    values_of,
+)
+from weft.records import Json, Record
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+DAY = 86_400.0
+
+
+def record(metadata: Mapping[str, Json] | None = None, **fields: Any) -> Record:
+    return Record(**{"id": "r", "text": "words", "metadata": metadata or {}, **fields})
+
+
+def seconds(*parts: int) -> float:
+    return datetime(*parts, tzinfo=UTC).timestamp()  # type: ignore[arg-type,misc]
+
+
+# Few keys and values, so that random filters and random records meet.
+words = st.sampled_from(["a", "b", "a.b", "kind", "metadata", "in", "x y", "`", "\\", "é\n"])
+scalars: st.SearchStrategy[Scalar] = (
+    st.booleans()
+    | st.integers(-2, 2)
+    | st.sampled_from([0.5, 1.0, -0.0, 1e300, 2**63, -(2**63), 10**30])
+    | st.sampled_from(["", "a", "b", "true", "1", "note", '"\\', "😀"])
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+)
+names = st.one_of(
+    st.sampled_from(["id", "kind", "title", "position", "scope", "path", "parent"]),
+    st.lists(words, min_size=1, max_size=3).map(lambda path: canonical(("metadata", *path))),
+)
+moments = st.datetimes(timezones=st.just(UTC)).map(datetime.timestamp) | st.integers(0, 3).map(float)
+ordered = st.one_of(
+    scalars.filter(lambda v: not isinstance(v, bool)).map(lambda v: (v, v)), st.just(("a", "b"))
+)
+bounds = st.one_of(
+    ordered, st.just((-1, 1.5)), ordered.map(lambda b: (b[0], None)), ordered.map(lambda b: (None, b[1]))
+)
+leaves: st.SearchStrategy[Filter] = st.one_of(
+    st.builds(Equal, names, scalars),
+    st.builds(In, names, st.lists(scalars, max_size=4).map(tuple)),
+    st.builds(lambda n, b, low, high: Range(n, *b, low, high), names, bounds, st.booleans(), st.booleans()),
+    st.builds(Exists, names | st.just("timestamp")),
+    st.builds(Equal, st.just("timestamp"), moments),
+    st.builds(In, st.just("timestamp"), st.lists(moments, max_size=3).map(tuple)),
+    st.builds(Range, st.just("timestamp"), moments, moments, st.booleans(), st.booleans()),
+)
+filters: st.SearchStrategy[Filter] = st.recursive(
+    leaves,
+    lambda below: st.one_of(
+        st.builds(Not, below),
+        st.builds(And, st.lists(below, max_size=3).map(tuple)),
+        st.builds(Or, st.lists(below, max_size=3).map(tuple)),
+    ),
+    max_leaves=8,
+)
+json_values = st.recursive(
+    scalars | st.none(),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(words, below, max_size=3),
+    max_leaves=8,
+)
+records = st.builds(
+    record,
+    st.dictionaries(words, json_values, max_size=4),
+    kind=st.sampled_from(["", "note", "a"]),
+    title=st.sampled_from(["", "a", "b"]),
+    path=st.sampled_from([None, "a"]),
+    position=st.sampled_from([None, 0, 1, 2]),
+    timestamp=st.none() | moments,
+)
+
+
+# The forms
+
+
+@given(filters)
+def test_the_text_of_a_filter_parses_back_to_an_equal_filter(wanted: Filter) -> None:
+    again = parse_filter(str(wanted))
+    assert again == wanted
+    assert hash(again) == hash(wanted)
+    assert str(again) == str(wanted)
+
+
+@given(filters)
+def test_a_filter_survives_copying_and_pickling(wanted: Filter) -> None:
+    assert copy.deepcopy(wanted) == pickle.loads(pickle.dumps(wanted)) == wanted
+
+
+times = st.sampled_from(
+    ["2026-03-01", "2026-03-01T10:00:00Z", "today", "yesterday", "last 7 days", "last 24 hours"]
+)
+
+
+@given(
+    st.tuples(names, scalars) | st.tuples(st.just("timestamp"), times),
+    st.sampled_from([("eq", "="), ("ne", "!="), ("gt", ">"), ("gte", ">="), ("lt", "<"), ("lte", "<=")]),
+)
+def test_dict_operator_and_text_forms_agree(condition: tuple[str, Scalar], test: tuple[str, str]) -> None:
+    (name, value), (word, sign) = condition, test
+    if isinstance(value, bool) and word not in ("eq", "ne"):
+        return
+    subject = field(name, now=NOW)
+    built: dict[str, Filter] = {"eq": subject == value, "ne": subject != value}
+    if not isinstance(value, bool):
+        built |= {
+            "gt": subject > value,
+            "gte": subject >= value,
+            "lt": subject < value,
+            "lte": subject <= value,
+        }
+    written = str(Equal("x", value)).removeprefix("x = ")
+    named = str(Exists(name)).removeprefix("exists ")
+    for form in ({name: {word: value}}, {name: {f"${word}": value}}, f"{named} {sign} {written}"):
+        assert parse_filter(form, now=NOW) == built[word]
+
+
+@pytest.mark.parametrize(
+    ("as_dict", "as_text", "built"),
+    [
+        ({"artifact_type": "note"}, "artifact_type = note", field("artifact_type") == "note"),
+        ({"tags": ["b", "a"]}, "tags in (a, b)", field("tags").is_in(["a", "b"])),
+        ({"tags": {"nin": ["a"]}}, "tags not in (a)", ~field("tags").is_in(["a"])),
+        ({"tags": {"$not_in": ["a"]}}, "tags not in (a)", ~field("tags").is_in(["a"])),
+        ({"a": {"exists": False}}, "not exists a", ~field("a").exists()),
+        ({"a": {"between": [1, 5]}}, "a between 1 and 5", field("a").between(1, 5)),
+        ({"a": {"gte": 1, "lt": 5}}, "a >= 1 and a < 5", (field("a") >= 1) & (field("a") < 5)),
+        ({"a": 1, "b": 2}, "a = 1 and b = 2", (field("a") == 1) & (field("b") == 2)),
+        (
+            {"$or": [{"a": 1}, {"not": {"b": 2}}]},
+            "a = 1 or not b = 2",
+            (field("a") == 1) | ~(field("b") == 2),
+        ),
+        ({"and": [{"a": 1}, Equal("b", 2)]}, "a = 1 and b = 2", (field("a") == 1) & (field("b") == 2)),
+        ({"metadata.and": 1}, "`and` = 1", field("and") == 1),
+        ({"timestamp": date(2026, 1, 1)}, "timestamp = 2026-01-01", field("timestamp") == date(2026, 1, 1)),
+        ({}, "", EVERYTHING),
+        ({"or": []}, "any()", NOTHING),
+    ],
+)
+def test_the_three_forms_say_the_same(as_dict: dict[str, object], as_text: str, built: Filter) -> None:
+    assert parse_filter(as_dict) == parse_filter(as_text) == parse_filter(built) == built
+
+
+def test_no_filter_is_everything() -> None:
+    assert parse_filter(None) == EVERYTHING
+    assert matches(EVERYTHING, record())
+    assert not matches(NOTHING, record())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "advice"),
+    [
+        ({"a": {"like": 1}}, "'like'.*Known: eq, ne, in, not_in, nin, gt, gte, lt, lte"),
+        ({"$nor": []}, r"'\$nor'.*\$and, \$or, \$not"),
+        ({"and": {"a": 1}}, "list of conditions.*metadata.and"),
+        ({"not": [{"a": 1}]}, "Expected an object"),
+        ({"a": None}, "null.*exists"),
+        ({"a": {}}, "empty"),
+        ({"a": {"exists": 1}}, "true or false"),
+        ({"a": {"in": "b"}}, "takes a list"),
+        ({"a": {"eq": ["b"]}}, "list.*`in`"),
+        ({"a": {"between": [1]}}, "lowest and the highest"),
+        ({"a": {"gte": True}}, "use equality"),
+        ({"a": float("nan")}, "NaN"),
+        ({"a": float("-inf")}, "infinity"),
+        ({"a": 10**400}, "too large"),
+        ({"a": 10**5000}, "too large"),
+        ({"a": "\ud800"}, "surrogate"),
+        ({"a": datetime(2026, 1, 1)}, "timestamp"),
+        ({1: 2}, "must be a string"),
+        ({"timestamp": "soon"}, "last 7 days"),
+        ({"timestamp": True}, "bool"),
+        ({"timestamp": 1_767_225_600_000}, "seconds since 1970"),
+        ({"timestamp": 10**5000}, "seconds since 1970"),
+        ({"timestamp": "last 999999999 weeks"}, "year 1"),
+        (["a"], "Expected an object"),
+    ],
+)
+def test_a_malformed_filter_is_refused_with_advice(wrong: Any, advice: str) -> None:
+    with pytest.raises(FilterError, match=f"(?s){advice}"):
+        parse_filter(wrong)
+
+
+def test_nodes_take_moments_in_seconds_and_refuse_dates() -> None:
+    with pytest.raises(FilterError, match="field"):
+        Equal("timestamp", "2026-01-01")
+
+
+def test_a_filter_has_no_truth_value() -> None:
+    with pytest.raises(FilterError, match="& | ~"):
+        bool(Equal("a", 1))
+    with pytest.raises(FilterError):
+        1 < field("a") < 5  # noqa: B015
+
+
+def test_equal_filters_are_equal_keys_and_true_is_not_one() -> None:
+    assert In("a", (2, 1, 1.0)) == In("metadata.a", (1, 2))
+    assert Equal("a", 1.0) == Equal("a", 1)
+    assert str(Equal("a", 1.0)) == "a = 1"
+    assert And((And((Equal("a", 1),)), Equal("b", 2))) == And((Equal("a", 1), Equal("b", 2)))
+    assert len({Equal("a", 1), Equal("a", True), Equal("a", "1"), In("a", (1,)), In("a", (True,))}) == 5
+
+
+def test_the_fields_of_a_filter_are_named_once_each() -> None:
+    wanted = parse_filter("not (a.b = 1 or metadata.kind exists) and kind in (x) and metadata.a.b > 2")
+    assert fields_of(wanted) == {"a.b", "metadata.kind", "kind"}
+    assert fields_of(EVERYTHING) == frozenset()
+
+
+# Hostile filters
+
+
+def test_hostile_nesting_is_refused_and_never_a_recursion_error() -> None:
+    nested: dict[str, object] = {"a": 1}
+    joined: dict[str, object] = {"a": 1}
+    for _ in range(100_000):
+        nested, joined = {"not": nested}, {"and": [joined]}
+    cyclic: dict[str, object] = {}
+    cyclic["or"] = [cyclic, {"a": 1}]
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for hostile in (nested, joined, cyclic, {"a": deep}, {"a": {"eq": deep}}, {"timestamp": deep}):
+        with pytest.raises(FilterError):
+            parse_filter(hostile)
+    with pytest.raises(FilterError, match="nested deeper"):
+        grown = Equal("a", 1) & Equal("b", 1)
+        for _ in range(100):
+            grown = ~grown
+
+
+def test_a_filter_has_at_most_ten_thousand_values() -> None:
+    assert len(In("a", tuple(range(MAX_NODES))).values) == MAX_NODES
+    doubled: dict[str, object] = {}
+    for _ in range(60):
+        doubled = {"and": [doubled, doubled]}
+    for hostile in ({"a": list(range(MAX_NODES + 1))}, {"or": [{"a": 1}] * (MAX_NODES + 1)}, doubled):
+        with pytest.raises(FilterError, match="more than 10,000"):
+            parse_filter(hostile)
+
+
+# Time
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "include_low", "include_high"),
+    [
+        ("= 2026-03-01", seconds(2026, 3, 1), seconds(2026, 3, 2), True, False),
+        (">= 2026-03-01", seconds(2026, 3, 1), None, True, True),
+        ("> 2026-03-01", seconds(2026, 3, 2), None, True, True),
+        ("<= 2026-03-01", None, seconds(2026, 3, 2), True, False),
+        ("< 2026-03-01", None, seconds(2026, 3, 1), True, False),
+        ("> 2026-03-01T10:00", seconds(2026, 3, 1, 10), None, False, True),
+        ("between 2026-03-01 and 2026-03-02", seconds(2026, 3, 1), seconds(2026, 3, 3), True, False),
+        ("> 2026-03-01 and < 2026-03-05", seconds(2026, 3, 2), seconds(2026, 3, 5), True, False),
+        ("= today", seconds(2026, 3, 10), seconds(2026, 3, 11), True, False),
+        ('< "Yesterday"', None, seconds(2026, 3, 9), True, False),
+        ('= "last 7 days"', seconds(2026, 3, 3, 12), NOW.timestamp(), True, True),
+        ('= "LAST  24 hours"', seconds(2026, 3, 9, 12), NOW.timestamp(), True, True),
+        ('>= "last 2 weeks"', seconds(2026, 2, 24, 12), None, True, True),
+        ('> "last 1 day"', seconds(2026, 3, 9, 12), None, False, True),
+        ('< "last 30 minutes"', None, seconds(2026, 3, 10, 11, 30), True, False),
+        ("<= 9999-12-31", None, seconds(9999, 12, 31) + DAY, True, False),
+    ],
+)
+def test_a_time_means(
+    text: str, low: float | None, high: float | None, include_low: bool, include_high: bool
+) -> None:
+    wanted = parse_filter(f"timestamp {text}", now=NOW)
+    assert wanted == Range("timestamp", low, high, include_low, include_high)
+    assert parse_filter(str(wanted)) == wanted
+
+
+def test_days_and_moments_may_stand_in_one_list_in_any_order() -> None:
+    moment = datetime(2026, 3, 1, 10, tzinfo=timezone(timedelta(hours=1)))
+    days: list[Value] = ["today", moment, date(2026, 3, 1), "yesterday"]
+    wanted = field("timestamp", now=NOW).is_in(days)
+    assert wanted == field("timestamp", now=NOW).is_in(reversed(days))
+    for day, found in (
+        (moment, True),
+        (datetime(2026, 3, 1), True),
+        (NOW, True),
+        (datetime(2026, 3, 8), False),
+    ):
+        assert matches(wanted, record(timestamp=day)) is found
+
+
+@given(moments)
+def test_a_record_is_found_by_the_moment_it_was_given(moment: float) -> None:
+    given_then = record(timestamp=moment)
+    assert matches(field("timestamp") == moment, given_then)
+    assert given_then.timestamp is not None
+    assert matches(field("timestamp") == given_then.timestamp.isoformat(), given_then)
+
+
+# Meaning
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("flag = true", True),
+        ("flag = 1", False),
+        ("one = 1", True),
+        ("one = 1.0", True),
+        ("one = true", False),
+        ("one = '1'", False),
+        ("one in (true, '1')", False),
+        ("one < a", False),
+        ("word > 1", False),
+        ("word >= b and < d", True),
+        ("flag >= 0", False),
+        ("tags = x", True),
+        ("tags in (q, y)", True),
+        ("tags = x and tags = y", True),
+        ("tags != x", False),
+        ("sizes >= 5 and sizes <= 2", True),
+        ("sizes between 2 and 5", False),
+        ("people.name = Ana", True),
+        ("people.name = Bo", True),
+        ("nested.deep.er = 1", True),
+        ("`nested.deep`.er = 1", False),
+        ("`a.b` = dotted", True),
+        ("a.b = dotted", False),
+        ("exists nothing", False),
+        ("nothing = 0", False),
+        ("nothing != 0", True),
+        ("missing != 0", True),
+        ("exists missing", False),
+        ("exists nested", False),
+        ("exists empty", False),
+        ("blank = ''", True),
+        ("exists title", False),
+        ("kind = note and metadata.kind = other", True),
+        ("sensitivity = normal and scope = public and collection = default", True),
+        ("position = 0", True),
+        ("position = false", False),
+        (f"huge > {10**30}", True),
+    ],
+)
+def test_a_condition_on_a_record(text: str, holds: bool) -> None:
+    subject = record(
+        {
+            "flag": True,
+            "one": 1,
+            "word": "c",
+            "tags": ["x", ["y"], None],
+            "sizes": [1, 9],
+            "people": [{"name": "Ana"}, {"name": ["Bo"]}],
+            "nested": {"deep": {"er": 1}},
+            "a.b": "dotted",
+            "nothing": None,
+            "empty": [],
+            "blank": "",
+            "kind": "other",
+            "huge": 10**400,
+        },
+        kind="note",
+        position=0,
+    )
+    assert matches(parse_filter(text), subject) is holds
+
+
+@given(filters, filters, records)
+def test_de_morgan(one: Filter, other: Filter, subject: Record) -> None:
+    assert matches(~(one & other), subject) == matches(~one | ~other, subject)
+    assert matches(~(one | other), subject) == matches(~one & ~other, subject)
+    assert matches(~~one, subject) == matches(one, subject)
+
+
+def holds_over(pairs: list[tuple[str, Scalar]], wanted: Filter) -> bool:
+    """A second evaluator, over flattened pairs, as a backend's index sees them."""
+    match wanted:
+        case And(parts):
+            return all(holds_over(pairs, part) for part in parts)
+        case Or(parts):
+            return any(holds_over(pairs, part) for part in parts)
+        case Not(part):
+            return not holds_over(pairs, part)
+    values = [(type_of(value), value) for name, value in pairs if name == wanted.field]
+    match wanted:
+        case Exists():
+            return bool(values)
+        case Equal(_, value):
+            return (type_of(value), value) in values
+        case In(_, choices):
+            return any((type_of(choice), choice) in values for choice in choices)
+        case Range(_, low, high, include_low, include_high):
+            kind = type_of(high if low is None else low)
+            same: list[Any] = [value for found, value in values if found == kind]
+            same = [v for v in same if low is None or v > low or (include_low and v == low)]
+            return any(high is None or v < high or (include_high and v == high) for v in same)
+
+
+def type_of(value: Scalar | None) -> str:
+    return "bool" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
+
+
+@given(filters, records)
+def test_matches_agrees_with_an_evaluation_over_flatten(wanted: Filter, subject: Record) -> None:
+    assert matches(wanted, subject) == holds_over(list(flatten(subject)), wanted)
+
+
+# Flatten
+
+
+def exact(values: Iterator[Any]) -> set[tuple[str, Any]]:
+    return {(type_of(value[1] if isinstance(value, tuple) else value), value) for value in values}
+
+
+@given(records)
+def test_flatten_and_values_of_see_the_same_values_each_field_by_its_canonical_name(subject: Record) -> None:
+    pairs = list(flatten(subject))
+    assert len(exact(iter(pairs))) == len(pairs)
+    for name in {name for name, _ in pairs}:
+        assert canonical(segments(name)) == name
+        found = exact(value for other, value in pairs if other == name)
+        assert found == exact(values_of(subject, segments(name)))
+
+
+@given(records)
+def test_flatten_does_not_depend_on_the_order_of_keys(subject: Record) -> None:
+    again = Record.from_dict({**subject.to_dict(), "metadata": dict(reversed(subject.metadata.items()))})
+    assert [*map(repr, flatten(again))] == [*map(repr, flatten(subject))]
+
+
+def test_flatten_yields_every_value_once_in_order() -> None:
+    subject = record(
+        {
+            "tags": ["b", "a", "b", 1, True, 1.0],
+            "source": {"system": "mail", "a.b": 2.5},
+            "id": "other",
+            "no": None,
+        },
+        timestamp=NOW,
+        position=0,
+        url="https://example.org",
+    )
+    assert list(flatten(subject)) == [
+        ("id", "r"),
+        ("collection", "default"),
+        ("url", "https://example.org"),
+        ("position", 0),
+        ("timestamp", NOW.timestamp()),
+        ("sensitivity", "normal"),
+        ("scope", "public"),
+        ("metadata.id", "other"),
+        (r"source.a\.b", 2.5),
+        ("source.system", "mail"),
+        ("tags", "b"),
+        ("tags", "a"),
+        ("tags", 1),
+        ("tags", True),
+    ]

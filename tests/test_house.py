@@ -1,0 +1,232 @@
+"""The house rules: which room may import which, and what no file may do."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "weft"
+
+# A room is a module or package directly under weft; "" is weft itself, the public names. Imports point from a
+# row to what it lists, which stands above it.
+VALUES = ("errors", "records", "filters", "filter_text", "analysis", "results")
+FINDING = (*VALUES, "embedding", "stores")
+SERVING = (*FINDING, "ranking", "sources", "context", "ingest", "settings", "recipes")
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "errors": (),
+    "records": ("errors",),
+    "filter_text": ("errors", "records"),
+    "filters": ("errors", "records", "filter_text"),
+    "analysis": ("errors",),
+    "results": ("errors", "records", "filters"),
+    "ranking": ("errors", "results"),
+    "embedding": ("errors",),
+    "stores": (*VALUES, "embedding.base"),
+    "sources": FINDING,
+    "context": FINDING,
+    "ingest": FINDING,
+    "settings": ("errors",),
+    "recipes": (*VALUES, "ranking", "sources", "context", "ingest", "settings"),
+    "pipeline": SERVING,
+    "engine": (*SERVING, "pipeline"),
+    "": (*SERVING, "pipeline", "engine"),
+    "evaluation": (*SERVING, "pipeline", "engine", ""),
+    "testing": (*SERVING, "pipeline", "engine", ""),
+    "apps": (*SERVING, "pipeline", "engine", "evaluation", ""),
+}
+
+# What a room may import from outside; a room not listed may import what pyproject.toml declares.
+THIRD_PARTY: dict[str, frozenset[str]] = {
+    "errors": frozenset(),
+    "records": frozenset(),
+    "filters": frozenset(),
+    "filter_text": frozenset(),
+    "ranking": frozenset({"numpy"}),
+    "settings": frozenset({"filelock"}),
+    "recipes": frozenset(),
+}
+
+MOST_LINES = 400
+EXECUTES_WHAT_IT_LOADS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+NOT_FOR_HELP = {"numpy", "faiss", "tokenizers", "rich", "httpx"}
+MACHINE_PATH = re.compile(r"(?<![\w.-])/(root|work|farm)/")
+PACKAGE_HOST = re.compile(
+    r"pypi\.org|pythonhosted\.org|registry\.npmjs|crates\.io|proxy\.golang|repo1?\.maven|deb\.debian", re.I
+)
+
+
+def name_of(file: Path) -> str:
+    """The dotted name of a module under src."""
+    parts = file.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {name_of(file): file for file in sorted(SOURCE.rglob("*.py"))}
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(FILES[module].read_text(encoding="utf-8"), filename=str(FILES[module]))
+
+
+def room_of(module: str) -> str:
+    return module.partition(".")[2].partition(".")[0]
+
+
+def imports_of(module: str) -> Iterator[str]:
+    """Every module it imports, wherever in the file, by its full name; deepest where a name is a module."""
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = module.split(".") if FILES[module].stem == "__init__" else module.split(".")[:-1]
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                yield inner if inner in FILES else base
+
+
+def own_imports_of(module: str) -> set[str]:
+    return {name for name in imports_of(module) if name.split(".")[0] == "weft"}
+
+
+def allowed(room: str, target: str) -> bool:
+    inside = target.partition(".")[2]
+    return room_of(target) == room or any(
+        inside == entry or (entry != "" and inside.startswith(f"{entry}.")) for entry in MAY_IMPORT[room]
+    )
+
+
+def text_files() -> Iterator[tuple[Path, str]]:
+    """Every text file of the project, and none that a tool left behind."""
+    kept = [ROOT / name for name in ("src", "tests", "benchmarks", "docs", "requirements", ".ci")]
+    files = [file for folder in kept if folder.is_dir() for file in folder.rglob("*")]
+    files += [file for file in ROOT.iterdir() if file.name != ".git"]
+    for file in sorted(files):
+        if file.is_file() and "__pycache__" not in file.parts:
+            try:
+                yield file, file.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_point_down_the_list_of_rooms(module: str) -> None:
+    room = room_of(module)
+    assert room in MAY_IMPORT, f"{module} is a new room: say in MAY_IMPORT what it may import"
+    wrong = sorted(target for target in own_imports_of(module) if not allowed(room, target))
+    assert not wrong, f"{module} may not import {', '.join(wrong)}"
+
+
+@pytest.mark.parametrize("module", [module for module in FILES if room_of(module) in THIRD_PARTY])
+def test_the_plain_rooms_depend_on_little_from_outside(module: str) -> None:
+    outside = {name.split(".")[0] for name in imports_of(module)} - sys.stdlib_module_names - {"weft"}
+    assert outside <= THIRD_PARTY[room_of(module)]
+
+
+def test_the_table_of_rooms_has_no_way_round() -> None:
+    rooms = list(MAY_IMPORT)
+    for room, targets in MAY_IMPORT.items():
+        for target in targets:
+            assert rooms.index(target.split(".")[0]) < rooms.index(room), f"{target} must stand above {room}"
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    done: set[str] = set()
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, "a cycle: " + " -> ".join([*path[path.index(module) :], module])
+        if module not in done:
+            for target in sorted(own_imports_of(module) & FILES.keys()):
+                visit(target, (*path, module))
+            done.add(module)
+
+    for module in FILES:
+        visit(module, ())
+
+
+def test_no_file_is_longer_than_a_person_reads() -> None:
+    files = [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
+    lengths = {
+        str(file.relative_to(ROOT)): len(file.read_text(encoding="utf-8").splitlines()) for file in files
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_nothing_loads_what_could_run_as_code(module: str) -> None:
+    assert not {name.split(".")[0] for name in imports_of(module)} & EXECUTES_WHAT_IT_LOADS
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+            assert isinstance(node.value, ast.Constant), f"{module}:{node.value.lineno}"
+            assert node.value.value is False, f"{module}:{node.value.lineno}"
+
+
+@pytest.mark.parametrize("module", [module for module in FILES if room_of(module) != "apps"])
+def test_only_apps_write_to_the_terminal(module: str) -> None:
+    printed = [
+        node.lineno
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert not printed, f"{module} prints in line {printed}"
+
+
+@pytest.mark.parametrize("module", [m for m in FILES if not m.rpartition(".")[2].startswith("_")])
+def test_every_public_module_says_what_it_is(module: str) -> None:
+    assert ast.get_docstring(tree_of(module)), f"{module} has no docstring"
+
+
+def test_the_public_names_are_what_a_user_sees() -> None:
+    weft = import_module("weft")
+    public = sorted(name for name in weft.__all__ if not name.startswith("__"))
+    assert [name for name in dir(weft) if not name.startswith("__")] == public
+    for name in weft.__all__:
+        assert getattr(weft, name) is not None
+
+
+def test_help_answers_without_loading_anything_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from weft.apps.cli import main\n"
+        "sys.argv = ['weft', '--help']\n"
+        "try:\n    main()\n"
+        "except SystemExit as stop:\n    assert not stop.code, stop.code\n"
+        f"print(sorted({NOT_FOR_HELP!r} & sys.modules.keys()), file=sys.stderr)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "Usage: weft" in run.stdout
+    assert run.stderr.splitlines()[-1] == "[]"
+
+
+def test_every_dependency_is_accounted_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    requirements = project["dependencies"] + [
+        r for extra in project["optional-dependencies"].values() for r in extra
+    ]
+    rows = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `([^`]+)` \|", rows, re.M))
+    declared = {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in requirements}
+    assert named == declared
+
+
+def test_no_text_names_a_machine_or_a_package_host() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for file, text in text_files()
+        for number, line in enumerate(text.splitlines(), 1)
+        if MACHINE_PATH.search(line) or PACKAGE_HOST.search(line)
+    ]
+    assert not found, "\n".join(found)
