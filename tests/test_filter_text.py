@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from time import perf_counter
 
 import pytest
@@ -14,6 +14,7 @@ from weft.filter_text import MAX_DEPTH, MAX_TEXT_BYTES
 from weft.filters import (
     BUILTIN_FIELDS,
     EVERYTHING,
+    MAX_NODES,
     NOTHING,
     And,
     Equal,
@@ -23,13 +24,22 @@ from weft.filters import (
     Not,
     Or,
     Range,
+    Value,
     canonical,
+    field,
+    matches,
     parse_filter,
     segments,
 )
+from weft.records import Record
 
 A, B, C = Equal("a", 1), Equal("b", 2), Equal("c", 3)
-MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+def seconds(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> float:
+    return datetime(year, month, day, hour, minute, tzinfo=UTC).timestamp()
+
 
 keys = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6) | st.sampled_from(
     [*BUILTIN_FIELDS, "metadata", "and", "In", "a.b", "a\\", "`", "\\."]
@@ -118,8 +128,8 @@ def test_a_name_no_field_can_have_is_refused(name: str) -> None:
             "metadata.kind = note and kind = note",
             And((Equal("metadata.kind", "note"), Equal("kind", "note"))),
         ),
-        ("timestamp >= 2026-01-01", Range("timestamp", low=MIDNIGHT)),
-        ("timestamp = 2026-01-01T01:00:00+01:00", Equal("timestamp", MIDNIGHT)),
+        ("timestamp >= 2026-01-01", Range("timestamp", low=seconds(2026, 1, 1))),
+        ("timestamp = 2026-01-01T01:00:00+01:00", Equal("timestamp", seconds(2026, 1, 1))),
         ("created >= 2026-01-01", Range("created", low="2026-01-01")),
         ("path = docs/a-b.md", Equal("path", "docs/a-b.md")),
         ("all = 1 and any in (2)", And((Equal("all", 1), In("any", (2,))))),
@@ -174,6 +184,52 @@ def test_not_binds_tighter_than_and_and_and_tighter_than_or(text: str, meaning: 
 )
 def test_a_value_is_read_as(written: str, value: str | float) -> None:
     assert parse_filter(f"x = {written}") == Equal("x", value)
+
+
+# Time
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "include_low", "include_high"),
+    [
+        ("= 2026-03-01", seconds(2026, 3, 1), seconds(2026, 3, 2), True, False),
+        (">= 2026-03-01", seconds(2026, 3, 1), None, True, True),
+        ("> 2026-03-01", seconds(2026, 3, 2), None, True, True),
+        ("<= 2026-03-01", None, seconds(2026, 3, 2), True, False),
+        ("< 2026-03-01", None, seconds(2026, 3, 1), True, False),
+        ("> 2026-03-01T10:00", seconds(2026, 3, 1, 10), None, False, True),
+        ("between 2026-03-01 and 2026-03-02", seconds(2026, 3, 1), seconds(2026, 3, 3), True, False),
+        ("> 2026-03-01 and < 2026-03-05", seconds(2026, 3, 2), seconds(2026, 3, 5), True, False),
+        ("= today", seconds(2026, 3, 10), seconds(2026, 3, 11), True, False),
+        ('< "Yesterday"', None, seconds(2026, 3, 9), True, False),
+        ('= "last 7 days"', seconds(2026, 3, 3, 12), NOW.timestamp(), True, True),
+        ('= "LAST  24 hours"', seconds(2026, 3, 9, 12), NOW.timestamp(), True, True),
+        ('>= "last 2 weeks"', seconds(2026, 2, 24, 12), None, True, True),
+        ('> "last 1 day"', seconds(2026, 3, 9, 12), None, False, True),
+        ('< "last 30 minutes"', None, seconds(2026, 3, 10, 11, 30), True, False),
+        ("<= 9999-12-31", None, seconds(9999, 12, 31) + 86_400, True, False),
+    ],
+)
+def test_a_time_means(
+    text: str, low: float | None, high: float | None, include_low: bool, include_high: bool
+) -> None:
+    wanted = parse_filter(f"timestamp {text}", now=NOW)
+    assert wanted == Range("timestamp", low, high, include_low, include_high)
+    assert parse_filter(str(wanted)) == wanted
+
+
+def test_days_and_moments_may_stand_in_one_list_in_any_order() -> None:
+    moment = datetime(2026, 3, 1, 10, tzinfo=timezone(timedelta(hours=1)))
+    days: list[Value] = ["today", moment, date(2026, 3, 1), "yesterday"]
+    wanted = field("timestamp", now=NOW).is_in(days)
+    assert wanted == field("timestamp", now=NOW).is_in(reversed(days))
+    for day, found in (
+        (moment, True),
+        (datetime(2026, 3, 1), True),
+        (NOW, True),
+        (datetime(2026, 3, 8), False),
+    ):
+        assert matches(wanted, Record(id="r", text="words", timestamp=day)) is found
 
 
 # What is wrong with a text, and where
@@ -296,3 +352,34 @@ def test_a_text_has_at_most_ten_thousand_conditions() -> None:
     parse_filter(" or ".join(["a=1"] * 8_000))
     with pytest.raises(FilterError, match="more than 10,000"):
         parse_filter("a in (" + ",".join(map(str, range(10_001))) + ")")
+
+
+def test_hostile_nesting_is_refused_and_never_a_recursion_error() -> None:
+    nested: dict[str, object] = {"a": 1}
+    joined: dict[str, object] = {"a": 1}
+    for _ in range(100_000):
+        nested, joined = {"not": nested}, {"and": [joined]}
+    cyclic: dict[str, object] = {}
+    cyclic["or"] = [cyclic, {"a": 1}]
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for hostile in (nested, joined, cyclic, {"a": deep}, {"a": {"eq": deep}}, {"timestamp": deep}):
+        with pytest.raises(FilterError):
+            parse_filter(hostile)
+    grown: Filter = Equal("a", 1)
+    for _ in range(MAX_DEPTH):
+        grown = ~grown
+    with pytest.raises(FilterError, match="nested deeper"):
+        Not(grown)
+    assert parse_filter(str(grown)) == grown
+
+
+def test_a_filter_has_at_most_ten_thousand_values() -> None:
+    assert len(In("a", tuple(range(MAX_NODES))).values) == MAX_NODES
+    doubled: dict[str, object] = {}
+    for _ in range(60):
+        doubled = {"and": [doubled, doubled]}
+    for hostile in ({"a": list(range(MAX_NODES + 1))}, {"or": [{"a": 1}] * (MAX_NODES + 1)}, doubled):
+        with pytest.raises(FilterError, match="more than 10,000"):
+            parse_filter(hostile)

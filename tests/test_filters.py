@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from weft.errors import FilterError
 from weft.filters import (
     EVERYTHING,
-    MAX_NODES,
     NOTHING,
     And,
     Equal,
@@ -26,7 +25,6 @@ from weft.filters import (
     Or,
     Range,
     Scalar,
-    Value,
     canonical,
     field,
     fields_of,
@@ -36,18 +34,13 @@ from weft.filters import (
     segments,
     values_of,
 )
-from weft.records import Json, Record
+from weft.records import Record
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
-DAY = 86_400.0
 
 
-def record(metadata: Mapping[str, Json] | None = None, **fields: Any) -> Record:
+def record(metadata: Mapping[str, Any] | None = None, **fields: Any) -> Record:
     return Record(**{"id": "r", "text": "words", "metadata": metadata or {}, **fields})
-
-
-def seconds(*parts: int) -> float:
-    return datetime(*parts, tzinfo=UTC).timestamp()  # type: ignore[arg-type,misc]
 
 
 # Few keys and values, so that random filters and random records meet.
@@ -63,7 +56,9 @@ names = st.one_of(
     st.sampled_from(["id", "kind", "title", "position", "scope", "path", "parent"]),
     st.lists(words, min_size=1, max_size=3).map(lambda path: canonical(("metadata", *path))),
 )
-moments = st.datetimes(timezones=st.just(UTC)).map(datetime.timestamp) | st.integers(0, 3).map(float)
+moments = st.datetimes(max_value=datetime(9999, 12, 31), timezones=st.just(UTC)).map(
+    datetime.timestamp
+) | st.integers(0, 3).map(float)
 ordered = st.one_of(
     scalars.filter(lambda v: not isinstance(v, bool)).map(lambda v: (v, v)), st.just(("a", "b"))
 )
@@ -73,7 +68,9 @@ bounds = st.one_of(
 leaves: st.SearchStrategy[Filter] = st.one_of(
     st.builds(Equal, names, scalars),
     st.builds(In, names, st.lists(scalars, max_size=4).map(tuple)),
-    st.builds(lambda n, b, low, high: Range(n, *b, low, high), names, bounds, st.booleans(), st.booleans()),
+    st.builds(
+        lambda n, b, low, high: Range(n, b[0], b[1], low, high), names, bounds, st.booleans(), st.booleans()
+    ),
     st.builds(Exists, names | st.just("timestamp")),
     st.builds(Equal, st.just("timestamp"), moments),
     st.builds(In, st.just("timestamp"), st.lists(moments, max_size=3).map(tuple)),
@@ -221,7 +218,7 @@ def test_nodes_take_moments_in_seconds_and_refuse_dates() -> None:
 
 
 def test_a_filter_has_no_truth_value() -> None:
-    with pytest.raises(FilterError, match="& | ~"):
+    with pytest.raises(FilterError, match=r"with & \| ~"):
         bool(Equal("a", 1))
     with pytest.raises(FilterError):
         1 < field("a") < 5  # noqa: B015
@@ -241,93 +238,16 @@ def test_the_fields_of_a_filter_are_named_once_each() -> None:
     assert fields_of(EVERYTHING) == frozenset()
 
 
-# Hostile filters
-
-
-def test_hostile_nesting_is_refused_and_never_a_recursion_error() -> None:
-    nested: dict[str, object] = {"a": 1}
-    joined: dict[str, object] = {"a": 1}
-    for _ in range(100_000):
-        nested, joined = {"not": nested}, {"and": [joined]}
-    cyclic: dict[str, object] = {}
-    cyclic["or"] = [cyclic, {"a": 1}]
-    deep: list[object] = []
-    for _ in range(100_000):
-        deep = [deep]
-    for hostile in (nested, joined, cyclic, {"a": deep}, {"a": {"eq": deep}}, {"timestamp": deep}):
-        with pytest.raises(FilterError):
-            parse_filter(hostile)
-    with pytest.raises(FilterError, match="nested deeper"):
-        grown = Equal("a", 1) & Equal("b", 1)
-        for _ in range(100):
-            grown = ~grown
-
-
-def test_a_filter_has_at_most_ten_thousand_values() -> None:
-    assert len(In("a", tuple(range(MAX_NODES))).values) == MAX_NODES
-    doubled: dict[str, object] = {}
-    for _ in range(60):
-        doubled = {"and": [doubled, doubled]}
-    for hostile in ({"a": list(range(MAX_NODES + 1))}, {"or": [{"a": 1}] * (MAX_NODES + 1)}, doubled):
-        with pytest.raises(FilterError, match="more than 10,000"):
-            parse_filter(hostile)
-
-
-# Time
-
-
-@pytest.mark.parametrize(
-    ("text", "low", "high", "include_low", "include_high"),
-    [
-        ("= 2026-03-01", seconds(2026, 3, 1), seconds(2026, 3, 2), True, False),
-        (">= 2026-03-01", seconds(2026, 3, 1), None, True, True),
-        ("> 2026-03-01", seconds(2026, 3, 2), None, True, True),
-        ("<= 2026-03-01", None, seconds(2026, 3, 2), True, False),
-        ("< 2026-03-01", None, seconds(2026, 3, 1), True, False),
-        ("> 2026-03-01T10:00", seconds(2026, 3, 1, 10), None, False, True),
-        ("between 2026-03-01 and 2026-03-02", seconds(2026, 3, 1), seconds(2026, 3, 3), True, False),
-        ("> 2026-03-01 and < 2026-03-05", seconds(2026, 3, 2), seconds(2026, 3, 5), True, False),
-        ("= today", seconds(2026, 3, 10), seconds(2026, 3, 11), True, False),
-        ('< "Yesterday"', None, seconds(2026, 3, 9), True, False),
-        ('= "last 7 days"', seconds(2026, 3, 3, 12), NOW.timestamp(), True, True),
-        ('= "LAST  24 hours"', seconds(2026, 3, 9, 12), NOW.timestamp(), True, True),
-        ('>= "last 2 weeks"', seconds(2026, 2, 24, 12), None, True, True),
-        ('> "last 1 day"', seconds(2026, 3, 9, 12), None, False, True),
-        ('< "last 30 minutes"', None, seconds(2026, 3, 10, 11, 30), True, False),
-        ("<= 9999-12-31", None, seconds(9999, 12, 31) + DAY, True, False),
-    ],
-)
-def test_a_time_means(
-    text: str, low: float | None, high: float | None, include_low: bool, include_high: bool
-) -> None:
-    wanted = parse_filter(f"timestamp {text}", now=NOW)
-    assert wanted == Range("timestamp", low, high, include_low, include_high)
-    assert parse_filter(str(wanted)) == wanted
-
-
-def test_days_and_moments_may_stand_in_one_list_in_any_order() -> None:
-    moment = datetime(2026, 3, 1, 10, tzinfo=timezone(timedelta(hours=1)))
-    days: list[Value] = ["today", moment, date(2026, 3, 1), "yesterday"]
-    wanted = field("timestamp", now=NOW).is_in(days)
-    assert wanted == field("timestamp", now=NOW).is_in(reversed(days))
-    for day, found in (
-        (moment, True),
-        (datetime(2026, 3, 1), True),
-        (NOW, True),
-        (datetime(2026, 3, 8), False),
-    ):
-        assert matches(wanted, record(timestamp=day)) is found
-
-
-@given(moments)
-def test_a_record_is_found_by_the_moment_it_was_given(moment: float) -> None:
-    given_then = record(timestamp=moment)
-    assert matches(field("timestamp") == moment, given_then)
-    assert given_then.timestamp is not None
-    assert matches(field("timestamp") == given_then.timestamp.isoformat(), given_then)
-
-
 # Meaning
+
+
+SUBJECT = record(
+    {"flag": True, "one": 1, "word": "c", "tags": ["x", ["y"], None], "sizes": [1, 9], "huge": 10**400}
+    | {"people": [{"name": "Ana"}, {"name": ["Bo"]}], "nested": {"deep": {"er": 1}}, "a.b": "dotted"}
+    | {"nothing": None, "empty": [], "blank": "", "kind": "other"},
+    kind="note",
+    position=0,
+)
 
 
 @pytest.mark.parametrize(
@@ -373,26 +293,7 @@ def test_a_record_is_found_by_the_moment_it_was_given(moment: float) -> None:
     ],
 )
 def test_a_condition_on_a_record(text: str, holds: bool) -> None:
-    subject = record(
-        {
-            "flag": True,
-            "one": 1,
-            "word": "c",
-            "tags": ["x", ["y"], None],
-            "sizes": [1, 9],
-            "people": [{"name": "Ana"}, {"name": ["Bo"]}],
-            "nested": {"deep": {"er": 1}},
-            "a.b": "dotted",
-            "nothing": None,
-            "empty": [],
-            "blank": "",
-            "kind": "other",
-            "huge": 10**400,
-        },
-        kind="note",
-        position=0,
-    )
-    assert matches(parse_filter(text), subject) is holds
+    assert matches(parse_filter(text), SUBJECT) is holds
 
 
 @given(filters, filters, records)
@@ -435,6 +336,14 @@ def test_matches_agrees_with_an_evaluation_over_flatten(wanted: Filter, subject:
     assert matches(wanted, subject) == holds_over(list(flatten(subject)), wanted)
 
 
+@given(moments)
+def test_a_record_is_found_by_the_moment_it_was_given(moment: float) -> None:
+    given_then = record(timestamp=moment)
+    assert matches(field("timestamp") == moment, given_then)
+    assert given_then.timestamp is not None
+    assert matches(field("timestamp") == given_then.timestamp.isoformat(), given_then)
+
+
 # Flatten
 
 
@@ -454,7 +363,7 @@ def test_flatten_and_values_of_see_the_same_values_each_field_by_its_canonical_n
 
 @given(records)
 def test_flatten_does_not_depend_on_the_order_of_keys(subject: Record) -> None:
-    again = Record.from_dict({**subject.to_dict(), "metadata": dict(reversed(subject.metadata.items()))})
+    again = Record.from_dict({**subject.to_dict(), "metadata": dict(reversed([*subject.metadata.items()]))})
     assert [*map(repr, flatten(again))] == [*map(repr, flatten(subject))]
 
 

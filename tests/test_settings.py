@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weft.embedding.base import PROVIDERS
 from weft.errors import SettingsError
 from weft.settings import (
     SETTINGS,
@@ -142,6 +143,10 @@ def test_a_named_file_replaces_the_found_one_and_an_argument_the_variable(home: 
     assert load(start=home.project, env=env).search.limit == 40
     assert load(by_argument, start=home.project, env=env).search.limit == 50
     assert load(by_argument, start=home.project, env=env).store.fold_at == 1024
+
+
+def test_the_providers_to_choose_from_are_those_there_are() -> None:
+    assert set(SETTINGS["embedding.provider"].choices) == set(PROVIDERS)
 
 
 def test_the_environment_of_the_process_is_read_when_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

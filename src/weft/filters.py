@@ -255,14 +255,18 @@ def _checked(name: str, value: object) -> Scalar:
 def _seconds(value: object) -> float:
     if isinstance(value, (int, float)) and value == _END_OF_TIME:
         return _END_OF_TIME
+    cause: ValueError | None = None
     try:
-        return as_utc(value).timestamp()
+        # Nothing else gets there: the error would spell out a stranger's object, however deep.
+        if isinstance(value, (str, int, float, date)):
+            return as_utc(value).timestamp()
     except ValueError as error:
-        given = ascii(value)[:60] if isinstance(value, (str, float)) else f"this {type(value).__name__}"
-        raise FilterError(
-            f"timestamp cannot be compared with {given}; give a date or moment such as 2026-03-01 or "
-            "2026-03-01T09:30:00Z, seconds since 1970, 'today', 'yesterday' or 'last 7 days' (minutes, hours, weeks)"
-        ) from error
+        cause = error
+    given = ascii(value)[:60] if isinstance(value, (str, float)) else f"this {type(value).__name__}"
+    raise FilterError(
+        f"timestamp cannot be compared with {given}; give a date or moment such as 2026-03-01 or "
+        "2026-03-01T09:30:00Z, seconds since 1970, 'today', 'yesterday' or 'last 7 days' (minutes, hours, weeks)"
+    ) from cause
 
 
 def _span(name: str, value: object, now: datetime, *, bound: bool) -> tuple[Scalar, Scalar, bool]:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from weft.errors import InvalidInput
 
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 MAX_ID_BYTES: Final = 1024
 """An id is a name, copied into every index; a longer one is content that ended up in the wrong field."""
@@ -55,9 +55,7 @@ class Record:
                 _check_text(name, getattr(self, name), MAX_TEXT_BYTES, empty=False)
         if self.lines is not None:
             object.__setattr__(self, "lines", _checked_lines(self.lines))
-        if self.position is not None and (
-            type(self.position) is not int or not 0 <= self.position < 1 << 63
-        ):
+        if self.position is not None and (type(self.position) is not int or not 0 <= self.position < 1 << 63):
             raise InvalidInput(f"Record.position must be an int of at least 0, not {self.position!r}")
         if self.timestamp is not None:
             object.__setattr__(self, "timestamp", as_utc(self.timestamp))
@@ -157,7 +155,9 @@ def _check_text(name: str, value: object, limit: int, *, empty: bool = True) -> 
                 "Decode the source with errors='replace'."
             ) from error
         if size > limit:
-            raise InvalidInput(f"Record.{name} is {size:,} bytes; the most is {limit:,}. Split it into chunks.")
+            raise InvalidInput(
+                f"Record.{name} is {size:,} bytes; the most is {limit:,}. Split it into chunks."
+            )
 
 
 def _checked_lines(lines: object) -> tuple[int, int]:

@@ -1,12 +1,11 @@
-"""Text analysis, in one place: what a word is, for the index, for a query and for comparing texts."""
+"""Text analysis, in one place: what a term is for the index, for a query and for comparing two texts."""
 
 from __future__ import annotations
 
-import hashlib
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import Stemmer
 import xxhash
@@ -14,43 +13,132 @@ import xxhash
 from weft.analysis import _tables as tables
 from weft.analysis._tokens import analyse, tokens
 
-_MEMO_LIMIT: Final = 100_000
+__all__ = [
+    "ANALYSIS_ID",
+    "MAX_QUERY_TERMS",
+    "QueryTerm",
+    "count_terms",
+    "is_stop",
+    "query_terms",
+    "term_hash",
+    "terms",
+    "words",
+]
+
+_REVISION: Final = 1
+"""Raise it with every change of code that changes a term; the tables are hashed by themselves."""
+
+MAX_QUERY_TERMS: Final = 256
+"""A pasted page is a query too; beyond this the rarest words of the list no longer change the ranking."""
+
+_MEMO_ENTRIES: Final = 50_000
+"""About 20 MB. Text repeats itself: these cover 98 of 100 tokens, and refilling after a clear is cheap."""
+
 _MEMO_TOKEN: Final = 48
+_MEMO_TERMS: Final = 8
+"""Longer tokens, and runs of Chinese with dozens of terms each, rarely come again: they would only fill it."""
+
+
+def _identity() -> str:
+    """Equal for two programs that give the same terms for every text."""
+    parts = (
+        _REVISION,
+        sorted(tables.STOP_WORDS),
+        sorted(tables.FOLDED_LETTERS.items()),
+        (tables.ACCENTS, tables.INVISIBLE, tables.UNSPACED, tables.HAN, tables.SYMBOLS, tables.REGIONAL),
+        Stemmer.version(),
+        unicodedata.unidata_version,
+    )
+    return f"weft-{_REVISION}-{xxhash.xxh3_64_hexdigest(repr(parts).encode())}"
+
+
+ANALYSIS_ID: Final = _identity()
+"""The identity of this analysis: an index built under another one has to be built again."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTerm:
+    """One distinct term of a query, and how often the query says it."""
+
     term: str
     hash: int
     count: int
 
 
-def term_hash(term: str) -> int:
-    """The 64-bit number under which the index knows a term."""
-    return xxhash.xxh3_64_intdigest(term.encode("utf-8", "surrogatepass"))
+class _Entry(NamedTuple):
+    hashes: tuple[int, ...]
+    length: int
+    held: tuple[str, ...]
+    asked: tuple[str, ...]
 
 
-class _Memo(dict[str, tuple[tuple[int, ...], int, tuple[str, ...], tuple[str, ...]]]):
-    def __missing__(self, raw):
+class _Memo(dict[str, _Entry]):
+    """What is known of a raw token. Threads share it: a race costs a second analysis, never a wrong one."""
+
+    def __missing__(self, raw: str) -> _Entry:
         found = analyse(raw)
-        entry = (tuple(map(term_hash, found.index)), found.length, tuple(found.index), tuple(found.query))
-        if len(raw) <= _MEMO_TOKEN:
-            if len(self) >= _MEMO_LIMIT:
+        held = tuple(found.held)
+        asked = held if found.asked is found.held else tuple(found.asked)
+        entry = _Entry(tuple(map(term_hash, held)), found.length, held, asked)
+        if len(raw) <= _MEMO_TOKEN and len(held) <= _MEMO_TERMS:
+            if len(self) >= _MEMO_ENTRIES:
                 self.clear()
             self[raw] = entry
         return entry
 
 
-_memo = _Memo()
+def term_hash(term: str) -> int:
+    """The 64-bit number under which the index knows a term."""
+    return xxhash.xxh3_64_intdigest(term.encode())
+
+
+_memo: Final = _Memo()
+
+
+def is_stop(term: str) -> bool:
+    """Whether a term is a stop word: indexed, but asked for only when a query has nothing else."""
+    return term in tables.STOP_WORDS
+
+
+def terms(text: str) -> list[str]:
+    """Every index term of a text in order, repeats and stop words included."""
+    return [term for raw in tokens(text) for term in _memo[raw].held]
 
 
 def count_terms(text: str) -> tuple[dict[int, int], int]:
+    """How often each term (by hash, stop words included) occurs, and the text's length.
+
+    The length counts words and parts of identifiers, and pairs of characters in unspaced scripts. Stop
+    words, whole identifiers and single characters beside their pairs are terms without length.
+    """
     counts: dict[int, int] = {}
+    known = counts.get
     length = 0
-    memo = _memo
     for raw, times in Counter(tokens(text)).items():
-        hashes, weight, _, _ = memo[raw]
+        hashes, weight, _, _ = _memo[raw]
         length += weight * times
         for key in hashes:
-            counts[key] = counts.get(key, 0) + times
+            counts[key] = known(key, 0) + times
     return counts, length
+
+
+def query_terms(text: str) -> list[QueryTerm]:
+    """The distinct terms to search for, in order of first appearance; no stop words unless all are.
+
+    Of more than `MAX_QUERY_TERMS` the most frequent are kept, the earlier of two that are equal.
+    """
+    counts = _content(text)
+    # most_common sorts stably: of equal counts the earlier stays.
+    kept = counts if len(counts) <= MAX_QUERY_TERMS else dict(counts.most_common(MAX_QUERY_TERMS))
+    return [QueryTerm(term, term_hash(term), count) for term, count in counts.items() if term in kept]
+
+
+def words(text: str) -> frozenset[str]:
+    """The set of terms by which two texts are compared; no stop words unless all are."""
+    return frozenset(_content(text))
+
+
+def _content(text: str) -> Counter[str]:
+    counts = Counter(term for raw in tokens(text) for term in _memo[raw].asked)
+    content = Counter({term: count for term, count in counts.items() if term not in tables.STOP_WORDS})
+    return content or counts

@@ -6,13 +6,17 @@ from typing import Final
 
 STOP_WORDS: Final = frozenset(
     """
-    a an and any are as at be been being but by can could did do does for from had has have he her him his how
-    i if in into is it its me my no nor not of on or our she should so some such than that the their them then
-    there these they this those to was we were what when where which who whom whose why will with would you
-    your
+    a am an and any are as at be been being but by can could did do does for from had has have having he her
+    here hers him his how i if in into is it its me my no nor not of on or our ours she should so some such
+    than that the their theirs them then there these they this those to too was we were what when where which
+    who whom whose why will with would you your yours
+    arent cant cannot couldnt didnt doesnt dont hadnt hasnt havent isnt shouldnt wasnt werent wont wouldnt
     """.split()
 )
-"""Words that say little on their own. Chosen by measurement: see the variants in the module's report."""
+"""Words that carry a sentence rather than its subject: articles, prepositions, pronouns, auxiliaries and the
+words questions are asked with. Questions are why the list is longer than the customary thirty-odd words: on
+conversations it finds 4 points of recall@5 more. Left out although frequent: words that are also names, dates
+or acronyms (us, may, might, one), and comparisons (more, before, under), which gained nothing."""
 
 FOLDED_LETTERS: Final = str.maketrans(
     {
@@ -46,7 +50,10 @@ ACCENTS: Final = (
 )
 """Marks a reader may leave out. Vowel signs of Indic scripts and kana voicing are letters, so they stay."""
 
-INVISIBLE: Final = "\u00ad\u034f\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef"
+INVISIBLE: Final = (
+    "\u00ad\u034f\u061c\u115f\u1160\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef"
+)
 """Zero-width characters, direction marks and variation selectors: they do not change the word."""
 
 UNSPACED: Final = (

@@ -8,7 +8,8 @@ import threading
 import unicodedata
 from collections.abc import Callable
 from functools import cache
-from typing import Final, NamedTuple
+from itertools import pairwise
+from typing import Final, NamedTuple, cast
 
 import Stemmer
 import xxhash
@@ -19,134 +20,239 @@ MAX_TERM: Final = 128
 """Characters in a term. A longer unbroken run is a blob nobody types; it is kept as a prefix and a hash."""
 
 _BLOB_PREFIX: Final = 32
-_LONG_TOKEN: Final = 64
-"""From here on a token may hold enough marks in a row for Unicode's canonical sort (quadratic) to matter."""
+"""Enough of a blob to recognise it in an explanation."""
 
-# A token is a run of letters and digits, held together by single joiners that have a letter on each side.
-# Thousands come first, so that "1,000" is one number; the repeat is bounded so that a megabyte of
-# "1,000,000,…" is not scanned again from every group. "c++" and "c#" are names of languages.
-_THOUSANDS: Final = r"\d{1,3}(?:,\d{3}){1,6}(?![\w,])(?:\.\d+)?"
+_LONG_TOKEN: Final = 64
+"""From here on, a token may hold enough marks in a row for Unicode's canonical sort (quadratic) to matter."""
+
+# A token is a run of letters and digits, held together by single joiners with a letter or digit on each side.
+# Thousands come first, so that "1,000" is one number; their repeat is bounded, so that a megabyte of
+# "1,000,000,…" is not scanned again from every group. "c++" and "c#" are names.
+_THOUSANDS: Final = r"\d{1,3}(?:,\d{3}){1,6}(?!\w|,\d)(?:\.\d+)?"
 _LANGUAGE: Final = r"[A-Za-z](?:\+\+|#)(?!\w)"
 _ASCII_TOKEN: Final = re.compile(rf"{_THOUSANDS}|{_LANGUAGE}|\w+(?:[-.@&']\w+)*", re.ASCII)
 
-_INVISIBLE: Final = re.compile(f"[{tables.INVISIBLE}]+")
-_ACCENTS: Final = re.compile(f"[{tables.ACCENTS}]+")
-_UNSPACED: Final = re.compile(f"[{tables.UNSPACED}]")
-_SYMBOL: Final = re.compile(f"[{tables.SYMBOLS}{tables.REGIONAL}]")
-_LONE_HAN: Final = re.compile(f"(?<![{tables.HAN}])[{tables.HAN}](?![{tables.HAN}])")
-
+_PLAIN_JOINERS: Final = str.maketrans({"’": "'", "‐": "-", "‑": "-"})
+_WITHOUT_JOINERS: Final = str.maketrans("", "", "-'_")
 _CONTRACTION: Final = re.compile(r"'(?:s|re|ve|ll|d|m)$", re.IGNORECASE)
 """What English hangs on a word without changing what it is about: the possessive and short verbs."""
 
+_NUMBER: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _VERSION: Final = re.compile(r"v?(\d+(?:\.\d+){2,})")
-_DECIMAL: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_NUMBERED: Final = re.compile(r"([^\W\d_]{2,})\d+")
+"""A name with its number (utf8, python3, il6). The name alone is a term too: + .9 points on scifact."""
 
-# One letter per character: A upper case, s the letter s, a any other. Digits stay with what is before them,
-# capitals before a capitalised word are a word (HTTPServer), and a plural s stays with its capitals (APIs).
-_CAMEL: Final = re.compile(r"0*(?:AA+s(?![as])|A+(?![as])|A?[as]+)[0]*(?:[as0]+)?|0+")
+# Works on the shape of a word: A for upper case, s for the letter s, 0 for a digit, a for any other. Digits
+# stay with what is before them, capitals before a capitalised word are a word of their own (HTTPServer),
+# and a plural s stays with its capitals (userIDs).
+_CAMEL: Final = re.compile(r"0*(?:AA+s(?![as])|A+(?![as])|A?[as]+)[as0]*|0+")
 
 
 class Terms(NamedTuple):
-    """The terms of one token: what the index holds, what a query asks for, how long the token counts."""
+    """The terms of one token: those held by the index, those asked for by a query, and the token's length."""
 
-    index: list[str]
-    query: list[str]
+    held: list[str]
+    asked: list[str]
     length: int
 
 
 class _PerThread(threading.local):
-    """Stemmers keep state while they run, so every thread has its own; the memo is their cache."""
+    """A stemmer keeps state while it runs, so every thread has its own. It caches nothing: the memo does."""
 
     def __init__(self) -> None:
-        self.stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
+        self.stem = cast("Callable[[str], str]", Stemmer.Stemmer("english", 0).stemWord)
+
+
+class _Patterns:
+    """The patterns for text beyond ASCII, built on first need: listing the marks takes 20 milliseconds."""
+
+    def __init__(self) -> None:
+        ranges: list[tuple[int, int]] = []
+        for code in (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0)):
+            if unicodedata.category(chr(code))[0] == "M":
+                first = ranges.pop()[0] if ranges and ranges[-1][1] == code - 1 else code
+                ranges.append((first, code))
+        basic = "".join(f"{chr(a)}-{chr(b)}" for a, b in ranges if a < 0x10000)
+        above = "".join(f"{chr(a)}-{chr(b)}" for a, b in ranges if a >= 0x10000)
+        letter = rf"[^\W{tables.UNSPACED}]"
+        # The look-ahead spares every word's end the walk through the long list above the basic plane.
+        mark = rf"(?:[{basic}]|(?=[\U00010000-{chr(sys.maxunicode)}])[{above}])"
+        word = rf"{letter}+(?:{mark}+{letter}*)*"
+        symbol = f"[{tables.REGIONAL}]{{2}}|[{tables.SYMBOLS}{tables.REGIONAL}]"
+        self.token = re.compile(
+            rf"{_THOUSANDS}|{_LANGUAGE}|{word}(?:[-.@&'’‐‑]{word})*|[{tables.UNSPACED}]+|{symbol}"
+        )
+        self.invisible = re.compile(f"[{tables.INVISIBLE}]+")
+        self.accents = re.compile(f"[{tables.ACCENTS}]+")
+        self.excess_marks = re.compile(f"([{basic}{above}]{{8}})[{basic}{above}]+")
+        self.unspaced = re.compile(f"[{tables.UNSPACED}]")
+        self.character = re.compile(f".[{basic}{above}]*", re.DOTALL)
+        self.lone_han = re.compile(f"(?<![{tables.HAN}])[{tables.HAN}](?![{tables.HAN}])")
 
 
 _per_thread: Final = _PerThread()
-
-
-@cache
-def _marks() -> tuple[str, str]:
-    """Every combining mark as two character classes: the basic plane, and the planes above it."""
-    ranges: list[tuple[int, int]] = []
-    for code in (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0)):
-        if unicodedata.category(chr(code))[0] == "M":
-            if ranges and ranges[-1][1] == code - 1:
-                ranges[-1] = (ranges[-1][0], code)
-            else:
-                ranges.append((code, code))
-    basic = "".join(f"{chr(a)}-{chr(b)}" for a, b in ranges if b < 0x10000)
-    above = "".join(f"{chr(a)}-{chr(b)}" for a, b in ranges if a >= 0x10000)
-    return basic, above
-
-
-@cache
-def _unicode_token() -> re.Pattern[str]:
-    """The token pattern for any script; built on first need, since listing the marks takes milliseconds."""
-    basic, above = _marks()
-    letter = rf"[^\W{tables.UNSPACED}]"
-    # The look-ahead spares every word end the walk through the long list of marks above the basic plane.
-    mark = rf"(?:[{basic}]|(?=[\U00010000-\U{sys.maxunicode:08x}])[{above}])"
-    word = rf"{letter}+(?:{mark}+{letter}*)*"
-    return re.compile(
-        rf"{_THOUSANDS}|{_LANGUAGE}|{word}(?:[-.@&'’‐‑]{word})*"
-        rf"|[{tables.UNSPACED}]+|[{tables.REGIONAL}]{{2}}|[{tables.SYMBOLS}{tables.REGIONAL}]"
-    )
-
-
-@cache
-def _mark_runs() -> re.Pattern[str]:
-    basic, above = _marks()
-    return re.compile(rf"([{basic}{above}]{{8}})[{basic}{above}]+")
-
-
-@cache
-def _clusters() -> re.Pattern[str]:
-    basic, above = _marks()
-    return re.compile(rf".[{basic}{above}]*", re.DOTALL)
+_patterns: Final = cache(_Patterns)
 
 
 def tokens(text: str) -> list[str]:
-    """The raw tokens of a text, in order. Takes time linear in the text."""
+    """The raw tokens of a text, in order, in time linear in the text."""
     if text.isascii():
         return _ASCII_TOKEN.findall(text)
-    return _unicode_token().findall(_INVISIBLE.sub("", text))
+    patterns = _patterns()
+    return patterns.token.findall(patterns.invisible.sub("", text))
 
 
 def analyse(raw: str) -> Terms:
     """The terms of one raw token."""
-    out = Terms([], [], 0)
     if raw.isascii():
         return _word(raw)
-    text = _mark_runs().sub(r"\1", raw) if len(raw) > _LONG_TOKEN else raw
+    patterns = _patterns()
+    text = patterns.excess_marks.sub(r"\1", raw) if len(raw) > _LONG_TOKEN else raw
     text = unicodedata.normalize("NFKC", text)
-    index: list[str] = []
-    query: list[str] = []
-    length = 0
-    # Compatibility forms may open into several tokens: ㎏/㎡, ⑴, ﷺ.
-    for token in tokens(text):
-        out = _unspaced(token) if _UNSPACED.match(token) else _word(token)
-        index += out.index
-        query += out.query
-        length += out.length
-    return Terms(index, query, length)
+    # Compatibility forms may open into several tokens: ½ is 1 and 2, ⑴ is (1).
+    found = [_unspaced(t) if patterns.unspaced.match(t) else _word(t) for t in tokens(text)]
+    if len(found) == 1:
+        return found[0]
+    return Terms(
+        [term for part in found for term in part.held],
+        [term for part in found for term in part.asked],
+        sum(part.length for part in found),
+    )
 
 
 def fold(text: str) -> str:
-    """Without case, accents or national digits: Straße and STRASSE, Łódź and lodz, ٣ and 3."""
+    """Without case, accents or national digits: Straße is STRASSE, Łódź is lodz, ٣ is 3."""
     if text.isascii():
         return text.lower()
-    text = _ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold()))
+    text = _patterns().accents.sub("", unicodedata.normalize("NFD", text.casefold()))
     text = unicodedata.normalize("NFKC", text.translate(tables.FOLDED_LETTERS))
     return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
 
 
-def _bounded(term: str) -> str:
-    if len(term) <= MAX_TERM:
-        return term
-    return f"{term[:_BLOB_PREFIX]}~{xxhash.xxh3_128_hexdigest(term.encode('utf-8', 'surrogatepass'))}"
+def _unspaced(run: str) -> Terms:
+    """Pairs of characters, which rank well, and single ones, so that one character can be searched."""
+    run = fold(run)
+    characters = [_bounded(c) for c in _patterns().character.findall(run)]
+    if len(characters) == 1:
+        return Terms(characters, characters, 1)
+    pairs = [a + b for a, b in pairwise(characters)]
+    # A single ideograph between kana is a word: 猫 in 猫が好き must also find 黒い猫.
+    return Terms(pairs + characters, pairs + _patterns().lone_han.findall(run), len(pairs))
 
 
-def _plain(word: str) -> str:
+def _word(token: str) -> Terms:
+    found: list[str] = []
+    length = _address(token if token.isascii() else token.translate(_PLAIN_JOINERS), found)
+    return Terms(found, found, length)
+
+
+# Below, each function takes off one kind of joiner, adds the terms of its level to `found` and hands the
+# pieces down. It returns the length: pieces count, unless they are stop words; names kept whole do not.
+
+
+def _address(token: str, found: list[str]) -> int:
+    """joe@example.org, AT&T, c++"""
+    if token[-1] in "+#":
+        _add_whole(token, found)
+        return _add_word(token[0], found)
+    pieces = token.replace("&", "@").split("@")
+    if len(pieces) > 1:
+        _add_whole(token, found)
+    return sum(_dotted(piece, found) for piece in pieces)
+
+
+def _dotted(token: str, found: list[str]) -> int:
+    """os.path.join, 1.2.3, 3.14, 1,000, U.S.A"""
+    token = _CONTRACTION.sub("", token)
+    if "." not in token and "," not in token:
+        return _hyphenated(token, found)
+    if _NUMBER.fullmatch(token):
+        return _add_word(token.replace(",", ""), found)
+    pieces = token.split(".")
+    if all(len(piece) == 1 and piece.isalpha() for piece in pieces):
+        return _add_word("".join(pieces), found)
+    if version := _VERSION.fullmatch(token):
+        pieces = version[1].split(".")
+        _add_whole(version[1], found)
+        # A reader who asks for 3.11 means 3.11.4 too.
+        _add_whole(".".join(pieces[:2]), found)
+        return sum(_add_word(piece, found) for piece in pieces)
+    _add_whole(token, found)
+    return sum(_hyphenated(piece, found) for piece in pieces)
+
+
+def _hyphenated(token: str, found: list[str]) -> int:
+    """e-mail, well-known, utf-8, kebab-case, 2024-01-15"""
+    pieces = token.split("-")
+    if len(pieces) > 1:
+        if all(piece.isdecimal() for piece in pieces):
+            _add_whole(token, found)
+        else:
+            _add_joined(token, found)
+    return sum(_apostrophe(piece, found) for piece in pieces)
+
+
+def _apostrophe(token: str, found: list[str]) -> int:
+    """don't, O'Brien, l'homme"""
+    token = _CONTRACTION.sub("", token)
+    pieces = token.split("'")
+    if len(pieces) == 1:
+        return _snake(token, found)
+    if token[-3:].lower() == "n't":
+        return _add_word("".join(pieces), found)
+    _add_joined(token, found)
+    return sum(_snake(piece, found) for piece in pieces)
+
+
+def _snake(token: str, found: list[str]) -> int:
+    """snake_case, which is also found as snakecase and snakeCase"""
+    pieces = [piece for piece in token.split("_") if piece]
+    if len(pieces) > 1:
+        _add_whole("_".join(pieces), found)
+        _add_joined(token, found)
+    return sum(_camel(piece, found) for piece in pieces)
+
+
+def _camel(word: str, found: list[str]) -> int:
+    """camelCase, PascalCase, HTTPServer, Base64Encoder"""
+    rest = word[1:]
+    if len(word) > MAX_TERM or word.isupper() or not rest or rest.islower() or rest.isdecimal():
+        return _add_word(word, found)
+    shape = "".join("0" if c.isdecimal() else "A" if c.isupper() else "s" if c == "s" else "a" for c in word)
+    parts = [word[part.start() : part.end()] for part in _CAMEL.finditer(shape)]
+    if len(parts) == 1:
+        return _add_word(word, found)
+    _add_whole(word, found)
+    # Written in lower case the same name is a plain word, so it has a stem: YouTube, youtube.
+    if (joined := _term(fold(word))) != found[-1]:
+        found.append(joined)
+    return sum(_add_word(part, found) for part in parts)
+
+
+def _add_word(word: str, found: list[str]) -> int:
+    """Adds one word, and returns its length: 1, or 0 for a stop word."""
+    word = fold(word)
+    if not word:
+        return 0
+    found.append(_term(word))
+    if len(word) <= MAX_TERM and (numbered := _NUMBERED.fullmatch(word)):
+        found.append(_term(numbered[1]))
+    return int(word not in tables.STOP_WORDS)
+
+
+def _add_whole(token: str, found: list[str]) -> None:
+    """Keeps a name in one piece, so that the exact name ranks first: not stemmed, and without length."""
+    if len(token) <= MAX_TERM and (folded := fold(token)):
+        found.append(_bounded(folded))
+
+
+def _add_joined(token: str, found: list[str]) -> None:
+    """Adds what the word would be without its joiners: e-mail is email, utf-8 is utf8, O'Brien is obrien."""
+    if len(token) <= MAX_TERM and (folded := fold(token.translate(_WITHOUT_JOINERS))):
+        found.append(_term(folded))
+
+
+def _term(word: str) -> str:
     """The term of one folded word: its stem if it is made of ASCII letters."""
     if word in tables.STOP_WORDS or len(word) > MAX_TERM or not (word.isascii() and word.isalpha()):
         return _bounded(word)
@@ -155,113 +261,7 @@ def _plain(word: str) -> str:
     return word if stem in tables.STOP_WORDS else stem
 
 
-def _unspaced(run: str) -> Terms:
-    """Pairs of characters, which rank well, and single ones, so that one character can be searched."""
-    run = fold(run)
-    units: list[str] = _clusters().findall(run)
-    units = [_bounded(unit) for unit in units]
-    if len(units) == 1:
-        return Terms(units, units, 1)
-    pairs = [a + b for a, b in zip(units, units[1:], strict=False)]
-    # A single ideograph between kana is a word by itself: 猫 in 猫が好き.
-    return Terms(pairs + units, pairs + _LONE_HAN.findall(run), len(pairs))
-
-
-def _word(token: str) -> Terms:
-    found: list[str] = []
-    length = _at_sign(token.replace("’", "'").replace("‐", "-").replace("‑", "-"), found)
-    return Terms(found, found, length)
-
-
-def _add(word: str, found: list[str]) -> int:
-    """Adds one folded word as a term that counts, unless it is a stop word; the length it adds."""
-    if not word:
-        return 0
-    term = _plain(word)
-    found.append(term)
-    return term not in tables.STOP_WORDS
-
-
-def _whole(text: str, found: list[str]) -> None:
-    """Keeps a name in one piece, unstemmed. It ranks the exact name first and adds nothing to the length."""
-    if len(text) <= MAX_TERM:
-        found.append(text)
-
-
-def _at_sign(token: str, found: list[str]) -> int:
-    """joe@example.org, AT&T, c++"""
-    if token[-1] in "+#":
-        _whole(token.lower(), found)
-        return _add(token[0].lower(), found)
-    pieces = re.split("[@&]", token)
-    if len(pieces) > 1:
-        _whole(fold(token), found)
-    return sum(_dotted(piece, found) for piece in pieces)
-
-
-def _dotted(token: str, found: list[str]) -> int:
-    """os.path.join, 1.2.3, 3.14, U.S.A"""
-    token = _CONTRACTION.sub("", token)
-    if "." not in token and "," not in token:
-        return _hyphenated(token, found)
-    if _DECIMAL.fullmatch(token):
-        return _add(fold(token).replace(",", ""), found)
-    pieces = token.split(".")
-    if all(len(piece) == 1 and piece.isalpha() for piece in pieces):
-        return _add(fold(token).replace(".", ""), found)
-    if version := _VERSION.fullmatch(token):
-        _whole(version[1], found)
-        _whole(".".join(version[1].split(".")[:2]), found)
-        return sum(_add(piece, found) for piece in version[1].split("."))
-    _whole(fold(token), found)
-    return sum(_hyphenated(piece, found) for piece in pieces)
-
-
-def _hyphenated(token: str, found: list[str]) -> int:
-    """well-known, e-mail, utf-8, 2024-01-15"""
-    if "-" not in token:
-        return _apostrophe(token, found)
-    pieces = token.split("-")
-    length = sum(_apostrophe(piece, found) for piece in pieces)
-    if all(piece.isdecimal() for piece in pieces):
-        _whole(fold(token), found)
-    elif len(token) <= MAX_TERM:
-        joined = fold(token.replace("-", "").replace("'", "").replace("_", ""))
-        found.append(_plain(joined))
-    return length
-
-
-def _apostrophe(token: str, found: list[str]) -> int:
-    """don't, O'Brien, l'homme"""
-    token = _CONTRACTION.sub("", token)
-    if "'" not in token:
-        return _identifier(token, found)
-    joined = fold(token.replace("'", ""))
-    if token.lower().endswith("n't"):
-        return _add(joined, found)
-    found.append(_plain(joined))
-    return sum(_identifier(piece, found) for piece in token.split("'"))
-
-
-def _identifier(token: str, found: list[str]) -> int:
-    """snake_case and camelCase"""
-    pieces = [piece for piece in token.split("_") if piece]
-    if len(pieces) > 1:
-        _whole(fold("_".join(pieces)), found)
-    return sum(_camel(piece, found) for piece in pieces)
-
-
-def _camel(word: str, found: list[str]) -> int:
-    folded = fold(word)
-    if len(word) > MAX_TERM or word.islower() or word.isupper() or word[1:].islower() or word[1:].isdecimal():
-        return _add(folded, found)
-    shape = "".join("0" if c.isdecimal() else "A" if c.isupper() else "s" if c == "s" else "a" for c in word)
-    parts = [word[m.start() : m.end()] for m in _CAMEL.finditer(shape)]
-    if len(parts) == 1:
-        return _add(folded, found)
-    _whole(folded, found)
-    stem = _plain(folded)
-    if stem != folded:
-        # The same name written in lower case is a plain word, so it is stemmed: YouTube, youtube.
-        found.append(stem)
-    return sum(_add(fold(part), found) for part in parts)
+def _bounded(term: str) -> str:
+    if len(term) <= MAX_TERM:
+        return term
+    return f"{term[:_BLOB_PREFIX]}~{xxhash.xxh3_128_hexdigest(term.encode())}"

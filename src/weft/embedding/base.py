@@ -14,8 +14,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than all of this; `weft --help
     import numpy as np
     from numpy.typing import NDArray
 
-    Vectors: TypeAlias = NDArray[np.float32]
-
+Vectors: TypeAlias = "NDArray[np.float32]"
 Provider: TypeAlias = Literal["static", "onnx", "openai", "ollama", "none"]
 PROVIDERS: Final[tuple[str, ...]] = get_args(Provider)
 

@@ -82,7 +82,9 @@ class _Graph:
         return model
 
     def _embeddings(self) -> str:
-        words = self._node("Gather", [self._weight("embeddings.word_embeddings.weight"), "input_ids"], "words")
+        words = self._node(
+            "Gather", [self._weight("embeddings.word_embeddings.weight"), "input_ids"], "words"
+        )
         kinds = self._node(
             "Gather", [self._weight("embeddings.token_type_embeddings.weight"), "token_type_ids"], "kinds"
         )
@@ -125,7 +127,9 @@ class _Graph:
         turned = self._node("Transpose", [key], f"{name}.key.turned", perm=[0, 1, 3, 2])
         raw = self._node("MatMul", [query, turned], f"{name}.raw")
         scale = self._constant("scale", np.float32(1 / math.sqrt(size)))
-        scores = self._node("Add", [self._node("Mul", [raw, scale], f"{name}.scaled"), mask], f"{name}.scores")
+        scores = self._node(
+            "Add", [self._node("Mul", [raw, scale], f"{name}.scaled"), mask], f"{name}.scores"
+        )
         shares = self._node("Softmax", [scores], f"{name}.shares", axis=-1)
         mixed = self._node("MatMul", [shares, value], f"{name}.mixed")
         together = self._node("Transpose", [mixed], f"{name}.together", perm=[0, 2, 1, 3])
@@ -169,5 +173,7 @@ class _Graph:
         return name
 
     def _node(self, kind: str, inputs: Sequence[str], output: str, **attributes: object) -> str:
-        self._nodes.append(self._onnx.helper.make_node(kind, list(inputs), [output], name=output, **attributes))
+        self._nodes.append(
+            self._onnx.helper.make_node(kind, list(inputs), [output], name=output, **attributes)
+        )
         return output

@@ -21,9 +21,10 @@ class OpenAIEmbedder(RemoteEmbedder):
 
     def __init__(self, spec: EmbeddingSpec) -> None:
         api_key_env = spec.api_key_env
-        if api_key_env is None and spec.base_url is None:
-            api_key_env = API_KEY_ENV  # OpenAI's key goes to OpenAI only, never to a server set by URL
-        super().__init__(spec, base_url=spec.base_url or BASE_URL, api_key_env=api_key_env, batch=BATCH)
+        base_url = (spec.base_url or BASE_URL).rstrip("/")
+        if api_key_env is None and base_url == BASE_URL:
+            api_key_env = API_KEY_ENV  # OpenAI's key goes to OpenAI only; for others it must be named
+        super().__init__(spec, base_url=base_url, api_key_env=api_key_env, batch=BATCH)
 
     def _fetch(self, texts: Sequence[str]) -> Sequence[object]:
         body: dict[str, object] = {"model": self._model, "input": list(texts), "encoding_format": "float"}

@@ -73,7 +73,8 @@ class RemoteEmbedder(ABC):
         return self._embed(texts, self._document_prefix)
 
     def embed_query(self, text: str) -> Vectors:
-        return self._embed((text,), self._query_prefix)[0]
+        vector: Vectors = self._embed((text,), self._query_prefix)[0]
+        return vector
 
     def close(self) -> None:
         self._client.close()

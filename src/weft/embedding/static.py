@@ -14,6 +14,8 @@ from weft.embedding.wordpiece import WordPieces
 from weft.errors import EmbeddingError, NotFound
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from weft.embedding.base import EmbeddingSpec, Vectors
 
 MODELS: Final = ("weft-static-256",)
@@ -51,7 +53,8 @@ class StaticEmbedder:
         return self._embed(texts, self._document_prefix)
 
     def embed_query(self, text: str) -> Vectors:
-        return self._embed((text,), self._query_prefix)[0]
+        vector: Vectors = self._embed((text,), self._query_prefix)[0]
+        return vector
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -71,7 +74,7 @@ class StaticEmbedder:
         return normalised(sums)
 
 
-def _load(folder: Path) -> tuple[np.ndarray, np.ndarray, list[str], str]:
+def _load(folder: Path) -> tuple[NDArray[np.int8], NDArray[np.float16], list[str], str]:
     """The table, its scales, the vocabulary, and a digest of all three."""
     try:
         # Mapped, so that the processes of one machine share the pages.
@@ -84,6 +87,6 @@ def _load(folder: Path) -> tuple[np.ndarray, np.ndarray, list[str], str]:
     if table.dtype != np.int8 or table.ndim != 2 or not len(table) == len(scale) == len(vocabulary):
         raise EmbeddingError(f"The model in {folder} is damaged; reinstall weft.")
     digest = xxhash.xxh3_128(ALGORITHM)
-    for part in (table, scale, words):
+    for part in (table.data, scale.data, words):
         digest.update(part)
     return table, scale, vocabulary, digest.hexdigest()

@@ -89,8 +89,8 @@ class Weighted:
         _check_normalising(self, _rule_name)
 
     def combine(self, lists: Aligned) -> Combined:
-        hit_values = _normalised(lists, self.normalise, self.all_equal)
-        terms = lists.spread(hit_values * lists.weights(self.weights))
+        terms = lists.spread(_normalised(lists, self.normalise, self.all_equal))
+        terms *= lists.weights(self.weights)
         return total(terms), terms
 
 
@@ -150,7 +150,7 @@ def fuse(method: Fusion, lists: Sequence[RankedList], sources: Collection[str] =
     """Fuse lists of (source name, keys best first, scores).
 
     A weight or normalisation for a source that gave no list is an error, unless `sources` (all that the recipe
-    could have asked) has it: so a typing error is caught, and a source that failed or was not asked is not one.
+    could have asked) has it: so a misspelt name is caught, and a source that failed or was not asked is not.
     """
     aligned = align(lists)
     unknown = sources_named(method) - set(aligned.names) - set(sources)
@@ -159,10 +159,8 @@ def fuse(method: Fusion, lists: Sequence[RankedList], sources: Collection[str] =
         raise ValueError(
             f"fusion names the source {min(unknown)!r}, which is not searched; use one of: {known}"
         )
-    if aligned.keys.size == 0:
-        scores, terms = np.empty(0), np.empty(aligned.ranks.shape)
-    else:
-        scores, terms = method.combine(aligned)
+    # Lists that are all empty go through, so that a missing weight shows on the first search, whatever it finds.
+    scores, terms = method.combine(aligned) if lists else (np.empty(0), np.empty((0, 0)))
     return Fused(aligned.keys, scores, aligned.ranks, aligned.scores, terms)
 
 
@@ -264,11 +262,8 @@ def _rule_names(lists: Aligned, rules: str | Mapping[str, str]) -> list[str]:
 def _normalised(lists: Aligned, rules: str | Mapping[str, str], all_equal: float | None) -> Floats:
     """The normalised score of each hit; by the rule `borda`, which is not of one list alone, still as it was."""
     values = np.empty(lists.hit_scores.size)
-    start = 0
-    for name, size in zip(_rule_names(lists, rules), lists.sizes, strict=True):
-        hits = slice(start, start + size)
+    for name, hits in zip(_rule_names(lists, rules), lists.spans(), strict=True):
         values[hits] = normalise("none" if name == BORDA else name, lists.hit_scores[hits], all_equal)
-        start += size
     return values
 
 

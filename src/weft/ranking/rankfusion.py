@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from itertools import accumulate
+from typing import ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,8 +90,7 @@ def weight_table(table: object) -> PerSource[float]:
     return weights
 
 
-@dataclass(frozen=True, slots=True)
-class Aligned:
+class Aligned(NamedTuple):
     """Lists side by side as rows, one column per candidate, and the same as one flat run of hits.
 
     Hits stand list by list, best first; hit h is at `places[h]` of a [lists, n] array read row by row.
@@ -102,7 +102,7 @@ class Aligned:
     scores: Floats  # [lists, n], nan where absent
     present: NDArray[np.bool_]  # [lists, n]
     sizes: tuple[int, ...]  # hits of each list
-    hit_ranks: NDArray[np.intp]
+    hit_ranks: Floats  # position from 0; a float, because fusions divide by it
     hit_scores: Floats
     places: NDArray[np.intp]
 
@@ -111,10 +111,15 @@ class Aligned:
         return _spread(hit_values, self.places, self.ranks.shape, absent)
 
     def weights(self, table: Mapping[str, float] | None) -> Floats:
-        """The weight of each hit's list, 1 where there is no table."""
+        """The weight of each list, as a column; 1 where there is no table."""
         if table is None:
-            return np.ones(1)
-        return np.repeat(resolve(table, self.names, "weights"), self.sizes)
+            return np.ones((len(self.names), 1))
+        return np.array(resolve(table, self.names, "weights"), dtype=np.float64)[:, None]
+
+    def spans(self) -> list[slice]:
+        """Where each list's hits stand in the run."""
+        ends = list(accumulate(self.sizes))
+        return [slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True)]
 
     def borda_points(self) -> Floats:
         """n points for the first of n candidates, one less for each next; those absent share what is left."""
@@ -123,13 +128,8 @@ class Aligned:
         return np.where(self.present, n - self.ranks, left_over[:, None])
 
 
-N = TypeVar("N", np.int32, np.float64)
-
-
-def _spread(
-    hit_values: NDArray[N], places: NDArray[np.intp], shape: tuple[int, ...], absent: float
-) -> NDArray[N]:
-    spread = np.full(math.prod(shape), absent, dtype=hit_values.dtype)
+def _spread(hit_values: Floats, places: NDArray[np.intp], shape: tuple[int, ...], absent: float) -> Floats:
+    spread = np.full(math.prod(shape), absent, dtype=np.float64)
     spread[places] = hit_values
     return spread.reshape(shape)
 
@@ -146,8 +146,8 @@ def align(lists: Sequence[RankedList]) -> Aligned:
                 "give two flat arrays of one length"
             )
     sizes = tuple(keys.size for keys in keys_of)
-    hits = np.concatenate([*keys_of, np.empty(0, dtype=np.int64)])
-    hit_scores = np.concatenate([*scores_of, np.empty(0)])
+    hits = np.concatenate(keys_of or [np.empty(0, dtype=np.int64)])
+    hit_scores = np.concatenate(scores_of or [np.empty(0)])
     if not np.abs(hit_scores).max(initial=0.0) <= MAX_MAGNITUDE:  # false for nan too
         bad = next(
             name for name, s in zip(names, scores_of, strict=True) if not (np.abs(s) <= MAX_MAGNITUDE).all()
@@ -161,9 +161,14 @@ def align(lists: Sequence[RankedList]) -> Aligned:
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     keys = ordered[first]
     shape = (len(names), keys.size)
-    hit_ranks = np.concatenate([*map(np.arange, sizes), np.empty(0, dtype=np.intp)])
-    places = keys.searchsorted(hits) + np.repeat(np.arange(len(names)) * keys.size, sizes)
-    ranks = _spread(hit_ranks.astype(np.int32), places, shape, -1)
+    hit_ranks = np.arange(hits.size, dtype=np.float64)
+    places = keys.searchsorted(hits)
+    start = sizes[0] if sizes else 0
+    for row, size in enumerate(sizes[1:], start=1):
+        hit_ranks[start : start + size] -= start
+        places[start : start + size] += row * keys.size
+        start += size
+    ranks = _spread(hit_ranks, places, shape, -1).astype(np.int32)
     present = ranks >= 0
     if np.count_nonzero(present) != hits.size:
         twice = next(
@@ -216,13 +221,15 @@ class RRF:
             raise ValueError("k + first_rank must be above 0, or the first rank divides by zero; set k = 60")
 
     def combine(self, lists: Aligned) -> Combined:
-        weights = lists.weights(self.weights)
-        if self.weighting == "rank":
-            with np.errstate(divide="ignore", over="ignore"):  # weight 0 is a rank at infinity, a term of 0
-                hit_terms = 1.0 / ((lists.hit_ranks + 1) / weights + (self.k + self.first_rank - 1))
+        if self.weighting == "score":
+            terms = lists.spread(1.0 / (lists.hit_ranks + (self.k + self.first_rank)))
+            if self.weights is not None:
+                terms *= lists.weights(self.weights)
         else:
-            hit_terms = weights / (lists.hit_ranks + (self.k + self.first_rank))
-        terms = lists.spread(hit_terms)
+            weights = np.repeat(lists.weights(self.weights), lists.sizes)
+            with np.errstate(divide="ignore", over="ignore"):  # weight 0 is a rank at infinity, a term of 0
+                divisor = (lists.hit_ranks + 1) / weights + (self.k + self.first_rank - 1)
+            terms = lists.spread(1.0 / divisor)
         return total(terms), terms
 
 
@@ -236,7 +243,7 @@ class ISR:
     def combine(self, lists: Aligned) -> Combined:
         count = np.add.reduce(lists.present, axis=0)
         factor = np.log(count) if self.log else count
-        terms = lists.spread(1.0 / np.square(lists.hit_ranks + 1.0)) * factor
+        terms = lists.spread(1.0 / np.square(lists.hit_ranks + 1)) * factor
         return total(terms), terms
 
 

@@ -34,8 +34,8 @@ class BM25:
     title_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.k1) and self.k1 > 0):
-            raise InvalidInput(f"BM25 k1 must be a number above 0, not {self.k1!r}")
+        if not (math.isfinite(self.k1) and self.k1 >= 0):
+            raise InvalidInput(f"BM25 k1 must be a number of at least 0, not {self.k1!r}")
         if not 0 <= self.b <= 1:
             raise InvalidInput(f"BM25 b must be between 0 and 1, not {self.b!r}")
         for weight in self.field_weights:

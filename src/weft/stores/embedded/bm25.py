@@ -14,6 +14,9 @@ from weft.stores.contract import BM25
 from weft.stores.embedded.keyword import Part, Postings, weighted
 from weft.stores.embedded.layers import Mask, Rows
 
+TINY: Final = 1e-9
+"""Keeps 0 / 0 from happening where k1 is 0 and a term occurs only in a field of weight 0."""
+
 SAMPLE: Final = 4096
 """Records looked at for a first lower bound; more would cost more than the bound saves."""
 
@@ -53,7 +56,7 @@ class Scorer:
             stats.count, 1
         )
         self._slope = np.float32(bm25.k1 * bm25.b / average if average else 0.0)
-        self._base = np.float32(bm25.k1 * (1 - bm25.b))
+        self._base = np.float32(max(bm25.k1 * (1 - bm25.b), TINY))
         found = []
         for term, weight in terms:
             postings = [part.postings(term) for part in parts]

@@ -7,6 +7,7 @@ that few remain. A search works on a `Layers` value, which later changes never t
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sqlite3
 import threading
@@ -300,6 +301,12 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         with database.read() as connection, self._lock:
             seq, purged = moment(connection)
             self.at(connection, seq, purged, refresh=True)
+
+    @contextlib.contextmanager
+    def quiet(self) -> Iterator[bool]:
+        """While true, nobody folds or merges; False at once when somebody does."""
+        with self._store.exclusive("fold") as folding, self._store.exclusive("merge") as merging:
+            yield folding and merging
 
     def covered(self) -> tuple[Entry, ...]:
         """The segments as published."""

@@ -126,8 +126,9 @@ class Snapshot:
         parts, stats = self._keyword()
         if where == EVERYTHING:
             return stats.count
-        allowed = self._allowed(where)
-        return sum(len(np.flatnonzero(visible(part.rows, part.live, allowed))) for part in parts)
+        mask = self._fields.mask(self._connection, where, self.seq)
+        passing = (mask[part.rows] if part.live is None else mask[part.rows] & part.live for part in parts)
+        return sum(int(np.count_nonzero(here)) for here in passing)
 
     def _allowed(self, where: Filter) -> Callable[[Rows], Mask] | None:
         if where == EVERYTHING:

@@ -24,7 +24,7 @@ from weft.stores.embedded.fields import SCANNED, FieldIndex, type_of
 from weft.stores.embedded.keyword import KeywordIndex, Part, parts_of
 from weft.stores.embedded.layers import LayeredIndex, Layers, moment
 from weft.stores.embedded.models import Model, Models, insert_vectors, take, wanted
-from weft.stores.embedded.segments import MemorySegments, SegmentFolder, Segments
+from weft.stores.embedded.segments import Entry, MemorySegments, SegmentFolder, Segments
 from weft.stores.embedded.snapshot import Snapshot
 from weft.stores.embedded.vector import VectorIndex
 
@@ -250,7 +250,14 @@ class EmbeddedStore:
             (count,) = connection.execute("SELECT count(*) FROM removals").fetchone()
         if count < at_least:
             return 0
-        covered = [index.covered() for index in self.live_indexes()]
+        with contextlib.ExitStack() as stack:
+            # No segment that was begun before a removal may be published after the removal is forgotten.
+            indexes = self.live_indexes()
+            if not all(stack.enter_context(index.quiet()) for index in indexes):
+                return 0
+            return self._purge([index.covered() for index in indexes])
+
+    def _purge(self, covered: Sequence[Sequence[Entry]]) -> int:
         with self.database.write() as connection:
             removals = connection.execute("SELECT seq, row FROM removals").fetchall()
             done = [

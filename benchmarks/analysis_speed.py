@@ -1,0 +1,100 @@
+"""How fast `weft.analysis` counts terms: passages a second on one core, warm, and megabytes of hostile text.
+
+    python benchmarks/analysis_speed.py [--data ../shared/data]
+
+Passages are 100 words cut from a collection's texts (or made up when the collection is not there).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from weft import analysis
+
+WORDS_PER_PASSAGE = 100
+ROUNDS = 5
+MEGABYTE = 1_000_000
+
+CHINESE = "检索系统把关键词匹配与语义向量结合起来，使得中文文本在没有空格的情况下也可以被准确地找到。"
+CODE = "def getUserName(self, user_id: int) -> str: return self.repo.find_by_id(user_id).displayName or HTTPError"
+
+HOSTILE = {
+    "no spaces": "a" * MEGABYTE,
+    "camel blob": "aB" * (MEGABYTE // 2),
+    "dots": "a." * (MEGABYTE // 2),
+    "thousands": "1,000" + ",000" * (MEGABYTE // 4),
+    "marks": "e" + "\u0301\u0323" * (MEGABYTE // 2),
+    "han": "漢字" * (MEGABYTE // 2),
+    "ligatures": "\ufdfa" * (MEGABYTE // 10),
+    "emoji": "👍🏽" * (MEGABYTE // 2),
+}
+
+
+def passages(texts: Sequence[str]) -> list[str]:
+    """All the texts as one stream of words, cut into passages of equal length."""
+    stream = " ".join(texts).split()
+    cuts = range(0, len(stream) - WORDS_PER_PASSAGE, WORDS_PER_PASSAGE)
+    return [" ".join(stream[at : at + WORDS_PER_PASSAGE]) for at in cuts]
+
+
+def collection(path: Path) -> list[str]:
+    """The texts of a BEIR-style collection."""
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line)["text"] for line in lines]
+
+
+def invented() -> list[str]:
+    """English-like text with a long tail of rare words, for machines without the collections."""
+    chance = random.Random(7)
+    letters = "etaoinshrdlu"
+    vocabulary = ["".join(chance.choices(letters, k=chance.randint(2, 9))) for _ in range(30_000)]
+    weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
+    return [" ".join(chance.choices(vocabulary, weights, k=500_000))]
+
+
+def rate(work: Callable[[str], object], texts: Sequence[str]) -> float:
+    """Texts a second: the median of several rounds after one that warms the memo."""
+    seconds = []
+    for _ in range(ROUNDS + 1):
+        start = time.perf_counter()
+        for text in texts:
+            work(text)
+        seconds.append(time.perf_counter() - start)
+    return len(texts) / statistics.median(seconds[1:])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
+    data: Path = parser.parse_args().data
+
+    samples = {"invented": passages(invented())}
+    for name in ("scifact_train", "2wiki_dev"):
+        corpus = data / name / "corpus.jsonl"
+        if corpus.exists():
+            samples[name] = passages(collection(corpus))[:5000]
+    samples["2wiki_dev ascii"] = [text for text in samples.get("2wiki_dev", []) if text.isascii()]
+    samples["chinese, 500 characters"] = [CHINESE * 11] * 200
+    samples["code"] = passages([CODE] * 2000)
+
+    print(f"{'passages':28} {'number':>7} {'count_terms/s':>14} {'words/s':>9}")
+    for name, texts in samples.items():
+        if texts:
+            counted, compared = rate(analysis.count_terms, texts), rate(analysis.words, texts)
+            print(f"{name:28} {len(texts):7} {counted:14,.0f} {compared:9,.0f}")
+
+    print(f"\n{'hostile text':28} {'seconds':>7}")
+    for name, text in HOSTILE.items():
+        start = time.perf_counter()
+        analysis.count_terms(text)
+        print(f"{name:28} {time.perf_counter() - start:7.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from weft.embedding import PROVIDERS, EmbeddingSpec, build
+from weft.errors import NotFound, SettingsError
+
+
+def test_the_default_is_the_packaged_static_model() -> None:
+    spec = EmbeddingSpec()
+    assert (spec.provider, spec.model) == ("static", "weft-static-256")
+    embedder = build(spec)
+    assert embedder is not None
+    assert embedder.name == "static/weft-static-256"
+
+
+def test_provider_none_builds_nothing() -> None:
+    assert build(EmbeddingSpec(provider="none")) is None
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    heavy = ["numpy", "tokenizers", "xxhash", "httpx", "onnx", "onnxruntime"]
+    code = f"import sys, weft.embedding; print(sorted(set({heavy}) & sys.modules.keys()))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_a_question_in_plain_english_does_not_load_the_tokenizers_library() -> None:
+    code = (
+        "import sys; from weft.embedding import EmbeddingSpec, build\n"
+        "build(EmbeddingSpec()).embed_query('What changed in March?')\n"
+        "print('tokenizers' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (run.stdout.strip(), run.stderr) == ("False", "")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("provider", "voyage"),
+        ("model", None),
+        ("dimensions", 0),
+        ("dimensions", 2.5),
+        ("dimensions", True),
+        ("batch_size", 0),
+        ("retries", -1),
+        ("retries", 11),
+        ("timeout", 0),
+        ("timeout", float("nan")),
+        ("timeout", float("inf")),
+        ("backoff", -0.1),
+        ("base_url", "file:///etc/passwd"),
+        ("base_url", "ftp://example.org"),
+        ("base_url", "http://"),
+        ("base_url", "http://[::1"),
+        ("base_url", "http://host:99999/"),
+        ("base_url", "localhost:11434"),
+        ("base_url", "https://example.org/v1?key=1"),
+        ("query_prefix", 3),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_refused_by_name(setting: str, value: object) -> None:
+    with pytest.raises(SettingsError, match=rf"embedding\.{setting}") as refused:
+        EmbeddingSpec(**{setting: value})  # type: ignore[arg-type]
+    assert refused.value.key == f"embedding.{setting}"
+
+
+def test_a_credential_in_the_wrong_place_is_refused_and_not_repeated() -> None:
+    with pytest.raises(SettingsError) as key_as_name:
+        EmbeddingSpec(provider="openai", api_key_env="sk-proj-hunter2")
+    with pytest.raises(SettingsError) as password_in_url:
+        EmbeddingSpec(provider="openai", base_url="https://me:hunter2@example.org/v1")
+    assert "hunter2" not in str(key_as_name.value) + str(password_in_url.value)
+
+
+def test_every_provider_has_a_default_model_except_none() -> None:
+    assert [p for p in PROVIDERS if not EmbeddingSpec(provider=p).model] == ["none"]  # type: ignore[arg-type]
+
+
+def test_a_static_model_that_does_not_exist_is_named() -> None:
+    with pytest.raises(NotFound, match=r"'glove'.*weft-static-256"):
+        build(EmbeddingSpec(model="glove"))

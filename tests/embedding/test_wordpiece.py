@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+import weft.embedding.static
+from weft.embedding import wordpiece
+from weft.embedding.wordpiece import WordPieces
+
+MODEL = Path(weft.embedding.static.__file__).parent / "data" / "weft-static-256"
+LIMIT = 2048
+
+
+@cache
+def vocabulary() -> list[str]:
+    return (MODEL / "vocabulary.txt").read_text(encoding="utf-8").splitlines()
+
+
+@cache
+def pieces() -> WordPieces:
+    return WordPieces(vocabulary())
+
+
+@cache
+def library() -> Tokenizer:
+    """The tokenizer as the model's release describes it."""
+    described = {
+        "version": "1.0",
+        "added_tokens": [
+            {"id": number, "content": name, "special": True}
+            | dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+            for number, name in (
+                (0, "[PAD]"),
+                (100, "[UNK]"),
+                (101, "[CLS]"),
+                (102, "[SEP]"),
+                (103, "[MASK]"),
+            )
+        ],
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": None,
+            "lowercase": True,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": "[UNK]",
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+            "vocab": {word: number for number, word in enumerate(vocabulary())},
+        },
+    }
+    return Tokenizer.from_str(json.dumps(described))
+
+
+def by_library(text: str) -> list[int]:
+    return library().encode(text, add_special_tokens=False).ids[:LIMIT]
+
+
+AWKWARD = (
+    *("[CLS]", "[cls]", "[PAD", "##ing", "x" * 100, "x" * 101, "unbelievably", "HTTPServer", "-", "_", "#"),
+    *(" ", "\n", "a\x00b", "\x0b", "\x1c", "\x85", "\xa0", "\u200b", "\u2028", "\u3000", "\ufffd"),
+    *(
+        "é",
+        "e\u0301",
+        "\u0301",
+        "=\u0338",
+        "ß",
+        "İ",
+        "ΣΑΣ",
+        "ﬁ",
+        "½",
+        "Ａ",
+        "猫",
+        "한국",
+        "🙂",
+        "’",
+        "—",
+        "…",
+    ),
+)
+
+
+@given(st.text() | st.lists(st.sampled_from(AWKWARD) | st.text(max_size=4)).map("".join))
+@example("\u2010\u2015\u2016\u2017\u2018\u201f\u2020\u2027 \u200f\u2028")
+@example("[MASK]é[UNK]")
+def test_pieces_are_those_of_the_library_for_every_text(text: str) -> None:
+    assert pieces().encode(text, LIMIT) == by_library(text)
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=127)))
+def test_pieces_are_those_of_the_library_for_ascii(text: str) -> None:
+    assert pieces().encode(text, LIMIT) == by_library(text)
+
+
+def test_pieces_are_those_of_the_library_for_every_character() -> None:
+    for first in range(0, 0x30000, 512):
+        text = " ".join(f"a{chr(c)}b" for c in range(first, first + 512) if not 0xD800 <= c < 0xE000)
+        assert pieces().encode(text, 10_000) == library().encode(text, add_special_tokens=False).ids
+
+
+def test_what_was_forgotten_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wordpiece, "MAX_REMEMBERED", 3)
+    fresh = WordPieces(vocabulary())
+    text = "one two three four five six seven one two unbelievably two one"
+    assert fresh.encode(text, LIMIT) == by_library(text)
+
+
+def test_a_lone_surrogate_is_read_as_a_question_mark() -> None:
+    assert pieces().encode("a \ud800 b", LIMIT) == by_library("a ? b")
+
+
+def test_only_the_beginning_of_a_huge_text_is_read() -> None:
+    text = "the cat sat on the mat. " * 100_000
+    assert pieces().encode(text, LIMIT) == by_library(text[:100_000])
+    assert pieces().encode("猫" * 2_000_000, LIMIT) == by_library("猫" * LIMIT)
