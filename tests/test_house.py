@@ -21,7 +21,8 @@ SOURCE = ROOT / "src" / "weft"
 # row to what it lists, which stands above it.
 VALUES = ("errors", "records", "filters", "filter_text", "analysis", "results")
 FINDING = (*VALUES, "embedding", "stores")
-SERVING = (*FINDING, "ranking", "sources", "context", "ingest", "settings", "recipes")
+SERVING = (*FINDING, "ranking", "vectors", "sources", "context", "ingest", "settings", "recipes")
+RUNNING = (*SERVING, "pipeline", "standing")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
     "records": ("errors",),
@@ -32,17 +33,19 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ranking": ("errors", "results"),
     "embedding": ("errors",),
     "stores": (*VALUES, "embedding.base"),
+    "vectors": FINDING,
     "sources": FINDING,
     "context": FINDING,
     "ingest": FINDING,
     "settings": ("errors",),
-    "recipes": (*VALUES, "ranking", "sources", "context", "ingest", "settings"),
+    "recipes": (*VALUES, "ranking", "stores.contract", "sources", "context", "ingest", "settings"),
     "pipeline": SERVING,
-    "engine": (*SERVING, "pipeline"),
-    "": (*SERVING, "pipeline", "engine"),
-    "evaluation": (*SERVING, "pipeline", "engine", ""),
-    "testing": (*SERVING, "pipeline", "engine", ""),
-    "apps": (*SERVING, "pipeline", "engine", "evaluation", ""),
+    "standing": (*SERVING, "pipeline"),
+    "engine": RUNNING,
+    "": (*RUNNING, "engine"),
+    "evaluation": (*RUNNING, "engine", ""),
+    "testing": (*RUNNING, "engine", ""),
+    "apps": (*RUNNING, "engine", "evaluation", ""),
 }
 
 # What a room may import from outside; a room not listed may import what pyproject.toml declares.

@@ -243,12 +243,10 @@ def _checked(name: str, value: object) -> Scalar:
         raise FilterError(f"The value for {name!r} has a lone surrogate, which is not Unicode") from error
     except OverflowError as error:
         raise FilterError(f"The number for {name!r} is too large") from error
-    given = (
-        "null" if value is None else "NaN or infinity" if isinstance(value, float) else type(value).__name__
-    )
+    unusable = "NaN or infinity" if isinstance(value, float) else type(value).__name__
     raise FilterError(
-        f"{name!r} cannot be compared with {given}; a value is text, a number, true or false. Give several to `in`, "
-        "a date to field('timestamp'), and ask with `exists` whether there is any"
+        f"{name!r} cannot be compared with {'null' if value is None else unusable}; a value is text, a number, "
+        "true or false. Give several to `in`, a date to field('timestamp'), and ask with `exists` if there is any"
     )
 
 
@@ -518,15 +516,14 @@ def _accepts(wanted: Equal | In | Range | Exists, value: Scalar) -> bool:
             return _key(value) == _key(wanted.value)
         case In():
             return _key(value) in map(_key, wanted.values)
-        case Range(_, low, high):
-            key, below, above = _key(value), low is None, high is None
-            if low is not None:
-                below = _rank(low) == key[0] and (_key(low) < key or (wanted.include_low and low == value))
-            if high is not None:
-                above = _rank(high) == key[0] and (
-                    key < _key(high) or (wanted.include_high and high == value)
-                )
-            return below and above
+        case Range(_, low, high, include_low, include_high):
+            return _rising(low, value, include_low) and _rising(value, high, include_high)
+
+
+def _rising(low: Scalar | None, high: Scalar | None, equal_too: bool) -> bool:
+    if low is None or high is None:
+        return True
+    return _rank(low) == _rank(high) and (_key(low) < _key(high) or (equal_too and low == high))
 
 
 def _key(value: Scalar) -> tuple[int, Scalar]:

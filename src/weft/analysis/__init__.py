@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import Stemmer
 import xxhash
@@ -65,11 +65,8 @@ class QueryTerm:
     count: int
 
 
-class _Entry(NamedTuple):
-    hashes: tuple[int, ...]
-    length: int
-    held: tuple[str, ...]
-    asked: tuple[str, ...]
+_Entry: TypeAlias = tuple[tuple[int, ...], int, tuple[str, ...], tuple[str, ...]]
+"""Hashes of the held terms, length, held terms, asked terms: a plain tuple, because it unpacks fastest."""
 
 
 class _Memo(dict[str, _Entry]):
@@ -79,7 +76,7 @@ class _Memo(dict[str, _Entry]):
         found = analyse(raw)
         held = tuple(found.held)
         asked = held if found.asked is found.held else tuple(found.asked)
-        entry = _Entry(tuple(map(term_hash, held)), found.length, held, asked)
+        entry = (tuple(map(term_hash, held)), found.length, held, asked)
         if len(raw) <= _MEMO_TOKEN and len(held) <= _MEMO_TERMS:
             if len(self) >= _MEMO_ENTRIES:
                 self.clear()
@@ -102,7 +99,7 @@ def is_stop(term: str) -> bool:
 
 def terms(text: str) -> list[str]:
     """Every index term of a text in order, repeats and stop words included."""
-    return [term for raw in tokens(text) for term in _memo[raw].held]
+    return [term for raw in tokens(text) for term in _memo[raw][2]]
 
 
 def count_terms(text: str) -> tuple[dict[int, int], int]:
@@ -128,9 +125,11 @@ def query_terms(text: str) -> list[QueryTerm]:
     Of more than `MAX_QUERY_TERMS` the most frequent are kept, the earlier of two that are equal.
     """
     counts = _content(text)
-    # most_common sorts stably: of equal counts the earlier stays.
-    kept = counts if len(counts) <= MAX_QUERY_TERMS else dict(counts.most_common(MAX_QUERY_TERMS))
-    return [QueryTerm(term, term_hash(term), count) for term, count in counts.items() if term in kept]
+    if len(counts) > MAX_QUERY_TERMS:
+        # Sorting is stable: of two equal counts the earlier comes first.
+        kept = frozenset(sorted(counts, key=counts.__getitem__, reverse=True)[:MAX_QUERY_TERMS])
+        counts = {term: count for term, count in counts.items() if term in kept}
+    return [QueryTerm(term, term_hash(term), count) for term, count in counts.items()]
 
 
 def words(text: str) -> frozenset[str]:
@@ -138,7 +137,10 @@ def words(text: str) -> frozenset[str]:
     return frozenset(_content(text))
 
 
-def _content(text: str) -> Counter[str]:
-    counts = Counter(term for raw in tokens(text) for term in _memo[raw].asked)
-    content = Counter({term: count for term, count in counts.items() if term not in tables.STOP_WORDS})
-    return content or counts
+def _content(text: str) -> dict[str, int]:
+    """The terms a query asks for, with counts, in order of first appearance; no stop words unless all are."""
+    counts: dict[str, int] = {}
+    for raw, times in Counter(tokens(text)).items():
+        for term in _memo[raw][3]:
+            counts[term] = counts.get(term, 0) + times
+    return {term: count for term, count in counts.items() if term not in tables.STOP_WORDS} or counts

@@ -22,30 +22,32 @@ MAX_TERM: Final = 128
 _BLOB_PREFIX: Final = 32
 """Enough of a blob to recognise it in an explanation."""
 
-_LONG_TOKEN: Final = 64
-"""From here on, a token may hold enough marks in a row for Unicode's canonical sort (quadratic) to matter."""
+_LONG_TOKEN: Final = 32
+"""From here on, a token may hold so many marks in a row that Unicode's sort of them (quadratic) matters."""
 
-# A token is a run of letters and digits, held together by single joiners with a letter or digit on each side.
-# Thousands come first, so that "1,000" is one number; their repeat is bounded, so that a megabyte of
-# "1,000,000,…" is not scanned again from every group. "c++" and "c#" are names.
-_THOUSANDS: Final = r"\d{1,3}(?:,\d{3}){1,6}(?!\w|,\d)(?:\.\d+)?"
-_LANGUAGE: Final = r"[A-Za-z](?:\+\+|#)(?!\w)"
-_ASCII_TOKEN: Final = re.compile(rf"{_THOUSANDS}|{_LANGUAGE}|\w+(?:[-.@&']\w+)*", re.ASCII)
+# A token is a run of letters and digits, held together by single joiners with a letter or digit on each side;
+# a comma joins thousands only. "c++" and "c#" are names. Every repeat is possessive: nothing is scanned twice.
+_THOUSANDS: Final = r",(?<=\d,)(?=\d{3}(?!\w))"
+_SUFFIX: Final = r"(?:(?:#(?<=\b[A-Za-z]#)|\+\+(?<=\b[A-Za-z]\+\+))(?!\w))?+"
+_ASCII_TOKEN: Final = re.compile(rf"\w++(?:(?:[-.@&']|{_THOUSANDS})\w++)*+{_SUFFIX}", re.ASCII)
 
 _PLAIN_JOINERS: Final = str.maketrans({"’": "'", "‐": "-", "‑": "-"})
 _WITHOUT_JOINERS: Final = str.maketrans("", "", "-'_")
 _CONTRACTION: Final = re.compile(r"'(?:s|re|ve|ll|d|m)$", re.IGNORECASE)
 """What English hangs on a word without changing what it is about: the possessive and short verbs."""
 
-_NUMBER: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_NATIONAL_DIGIT: Final = re.compile(r"[^\D0-9]")
 _VERSION: Final = re.compile(r"v?(\d+(?:\.\d+){2,})")
 _NUMBERED: Final = re.compile(r"([^\W\d_]{2,})\d+")
 """A name with its number (utf8, python3, il6). The name alone is a term too: + .9 points on scifact."""
 
-# Works on the shape of a word: A for upper case, s for the letter s, 0 for a digit, a for any other. Digits
-# stay with what is before them, capitals before a capitalised word are a word of their own (HTTPServer),
-# and a plural s stays with its capitals (userIDs).
-_CAMEL: Final = re.compile(r"0*(?:AA+s(?![as])|A+(?![as])|A?[as]+)[as0]*|0+")
+_PLURAL_CAPITALS: Final = re.compile(r"\w*[A-Z]{2}s", re.ASCII)
+"""APIs, userIDs, mRNAs: the stemmer does not know that these are plurals."""
+
+# Works on the shape of a word: A for upper case, 0 for a digit, a for any other. Digits
+# stay with what is before them, and capitals before a capitalised word are a word of their own (HTTPServer).
+_CAMEL: Final = re.compile(r"0*(?:A+(?!a)|A?a+)[a0]*|0+")
 
 
 class Terms(NamedTuple):
@@ -74,13 +76,15 @@ class _Patterns:
                 ranges.append((first, code))
         basic = "".join(f"{chr(a)}-{chr(b)}" for a, b in ranges if a < 0x10000)
         above = "".join(f"{chr(a)}-{chr(b)}" for a, b in ranges if a >= 0x10000)
+        # Most characters of most texts are ASCII, so those are tried first, and `other` spares them the walk
+        # through long classes.
+        ascii_word, other = "[0-9A-Za-z_]", r"(?=[^\x00-\x7f])"
         letter = rf"[^\W{tables.UNSPACED}]"
-        # The look-ahead spares every word's end the walk through the long list above the basic plane.
         mark = rf"(?:[{basic}]|(?=[\U00010000-{chr(sys.maxunicode)}])[{above}])"
-        word = rf"{letter}+(?:{mark}+{letter}*)*"
+        word = rf"(?:{ascii_word}++|{other}{letter}++)(?:{other}(?:{letter}++|{mark}++){ascii_word}*+)*+"
         symbol = f"[{tables.REGIONAL}]{{2}}|[{tables.SYMBOLS}{tables.REGIONAL}]"
         self.token = re.compile(
-            rf"{_THOUSANDS}|{_LANGUAGE}|{word}(?:[-.@&'’‐‑]{word})*|[{tables.UNSPACED}]+|{symbol}"
+            rf"{word}(?:(?:[-.@&'’‐‑]|{_THOUSANDS}){word})*+{_SUFFIX}|{other}(?:[{tables.UNSPACED}]++|{symbol})"
         )
         self.invisible = re.compile(f"[{tables.INVISIBLE}]+")
         self.accents = re.compile(f"[{tables.ACCENTS}]+")
@@ -126,13 +130,13 @@ def fold(text: str) -> str:
         return text.lower()
     text = _patterns().accents.sub("", unicodedata.normalize("NFD", text.casefold()))
     text = unicodedata.normalize("NFKC", text.translate(tables.FOLDED_LETTERS))
-    return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
+    return _NATIONAL_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
 
 
 def _unspaced(run: str) -> Terms:
     """Pairs of characters, which rank well, and single ones, so that one character can be searched."""
     run = fold(run)
-    characters = [_bounded(c) for c in _patterns().character.findall(run)]
+    characters: list[str] = _patterns().character.findall(run)
     if len(characters) == 1:
         return Terms(characters, characters, 1)
     pairs = [a + b for a, b in pairwise(characters)]
@@ -142,6 +146,9 @@ def _unspaced(run: str) -> Terms:
 
 def _word(token: str) -> Terms:
     found: list[str] = []
+    if token.isalpha() and token[1:].islower():
+        # The short way for most words: no joiners to take off.
+        return Terms(found, found, _add_word(token, found))
     length = _address(token if token.isascii() else token.translate(_PLAIN_JOINERS), found)
     return Terms(found, found, length)
 
@@ -168,6 +175,8 @@ def _dotted(token: str, found: list[str]) -> int:
         return _hyphenated(token, found)
     if _NUMBER.fullmatch(token):
         return _add_word(token.replace(",", ""), found)
+    if "," in token:
+        return sum(_dotted(piece, found) for piece in token.split(","))
     pieces = token.split(".")
     if all(len(piece) == 1 and piece.isalpha() for piece in pieces):
         return _add_word("".join(pieces), found)
@@ -215,10 +224,12 @@ def _snake(token: str, found: list[str]) -> int:
 
 def _camel(word: str, found: list[str]) -> int:
     """camelCase, PascalCase, HTTPServer, Base64Encoder"""
+    if _PLURAL_CAPITALS.fullmatch(word):
+        word = word[:-1]
     rest = word[1:]
     if len(word) > MAX_TERM or word.isupper() or not rest or rest.islower() or rest.isdecimal():
         return _add_word(word, found)
-    shape = "".join("0" if c.isdecimal() else "A" if c.isupper() else "s" if c == "s" else "a" for c in word)
+    shape = "".join("0" if c.isdecimal() else "A" if c.isupper() else "a" for c in word)
     parts = [word[part.start() : part.end()] for part in _CAMEL.finditer(shape)]
     if len(parts) == 1:
         return _add_word(word, found)

@@ -1,0 +1,1 @@
+"""The programs people use: each a thin layer over the engine."""

@@ -1,0 +1,1 @@
+"""Sources: each finds records in its own way, and answers in keys and scores."""

@@ -1,0 +1,1 @@
+"""Stores: what keeps records and answers the sources."""

@@ -1,0 +1,1 @@
+"""The embedded store: SQLite for the truth, derived indexes for speed."""

@@ -113,10 +113,12 @@ class KeywordTail(Tail):
         self.rows: list[int] = []
         self.ids: list[bytes] = []
         self.lengths: list[tuple[int, ...]] = []
+        self.documents: dict[int, Document] = {}
         self._postings: dict[int, tuple[list[int], list[list[int]]]] = {}
 
     def append(self, item: Document) -> None:
         position = len(self.rows)
+        self.documents[item.row] = item
         self.ids.append(item.id)
         self.lengths.append(item.lengths)
         for term, counts in item.counts.items():
@@ -147,7 +149,9 @@ class KeywordIndex(LayeredIndex[KeywordSegment, KeywordTail]):
         found = connection.execute(
             "SELECT row, id, text, title FROM records WHERE row > ? AND row <= ? ORDER BY row", (low, high)
         )
-        return (analyse(*values) for values in found)
+        # What the tail holds has been analysed; folding it is no reason to do that again.
+        known = self._state.tail.documents if self._state else {}
+        return (known.get(values[0]) or analyse(*values) for values in found)
 
     def build(self, items: Iterable[Document]) -> KeywordSegment:
         documents = list(items)
@@ -199,9 +203,10 @@ def _assembled(
     terms = terms[order]
     arrays["positions"] = positions[order]
     for name, values in zip(FIELDS, counts, strict=True):
-        values = np.minimum(values[order], np.iinfo(np.uint16).max)
-        small = not len(values) or values.max() <= np.iinfo(np.uint8).max
-        arrays[f"count_{name}"] = values.astype(np.uint8 if small else np.uint16)
+        values = values[order]
+        most = int(values.max(initial=0))
+        kind = np.uint8 if most <= np.iinfo(np.uint8).max else np.uint16
+        arrays[f"count_{name}"] = np.minimum(values, min(most, np.iinfo(kind).max)).astype(kind)
     first = np.ones(len(terms), bool)
     first[1:] = terms[1:] != terms[:-1]
     starts = np.flatnonzero(first)

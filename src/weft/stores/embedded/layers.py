@@ -200,6 +200,17 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
             state.tail_dead.union(removed.tolist()),
         )
 
+    def _current(self, connection: sqlite3.Connection, seq: int, purged: int) -> Sequence[Layer[SegmentT]]:
+        """The segments as published, without looking at what they do not cover."""
+        with self._lock:
+            state = self._state
+            if state is not None and state.seq >= purged and self._store.stamp() == self._stamp:
+                return state.layers
+            layers = self._published(connection, seq)
+            # The state still stands on the older list; the next search takes the newer.
+            self._stamp = (-1, -1)
+            return layers
+
     def _opened(self, connection: sqlite3.Connection, seq: int) -> Layers[SegmentT, TailT]:
         layers = self._published(connection, seq)
         tail = self.new_tail()
@@ -247,10 +258,9 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
                 return False
             with database.read() as connection:
                 seq, purged = moment(connection)
-                state = self.at(connection, seq, purged, refresh=True)
-                if state.tail_count < at_least:
+                entries = [layer.entry for layer in self._current(connection, seq, purged)]
+                if _count(connection, gaps(entries, seq)) < at_least:
                     return False
-                entries = [layer.entry for layer in state.layers]
                 for low, high in gaps(entries, seq):
                     for start, stop in _chunks(connection, low, high):
                         segment = self.build(self.load(connection, start, stop))
@@ -366,6 +376,14 @@ def _worn(layer: Layer[Any]) -> bool:
 def _removed(connection: sqlite3.Connection, low: int, high: int) -> Rows:
     found = connection.execute("SELECT row FROM removals WHERE seq > ? AND seq <= ?", (low, high))
     return np.fromiter((row for (row,) in found), np.int64)
+
+
+def _count(connection: sqlite3.Connection, ranges: Sequence[tuple[int, int]]) -> int:
+    counts = (
+        connection.execute("SELECT count(*) FROM records WHERE row > ? AND row <= ?", bounds).fetchone()[0]
+        for bounds in ranges
+    )
+    return sum(counts)
 
 
 def _chunks(connection: sqlite3.Connection, low: int, high: int) -> Iterator[tuple[int, int]]:

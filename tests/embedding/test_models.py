@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from weft.embedding.models import find_model, installed_models, models_folder
+from weft.errors import NotFound
+
+
+def make(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    for name in ("model.onnx", "tokenizer.json"):
+        (folder / name).write_bytes(b"")
+    return folder
+
+
+def test_the_models_folder_is_the_users_cache_or_what_weft_models_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("WEFT_MODELS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert models_folder() == tmp_path / "weft" / "models"
+    monkeypatch.setenv("WEFT_MODELS", "~/models")
+    assert models_folder() == Path.home() / "models"
+
+
+def test_installed_models_are_the_finished_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_MODELS", str(tmp_path / "models"))
+    assert installed_models() == []
+    make(tmp_path / "models" / "b")
+    make(tmp_path / "models" / "a")
+    make(tmp_path / "models" / ".a-unfinished")
+    (tmp_path / "models" / "c").mkdir()
+    assert installed_models() == ["a", "b"]
+
+
+def test_a_name_is_looked_up_in_the_models_folder_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEFT_MODELS", str(tmp_path / "models"))
+    make(tmp_path / "here")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotFound, match="'here' is not installed"):
+        find_model("here")
+    assert find_model("./here") == Path("here")
