@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import FilterError
-from weft.filter_text import MAX_DEPTH, MAX_TEXT_BYTES
+from weft.filters.text import MAX_DEPTH, MAX_TEXT_BYTES
 from weft.filters import (
     BUILTIN_FIELDS,
     EVERYTHING,

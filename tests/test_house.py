@@ -19,20 +19,19 @@ SOURCE = ROOT / "src" / "weft"
 
 # A room is a module or package directly under weft; "" is weft itself, the public names. Imports point from a
 # row to what it lists, which stands above it.
-VALUES = ("errors", "records", "filters", "filter_text", "analysis", "results")
-FINDING = (*VALUES, "embedding", "stores")
-SERVING = (*FINDING, "ranking", "vectors", "sources", "context", "ingest", "settings", "recipes")
+VALUES = ("errors", "records", "filters", "analysis", "results")
+FINDING = (*VALUES, "ranking", "embedding", "stores")
+SERVING = (*FINDING, "vectors", "sources", "context", "ingest", "settings", "recipes")
 RUNNING = (*SERVING, "pipeline", "standing")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
     "records": ("errors",),
-    "filter_text": ("errors", "records"),
-    "filters": ("errors", "records", "filter_text"),
+    "filters": ("errors", "records"),
     "analysis": ("errors",),
     "results": ("errors", "records", "filters"),
     "ranking": ("errors", "results"),
     "embedding": ("errors",),
-    "stores": (*VALUES, "embedding.base"),
+    "stores": (*VALUES, "ranking", "embedding.base"),
     "vectors": FINDING,
     "sources": FINDING,
     "context": FINDING,
@@ -53,7 +52,6 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "records": frozenset(),
     "filters": frozenset(),
-    "filter_text": frozenset(),
     "ranking": frozenset({"numpy"}),
     "settings": frozenset({"filelock"}),
     "recipes": frozenset(),

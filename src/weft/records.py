@@ -126,11 +126,17 @@ def as_utc(value: object) -> datetime:
         if isinstance(value, datetime):
             return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise InvalidInput(f"Not a moment in time: {value!r} ({error})") from error
+        raise InvalidInput(f"Not a moment in time: {shown(value)} ({error})") from error
     raise InvalidInput(
-        f"Not a moment in time: {value!r}. Give a datetime, an ISO 8601 string such as "
+        f"Not a moment in time: {shown(value)}. Give a datetime, an ISO 8601 string such as "
         "'2026-03-01T09:30:00Z', or seconds since 1970."
     )
+
+
+def shown(value: object) -> str:
+    """A value as an error may show it: never long, and never a stranger's whole object."""
+    plain = isinstance(value, (str, float, bool)) or (isinstance(value, int) and abs(value) < 1 << 64)
+    return repr(value)[:80] if plain or isinstance(value, date) else f"a value of type {type(value).__name__}"
 
 
 def check_metadata_key(key: object) -> str:
@@ -182,6 +188,8 @@ def _check_metadata(metadata: object) -> None:
         size = len(json.dumps(dict(metadata), ensure_ascii=False).encode())
     except UnicodeEncodeError as error:
         raise InvalidInput("Record.metadata has a lone surrogate; it is not valid Unicode") from error
+    except ValueError as error:
+        raise InvalidInput(f"Record.metadata cannot be written as JSON: {error}") from error
     if size > MAX_METADATA_BYTES:
         raise InvalidInput(f"Record.metadata is {size:,} bytes; the most is {MAX_METADATA_BYTES:,}")
 

