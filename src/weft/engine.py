@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -22,7 +22,7 @@ from weft.sources.vector import VectorSource
 from weft.standing import stand
 from weft.stores.contract import BM25
 from weft.stores.embedded.keeper import Keeper
-from weft.stores.embedded.store import EmbeddedStore, Written
+from weft.stores.embedded.store import Also, EmbeddedStore, Written
 from weft.vectors import Vectors
 
 MEMORY: Final = ":memory:"
@@ -67,19 +67,19 @@ class Weft:
         for record in batch:
             if not isinstance(record, Record):
                 raise InvalidInput(f"add() takes weft.Record values, not {type(record).__name__}")
-        if not batch:
-            return Written(0, 0, 0)
-        written = self.store.add(batch, self.vectors.for_records(batch))
-        self.keeper.wrote(written.added + written.updated)
-        return written
+        return self.apply(batch) if batch else Written(0, 0, 0)
 
     def remove(self, ids: Iterable[str]) -> int:
         """Remove records by id, all or none; returns how many there were."""
         if isinstance(ids, str):
             raise InvalidInput("remove() takes a list of ids; for one record use remove([id])")
-        removed = self.store.remove(ids)
-        self.keeper.wrote(removed)
-        return removed
+        return self.apply((), lambda _: ids).removed
+
+    def apply(self, records: Sequence[Record], also: Also = lambda _: ()) -> Written:
+        """Add records in one transaction with what `also` writes and removes; for weft's own ingest."""
+        written = self.store.apply(records, self.vectors.for_records(records) if records else {}, also)
+        self.keeper.wrote(written.added + written.updated + written.removed)
+        return written
 
     # Reading.
 
@@ -133,8 +133,8 @@ class Weft:
 
     def optimise(self) -> None:
         """Fold and merge the indexes now, for the fastest searches; nothing is ever lost without it."""
-        self.keeper.fold()
-        self.keeper.settle(whole=True)
+        self.keeper.fold(wait=True)
+        self.keeper.settle(whole=True, wait=True)
 
     def close(self) -> None:
         """Stop background work and let go of the files. Everything confirmed is on disk already."""

@@ -46,9 +46,8 @@ def test_a_question_in_plain_english_does_not_load_the_tokenizers_library() -> N
         ("dimensions", 0),
         ("dimensions", 2.5),
         ("dimensions", True),
-        ("batch_size", 0),
         ("retries", -1),
-        ("retries", 11),
+        ("retries", 21),
         ("timeout", 0),
         ("timeout", float("nan")),
         ("timeout", float("inf")),
@@ -67,6 +66,11 @@ def test_a_setting_that_cannot_be_used_is_refused_by_name(setting: str, value: o
     with pytest.raises(SettingsError, match=rf"embedding\.{setting}") as refused:
         EmbeddingSpec(**{setting: value})  # type: ignore[arg-type]
     assert refused.value.key == f"embedding.{setting}"
+
+
+def test_the_batch_size_is_named_as_in_the_settings() -> None:
+    with pytest.raises(SettingsError, match=r"embedding\.batch: 0 is not"):
+        EmbeddingSpec(batch_size=0)
 
 
 def test_a_credential_in_the_wrong_place_is_refused_and_not_repeated() -> None:

@@ -65,7 +65,7 @@ def test_the_order_and_size_of_batches_do_not_matter(folder: Path) -> None:
 
 def test_one_text_per_run_is_the_same_to_the_last_bit(folder: Path) -> None:
     configure(folder, batch=1)
-    model = embedder(folder)
+    model = embedder(folder, batch_size=64)
     together = model.embed_documents(TEXTS)
     assert [row.tobytes() for row in together] == [model.embed_query(text).tobytes() for text in TEXTS]
 

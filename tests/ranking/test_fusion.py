@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.ranking.fusion import (
@@ -115,6 +115,7 @@ def test_qdrants_weights_move_ranks() -> None:
 
 
 @every_fusion
+@settings(max_examples=25)  # of each of some thirty fusions
 @given(lists=some_lists())
 def test_scores_are_finite_and_every_hit_is_returned(method: Fusion, lists: list[RankedList]) -> None:
     found = fused(method, lists)
@@ -134,6 +135,7 @@ def test_scores_are_finite_and_every_hit_is_returned(method: Fusion, lists: list
 
 
 @every_fusion
+@settings(max_examples=25)  # of each of some thirty fusions
 @given(lists=some_lists())
 def test_terms_of_an_additive_fusion_sum_to_the_score(method: Fusion, lists: list[RankedList]) -> None:
     found = fused(method, lists)
@@ -142,6 +144,7 @@ def test_terms_of_an_additive_fusion_sum_to_the_score(method: Fusion, lists: lis
 
 
 @every_fusion
+@settings(max_examples=25)  # of each of some thirty fusions
 @given(lists=some_lists(), seed=st.randoms(use_true_random=False))
 def test_the_order_of_lists_and_the_numbers_of_keys_do_not_matter(
     method: Fusion, lists: list[RankedList], seed: Random
@@ -154,6 +157,7 @@ def test_the_order_of_lists_and_the_numbers_of_keys_do_not_matter(
 
 
 @every_fusion
+@settings(max_examples=25)  # of each of some thirty fusions
 @given(lists=some_lists())
 def test_inputs_are_left_alone(method: Fusion, lists: list[RankedList]) -> None:
     before = [(name, keys.copy(), scores.copy()) for name, keys, scores in lists]

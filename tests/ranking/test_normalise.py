@@ -100,7 +100,7 @@ def test_finite_in_finite_and_in_order_out(name: str, scores: Floats) -> None:
     assert values.shape == scores.shape
     assert np.isfinite(values).all()
     assert (np.diff(values) <= 1e-12).all()
-    assert not np.shares_memory(values, scores)
+    assert not np.may_share_memory(values, scores)
 
 
 @given(scores=scores_best_first)

@@ -29,7 +29,7 @@ _REVISION: Final = 1
 """Raise it with every change of code that changes a term; the tables are hashed by themselves."""
 
 MAX_QUERY_TERMS: Final = 256
-"""A pasted page is a query too; beyond this the rarest words of the list no longer change the ranking."""
+"""A pasted page is a query too, but its cost has a limit."""
 
 _MEMO_ENTRIES: Final = 32_000
 """Two generations of these are 27 MB. On five mixed collections, 9.4 of 100 distinct tokens of a passage are

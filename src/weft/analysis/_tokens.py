@@ -27,9 +27,9 @@ _LONG_TOKEN: Final = 32
 
 # A token is a run of letters and digits, held together by single joiners with a letter or digit on each side;
 # a comma joins thousands only. "c++" and "c#" are names. Every repeat is possessive: nothing is scanned twice.
-_THOUSANDS: Final = r",(?<=\d,)(?=\d{3}(?!\w))"
-_SUFFIX: Final = r"(?:(?:#(?<=\b[A-Za-z]#)|\+\+(?<=\b[A-Za-z]\+\+))(?!\w))?+"
-_ASCII_TOKEN: Final = re.compile(rf"\w++(?:(?:[-.@&']|{_THOUSANDS})\w++)*+{_SUFFIX}", re.ASCII)
+_THOUSANDS: Final = r",(?<=[0-9],)(?=[0-9]{3}(?![0-9A-Za-z_]))"
+_LANGUAGE: Final = r"[A-Za-z](?:\+\+|#)(?![0-9A-Za-z_])"
+_ASCII_TOKEN: Final = re.compile(rf"{_LANGUAGE}|\w++(?:(?:[-.@&']|{_THOUSANDS})\w++)*+", re.ASCII)
 
 _PLAIN_JOINERS: Final = str.maketrans({"’": "'", "‐": "-", "‑": "-"})
 _WITHOUT_JOINERS: Final = str.maketrans("", "", "-'_")
@@ -84,7 +84,7 @@ class _Patterns:
         word = rf"(?:{ascii_word}++|{other}{letter}++)(?:{other}(?:{letter}++|{mark}++){ascii_word}*+)*+"
         symbol = f"[{tables.REGIONAL}]{{2}}|[{tables.SYMBOLS}{tables.REGIONAL}]"
         self.token = re.compile(
-            rf"{word}(?:(?:[-.@&'’‐‑]|{_THOUSANDS}){word})*+{_SUFFIX}|{other}(?:[{tables.UNSPACED}]++|{symbol})"
+            rf"{_LANGUAGE}|{word}(?:(?:[-.@&'’‐‑]|{_THOUSANDS}){word})*+|{other}(?:[{tables.UNSPACED}]++|{symbol})"
         )
         self.invisible = re.compile(f"[{tables.INVISIBLE}]+")
         self.accents = re.compile(f"[{tables.ACCENTS}]+")
@@ -141,7 +141,8 @@ def _unspaced(run: str) -> Terms:
         return Terms(characters, characters, 1)
     pairs = [a + b for a, b in pairwise(characters)]
     # A single ideograph between kana is a word: 猫 in 猫が好き must also find 黒い猫.
-    return Terms(pairs + characters, pairs + _patterns().lone_han.findall(run), len(pairs))
+    lone = [c for c in _patterns().lone_han.findall(run) if c in characters]
+    return Terms(pairs + characters, pairs + lone, len(pairs))
 
 
 def _word(token: str) -> Terms:
@@ -246,7 +247,7 @@ def _add_word(word: str, found: list[str]) -> int:
     if not word:
         return 0
     found.append(_term(word))
-    if len(word) <= MAX_TERM and (numbered := _NUMBERED.fullmatch(word)):
+    if word[-1].isdecimal() and len(word) <= MAX_TERM and (numbered := _NUMBERED.fullmatch(word)):
         found.append(_term(numbered[1]))
     return int(word not in tables.STOP_WORDS)
 

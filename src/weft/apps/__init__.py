@@ -1,1 +1,1 @@
-"""The programs people use: each a thin layer over the engine."""
+"""What serves people and programs: the command line, and whatever comes to stand beside it."""

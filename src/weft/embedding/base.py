@@ -26,7 +26,7 @@ DEFAULT_MODELS: Final = {
     "none": "",
 }
 
-MAX_RETRIES: Final = 10
+MAX_RETRIES: Final = 20
 MAX_DIMENSIONS: Final = 65_536
 
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -83,6 +83,7 @@ class EmbeddingSpec:
     backoff: float = 0.5
     """Seconds before the first retry; doubles with each, with jitter."""
     batch_size: int | None = None
+    """Texts handed to the model at once (`embedding.batch`). None: what suits the provider."""
     query_prefix: str | None = None
     document_prefix: str | None = None
     """None: what the model itself asks for. Some models want `query: ` and `passage: `."""
@@ -97,7 +98,7 @@ class EmbeddingSpec:
         if self.dimensions is not None:
             _check_whole("dimensions", self.dimensions, 1, MAX_DIMENSIONS)
         if self.batch_size is not None:
-            _check_whole("batch_size", self.batch_size, 1, 65_536)
+            _check_whole("batch", self.batch_size, 1, 65_536)
         _check_whole("retries", self.retries, 0, MAX_RETRIES)
         _check_seconds("timeout", self.timeout, smallest=0.001)
         _check_seconds("backoff", self.backoff, smallest=0.0)

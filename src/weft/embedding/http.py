@@ -113,7 +113,7 @@ class JsonClient:
             if size > MAX_ANSWER_BYTES:
                 raise EmbeddingError(
                     f"{_place(url)} answered with more than {MAX_ANSWER_BYTES >> 20} MB and was cut off; "
-                    "set a smaller embedding.batch_size, or check embedding.base_url."
+                    "set a smaller embedding.batch, or check embedding.base_url."
                 )
             if time.monotonic() > deadline:  # the library's own limit starts anew with every part
                 raise self._httpx.ReadTimeout("the answer comes too slowly")
@@ -163,7 +163,7 @@ class JsonClient:
         if isinstance(error, self._httpx.TimeoutException):
             return (
                 f"{_place(url)} did not answer within {self._timeout:g} s; "
-                "is the server busy? Raise embedding.timeout, or set a smaller embedding.batch_size."
+                "is the server busy? Raise embedding.timeout, or set a smaller embedding.batch."
             )
         return (
             f"{_place(url)} cannot be reached ({type(error).__name__}: {error}); "
@@ -175,8 +175,8 @@ class JsonClient:
             401: f"check the key in {self._api_key_env or 'the variable that embedding.api_key_env names'}",
             403: f"check the key in {self._api_key_env or 'the variable that embedding.api_key_env names'}",
             404: "check embedding.base_url and embedding.model",
-            413: "set a smaller embedding.batch_size",
-            429: "the service limits how often it is asked; wait, or set a smaller embedding.batch_size",
+            413: "set a smaller embedding.batch",
+            429: "the service limits how often it is asked; wait, or set a smaller embedding.batch",
         }.get(status, "try again later" if status >= 500 else "check embedding.model and the other settings")
         return f"{_place(url)} answered {status}{self._excerpt(answer)}; {advice}."
 

@@ -82,8 +82,9 @@ class OnnxEmbedder:
         folder = find_model(spec.model)
         config = ModelConfig.read(folder)
         self.name: Final = f"onnx/{folder.name}"
-        self.max_batch: Final = HANDED_OVER
-        self._per_run: Final = spec.batch_size or config.batch
+        self.max_batch: Final = spec.batch_size or HANDED_OVER
+        # The model knows better than a general setting how many texts one run may hold.
+        self._per_run: Final = min(config.batch, self.max_batch)
         self._query_prefix: Final = config.query_prefix if spec.query_prefix is None else spec.query_prefix
         self._document_prefix: Final = (
             config.document_prefix if spec.document_prefix is None else spec.document_prefix

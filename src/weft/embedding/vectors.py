@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xxhash
 
 from weft.errors import SettingsError
 
@@ -39,4 +39,4 @@ def prefix_mark(document_prefix: str) -> str:
     """The part of a fingerprint that tells documents embedded with a prefix from those without."""
     if not document_prefix:
         return ""
-    return ":prefix-" + hashlib.sha256(document_prefix.encode("utf-8", "replace")).hexdigest()[:8]
+    return ":prefix-" + xxhash.xxh3_64(document_prefix.encode("utf-8", "replace")).hexdigest()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.stores.contract import BM25
-from weft.stores.embedded.keyword import Part, Postings, weighted
+from weft.stores.embedded.keyword import FIELDS, Part, Postings, weighted
 from weft.stores.embedded.layers import Mask, Rows
 
 TINY: Final = 1e-9
@@ -33,7 +33,7 @@ class Statistics:
 def statistics(parts: Sequence[Part]) -> Statistics:
     """Counted over the live records; sums of whole numbers, so the same in any arrangement of parts."""
     count = 0
-    lengths = np.zeros(parts[0].lengths.shape[0] if parts else 0, np.float64)
+    lengths = np.zeros(len(FIELDS), np.float64)
     for part in parts:
         if part.live is None:
             count += part.count

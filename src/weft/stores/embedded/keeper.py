@@ -75,16 +75,16 @@ class Keeper:
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
-    def fold(self, at_least: int = 1) -> None:
+    def fold(self, at_least: int = 1, *, wait: bool = False) -> None:
         """Fold the tails of all indexes into segments."""
         for index in self._store.live_indexes():
-            index.fold(self._store.database, at_least=at_least)
+            index.fold(self._store.database, at_least=at_least, wait=wait)
         self._unfolded = 0
 
-    def settle(self, *, whole: bool = False) -> bool:
-        """Merge segments; whether there was anything to merge."""
-        merged = [index.settle(self._store.database, whole=whole) for index in self._store.live_indexes()]
-        return any(merged)
+    def settle(self, *, whole: bool = False, wait: bool = False) -> None:
+        """Merge segments."""
+        for index in self._store.live_indexes():
+            index.settle(self._store.database, whole=whole, wait=wait)
 
     def _run(self) -> None:
         settled = False

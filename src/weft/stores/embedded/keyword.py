@@ -8,6 +8,7 @@ a record scores the same in the tail as in a segment.
 from __future__ import annotations
 
 import sqlite3
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ FIELDS: Final = ("text", "title")
 """The fields of a record that are searched by keyword, in the order of every per-field array."""
 
 FORMAT: Final = "keyword-1"
+
+MAX_COUNT: Final = 65535
+"""A term that occurs more often in one record counts as this often; BM25 is flat long before."""
 
 
 class Document(NamedTuple):
@@ -114,7 +118,8 @@ class KeywordTail(Tail):
         self.ids: list[bytes] = []
         self.lengths: list[tuple[int, ...]] = []
         self.documents: dict[int, Document] = {}
-        self._postings: dict[int, tuple[list[int], list[list[int]]]] = {}
+        self._postings: dict[int, tuple[array[int], ...]] = {}
+        """By term: positions, then the counts in each field."""
 
     def append(self, item: Document) -> None:
         position = len(self.rows)
@@ -122,19 +127,25 @@ class KeywordTail(Tail):
         self.ids.append(item.id)
         self.lengths.append(item.lengths)
         for term, counts in item.counts.items():
-            positions, all_counts = self._postings.setdefault(term, ([], []))
-            all_counts.append(counts)
-            positions.append(position)
+            columns = self._postings.get(term)
+            if columns is None:
+                columns = self._postings[term] = (array("i"), *(array("H") for _ in FIELDS))
+            for column, count in zip(columns[1:], counts, strict=True):
+                column.append(min(count, MAX_COUNT))
+            # The position comes last: a reader that sees it sees the counts as well.
+            columns[0].append(position)
         self.rows.append(item.row)
 
     def postings(self, term: int, count: int) -> Postings | None:
         """Where the term occurs among the first `count` documents, or None."""
-        found = self._postings.get(term)
-        if found is None:
+        columns = self._postings.get(term)
+        if columns is None:
             return None
-        stop = bisect_left(found[0], count)
-        counts = np.array(found[1][:stop], np.uint16).reshape(stop, len(FIELDS))
-        return Postings(np.array(found[0][:stop], np.int32), tuple(counts.T))
+        stop = bisect_left(columns[0], count)
+        positions, *counts = (column[:stop] for column in columns)
+        return Postings(
+            np.frombuffer(positions, np.int32), tuple(np.frombuffer(column, np.uint16) for column in counts)
+        )
 
 
 class KeywordIndex(LayeredIndex[KeywordSegment, KeywordTail]):
@@ -206,7 +217,7 @@ def _assembled(
         values = values[order]
         most = int(values.max(initial=0))
         kind = np.uint8 if most <= np.iinfo(np.uint8).max else np.uint16
-        arrays[f"count_{name}"] = np.minimum(values, min(most, np.iinfo(kind).max)).astype(kind)
+        arrays[f"count_{name}"] = np.minimum(values, min(most, MAX_COUNT)).astype(kind)
     first = np.ones(len(terms), bool)
     first[1:] = terms[1:] != terms[:-1]
     starts = np.flatnonzero(first)

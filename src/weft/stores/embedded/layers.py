@@ -11,7 +11,6 @@ import contextlib
 import logging
 import sqlite3
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -251,9 +250,9 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
 
     # Folding and merging.
 
-    def fold(self, database: Database, *, at_least: int = 1) -> bool:
+    def fold(self, database: Database, *, at_least: int = 1, wait: bool = False) -> bool:
         """Turn what no segment covers into segments, when that is enough records; False when not done."""
-        with self._store.exclusive("fold") as mine:
+        with self._store.exclusive("fold", wait=wait) as mine:
             if not mine:
                 return False
             with database.read() as connection:
@@ -270,9 +269,9 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         self._reopen(database)
         return True
 
-    def settle(self, database: Database, *, whole: bool = False) -> bool:
+    def settle(self, database: Database, *, whole: bool = False, wait: bool = False) -> bool:
         """Merge segments until few are left (one, when `whole`); False when there was nothing to do."""
-        with self._store.exclusive("merge") as mine:
+        with self._store.exclusive("merge", wait=wait) as mine:
             if not mine:
                 return False
             with database.read() as connection:
@@ -295,17 +294,12 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         return entry
 
     def _replace(self, old: Sequence[Entry], new: Entry) -> None:
-        while True:
-            with self._store.exclusive("fold") as mine:
-                if mine:
-                    entries = self._entries()
-                    if all(entry in entries for entry in old):
-                        kept = [entry for entry in entries if entry not in old]
-                        kept += [new] if new.count else []
-                        self._store.publish(sorted(kept, key=lambda entry: entry.low))
-                    return
-            # A fold by someone else takes moments.
-            time.sleep(0.01)
+        with self._store.exclusive("fold", wait=True):
+            entries = self._entries()
+            if all(entry in entries for entry in old):
+                kept = [entry for entry in entries if entry not in old]
+                kept += [new] if new.count else []
+                self._store.publish(sorted(kept, key=lambda entry: entry.low))
 
     def _reopen(self, database: Database) -> None:
         with database.read() as connection, self._lock:

@@ -66,6 +66,20 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     CREATE TABLE fields (
         field INTEGER, type INTEGER, value, row INTEGER, PRIMARY KEY (field, type, value, row)
     ) WITHOUT ROWID;
+
+    -- Files whose text became records, and files that could not: what is needed to know that one changed.
+    CREATE TABLE files (
+        path       TEXT PRIMARY KEY,
+        collection TEXT NOT NULL,
+        reader     TEXT NOT NULL,
+        size       INTEGER NOT NULL,
+        mtime_ns   INTEGER NOT NULL,
+        ctime_ns   INTEGER NOT NULL,
+        inode      INTEGER NOT NULL,
+        hash       BLOB NOT NULL,
+        records    INTEGER NOT NULL,
+        problem    TEXT
+    ) WITHOUT ROWID;
     """,
 )
 """Step n takes a database from version n to n + 1. A step that has been released is never edited."""

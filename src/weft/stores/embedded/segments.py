@@ -65,8 +65,8 @@ class Segments(Protocol):
         """Replace the list."""
         ...
 
-    def exclusive(self, work: Work) -> AbstractContextManager[bool]:
-        """The right to do some work alone; yields False at once when another has it."""
+    def exclusive(self, work: Work, *, wait: bool = False) -> AbstractContextManager[bool]:
+        """The right to do some work alone; unless told to wait, yields False at once when another has it."""
         ...
 
 
@@ -100,8 +100,8 @@ class MemorySegments:
         self._arrays = {name: arrays for name, arrays in self._arrays.items() if name in kept}
 
     @contextlib.contextmanager
-    def exclusive(self, work: Work) -> Iterator[bool]:
-        mine = self._locks[work].acquire(blocking=False)
+    def exclusive(self, work: Work, *, wait: bool = False) -> Iterator[bool]:
+        mine = self._locks[work].acquire(blocking=wait)
         try:
             yield mine
         finally:
@@ -168,11 +168,11 @@ class SegmentFolder:
                     path.unlink()
 
     @contextlib.contextmanager
-    def exclusive(self, work: Work) -> Iterator[bool]:
+    def exclusive(self, work: Work, *, wait: bool = False) -> Iterator[bool]:
         self._folder.parent.mkdir(parents=True, exist_ok=True)
         lock = self._locks[work]
         try:
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=-1 if wait else 0)
         except Timeout:
             yield False
             return

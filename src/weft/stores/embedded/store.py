@@ -7,7 +7,7 @@ import logging
 import shutil
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -36,14 +36,18 @@ INDEX_FOLDER: Final = "index"
 NewVectors = Mapping[int, Mapping[bytes, bytes]]
 """By model: the hash of a text and its vector in half precision."""
 
+Also = Callable[[sqlite3.Connection], Iterable[str]]
+"""Writes more in the same transaction, and names records that go."""
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an add did."""
+    """What a write did."""
 
     added: int
     updated: int
     unchanged: int
+    removed: int = 0
 
 
 class EmbeddedStore:
@@ -119,10 +123,28 @@ class EmbeddedStore:
 
     def add(self, records: Iterable[Record], vectors: NewVectors) -> Written:
         """Add or replace records, all or none; a record that is already there as it is stays untouched."""
+        return self.apply(records, vectors)
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Remove records from everywhere, all or none; how many there were."""
+        return self.apply((), {}, lambda _: ids).removed
+
+    def apply(self, records: Iterable[Record], vectors: NewVectors, also: Also = lambda _: ()) -> Written:
+        """Add and remove records in one transaction, together with what `also` writes in it.
+
+        `also` runs first and names the records to remove; one that is added in the same breath stays.
+        """
         latest = {record.id: record for record in records}
-        added = updated = unchanged = 0
+        added = updated = unchanged = removed = 0
+        dropped: list[bytes] = []
         with self._writing() as connection:
-            replaced: list[bytes] = []
+            for record_id in dict.fromkeys(also(connection)):
+                if record_id in latest:
+                    continue
+                found = connection.execute("SELECT row FROM records WHERE id = ?", (record_id,)).fetchone()
+                if found is not None:
+                    removed += 1
+                    dropped.append(self._delete(connection, found[0]))
             fresh = []
             for record in latest.values():
                 content = bytes.fromhex(record.content_hash)
@@ -134,26 +156,15 @@ class EmbeddedStore:
                     continue
                 if found is not None:
                     updated += 1
-                    replaced.append(self._delete(connection, found[0]))
+                    dropped.append(self._delete(connection, found[0]))
                 else:
                     added += 1
                 fresh.append((record, content))
             if fresh:
                 first = take(connection, len(fresh))
                 self._insert(connection, fresh, first, vectors)
-            _forget_vectors(connection, replaced)
-        return Written(added, updated, unchanged)
-
-    def remove(self, ids: Iterable[str]) -> int:
-        """Remove records from everywhere, all or none; how many there were."""
-        removed = []
-        with self._writing() as connection:
-            for record_id in dict.fromkeys(ids):
-                found = connection.execute("SELECT row FROM records WHERE id = ?", (record_id,)).fetchone()
-                if found is not None:
-                    removed.append(self._delete(connection, found[0]))
-            _forget_vectors(connection, removed)
-        return len(removed)
+            _forget_vectors(connection, dropped)
+        return Written(added, updated, unchanged, removed)
 
     def _insert(
         self,

@@ -1,0 +1,86 @@
+"""Small commands around records: `weft get`, `weft remove`, `weft recipes`."""
+
+from __future__ import annotations
+
+import click
+
+from weft.apps.cli import output
+from weft.apps.cli.session import TEXT, Session, common, load_settings, pass_session
+from weft.errors import NotFound
+
+
+@click.command()
+@click.argument("record_id", metavar="ID", type=TEXT)
+@common
+@pass_session
+def get(session: Session, record_id: str) -> None:
+    """Show the record ID with all its fields."""
+    store = session.store()
+    try:
+        record = store.get([record_id]).get(record_id)
+    finally:
+        store.close()
+    if record is None:
+        raise NotFound(f"There is no record {record_id!r}.")
+    if session.json:
+        output.emit(record.to_dict())
+        return
+    values = record.to_dict()
+    text = values.pop("text")
+    for name, value in values.items():
+        output.say(f"{click.style(name + ':', bold=True)} {output.one_line(str(value))}")
+    output.say()
+    output.say(output.plain(str(text)))
+
+
+@click.command()
+@click.argument("ids", metavar="ID...", type=TEXT, nargs=-1, required=True)
+@click.option("--missing-ok", is_flag=True, help="Do not mind ids that are not there.")
+@common
+@pass_session
+def remove(session: Session, ids: tuple[str, ...], missing_ok: bool) -> None:
+    """Remove records by id: all of them, or none when one is not there."""
+    with session.open() as db:
+        known = db.store.get(ids)
+        missing = [record_id for record_id in dict.fromkeys(ids) if record_id not in known]
+        if missing and not missing_ok:
+            raise NotFound(f"There is no record {missing[0]!r}; nothing was removed. See --missing-ok.")
+        removed = db.remove(ids)
+    if session.json:
+        output.emit({"removed": removed, "missing": missing})
+    else:
+        output.note(session, f"Removed {output.counted(removed, 'record')}.")
+
+
+@click.command()
+@common
+@pass_session
+def recipes(session: Session) -> None:
+    """List the recipes: the built-in ones and those of your weft.toml."""
+    from weft.recipes import BUILT_IN, find_recipe, recipe_from_dict
+
+    settings = load_settings()
+    known = BUILT_IN | {name: recipe_from_dict(name, given) for name, given in settings.recipes.items()}
+    default = find_recipe(settings.search.recipe, known).name
+    if session.json:
+        output.emit(
+            {
+                "recipes": [
+                    {"name": name, **recipe.to_dict(), "default": name == default, "built_in": name in BUILT_IN}
+                    for name, recipe in known.items()
+                ]
+            }
+        )
+        return
+    output.table(
+        ("recipe", "sources", "about"),
+        [
+            (
+                f"{name} *" if name == default else name,
+                " + ".join(use.name for use in recipe.sources),
+                recipe.about,
+            )
+            for name, recipe in known.items()
+        ],
+    )
+    output.note(session, "* used when no recipe is named")

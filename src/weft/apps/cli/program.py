@@ -1,0 +1,119 @@
+"""The program: its commands, which are imported only when they run, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, Final, NamedTuple, NoReturn
+
+import click
+
+import weft
+from weft.apps.cli.exits import EPILOG, INTERRUPTED, OK, code_of, describe_error
+from weft.apps.cli.output import complain
+from weft.apps.cli.session import common
+from weft.errors import WeftError
+
+
+class Row(NamedTuple):
+    """Where a command lives, and the line that `weft --help` has for it."""
+
+    target: str
+    help: str
+
+
+COMMANDS: Final[dict[str, Row]] = {
+    "search": Row("weft.apps.cli.search:search", "Find the best records for a question."),
+    "why": Row("weft.apps.cli.search:why", "Say why a record is in an answer, or what kept it out."),
+    "get": Row("weft.apps.cli.keeping:get", "Show one record."),
+    "import": Row("weft.apps.cli.transfer:import_", "Add or replace records from JSON lines."),
+    "export": Row("weft.apps.cli.transfer:export", "Write every record as JSON lines."),
+    "remove": Row("weft.apps.cli.keeping:remove", "Remove records by id."),
+    "recipes": Row("weft.apps.cli.keeping:recipes", "List the ways to search."),
+    "models": Row("weft.apps.cli.models:models", "Show, install and change embedding models."),
+    "config": Row("weft.apps.cli.config:config", "Show every setting and where it came from."),
+    "doctor": Row("weft.apps.cli.doctor:doctor", "Prove that the database is sound; repair what is derived."),
+    "demo": Row("weft.apps.cli.demo:demo", "Show what weft does, on a few dozen sample records."),
+    "completion": Row("weft.apps.cli.completion:completion", "Print the completion script of a shell."),
+}
+"""Every command, in the order of the help."""
+
+
+class Program(click.Group):
+    """A group that knows its commands by name and loads the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        row = COMMANDS.get(cmd_name)
+        if row is None:
+            return None
+        module, _, attribute = row.target.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            advice = f"Did you mean {near[0]!r}?" if near else "'weft --help' lists the commands."
+            ctx.fail(f"There is no command {args[0]!r}. {advice}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, row.help) for name, row in COMMANDS.items()])
+
+    def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> NoReturn:
+        """Run, turn every error into one clear sentence and an exit code, and leave."""
+        given = list(sys.argv[1:] if args is None else args)
+        extra["standalone_mode"] = False
+        sys.exit(_guarded(lambda: super(Program, self).main(given, prog_name, **extra), given))
+
+
+def _guarded(run: Any, args: list[str]) -> int:
+    try:
+        result = run()
+        sys.stdout.flush()
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Nothing may be flushed into the closed pipe at the end.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (click.ClickException, WeftError, OSError, Exception) as error:  # noqa: BLE001 - the last stop
+        if os.environ.get("WEFT_DEBUG"):
+            import traceback
+
+            traceback.print_exc()
+        complain(describe_error(error), as_json="--json" in _options(args))
+        return code_of(error)
+    return result if isinstance(result, int) else OK
+
+
+def _options(args: list[str]) -> Iterator[str]:
+    """The arguments before `--`: when parsing fails, nothing else says whether JSON was wanted."""
+    for arg in args:
+        if arg == "--":
+            return
+        yield arg
+
+
+@click.group(
+    cls=Program,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(weft.__version__, "--version", message="weft %(version)s")
+@common
+def program() -> None:
+    """One hybrid-retrieval engine: search records by keyword and by meaning, in one explained ranking."""

@@ -1,0 +1,75 @@
+"""Which files have become records, and how each looked when it was read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from weft.stores.embedded.database import Database
+
+COLUMNS: Final = "path, collection, reader, size, mtime_ns, ctime_ns, inode, hash, records, problem"
+
+
+class FileRow(NamedTuple):
+    """One file as it was last read. A tuple: an index run compares tens of thousands."""
+
+    path: str
+    collection: str
+    reader: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+    hash: bytes
+    records: int
+    problem: str | None
+    """Why it has no records, when it could not be read as text."""
+
+
+class FileTable:
+    """The table of files. Its writing parts take a connection: they belong into a transaction with the records."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def under(self, root: str) -> Iterator[tuple[FileRow, bool]]:
+        """The files at or below a path; False marks one of which records have been removed since."""
+        with self._database.read() as connection:
+            low, high = below(root)
+            present = dict(
+                connection.execute(
+                    "SELECT parent, count(*) FROM records WHERE parent = ? OR (parent >= ? AND parent < ?) "
+                    "GROUP BY parent",
+                    (root, low, high),
+                ).fetchall()
+            )
+            found = connection.execute(
+                f"SELECT {COLUMNS} FROM files WHERE path = ? OR (path >= ? AND path < ?) ORDER BY path",
+                (root, low, high),
+            ).fetchall()
+        for values in found:
+            row = FileRow._make(values)
+            yield row, present.get(row.path, 0) >= row.records
+
+    @staticmethod
+    def put(connection: sqlite3.Connection, rows: Iterable[FileRow]) -> None:
+        """Add or replace rows."""
+        connection.executemany(f"INSERT OR REPLACE INTO files ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
+
+    @staticmethod
+    def drop(connection: sqlite3.Connection, paths: Iterable[str]) -> None:
+        """Forget files."""
+        connection.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in paths))
+
+    @staticmethod
+    def records_of(connection: sqlite3.Connection, path: str, prefix: str) -> list[str]:
+        """The ids of a file's records: those it is the parent of, and whose ids begin as its ids do."""
+        found = connection.execute("SELECT id FROM records WHERE parent = ?", (path,))
+        return [record_id for (record_id,) in found if record_id.startswith(prefix)]
+
+
+def below(root: str) -> tuple[str, str]:
+    """The range of paths inside a folder: from `folder/` up to, not including, `folder0`."""
+    stem = root.rstrip("/")
+    return f"{stem}/", f"{stem}0"
