@@ -98,40 +98,37 @@ def chunks(document: Document) -> Iterator[Chunk]:
             yield from _pieces(document, start, measure, titles.at(start))
             start += 1
             continue
-        end = _end(document, strengths, sizes, start, measure)
+        end = _end(strengths, sizes, start, measure)
         begin = _with_overlap(document, strengths, start, measure, end, sizes)
-        chunk = _whole(document, begin, end, titles.at(start))
-        yield chunk
+        yield _whole(document, begin, end, titles.at(_content(document, start, end)))
         start = end
 
 
-def _end(
-    document: Document, strengths: Sequence[float], sizes: Sequence[int], start: int, measure: Measure
-) -> int:
+def _end(strengths: Sequence[float], sizes: Sequence[int], start: int, measure: Measure) -> int:
     """The line before which the passage that begins at `start` ends."""
     base = sizes[start]
     count = len(strengths)
-    best, best_strength = 0, -1.0
-    at = start + 1
-    while at < count:
+    # A short rest is taken in rather than left as a passage of its own.
+    room = 5 / 4 if sizes[count] - base <= measure.target * 5 // 4 else 1
+    best, best_strength = 0, GLUED
+    for at in range(start + 1, count):
         size = sizes[at] - base
         strength = strengths[at]
         if strength == HEADING and size >= SECTION_LEAST:
             return at
         line_size = sizes[at + 1] - sizes[at]
-        if size + line_size > measure.most or line_size > measure.most or at - start >= measure.most_lines:
-            break
-        if size > measure.target and best_strength > GLUED:
-            break
-        if strength >= best_strength and strength > GLUED and size >= measure.least and size <= measure.target:
-            best, best_strength = at, strength
-        elif strength > GLUED and size > measure.target:
+        if line_size > measure.most and size <= measure.target:
             return at
-        at += 1
-    if at >= count:
-        # A short rest is taken in rather than left as a passage of its own.
-        return count if sizes[count] - base <= measure.target * 5 // 4 or not best else best
-    return best or at
+        if size + line_size > measure.most or at - start >= measure.most_lines * room:
+            return best or at
+        if size > measure.target * room:
+            if best:
+                return best
+            if strength > GLUED:
+                return at
+        elif size >= measure.least and strength >= best_strength and strength > GLUED:
+            best, best_strength = at, strength
+    return count
 
 
 def _with_overlap(
@@ -155,6 +152,14 @@ def _with_overlap(
     while begin < start and not document.lines[begin].strip():
         begin += 1
     return begin
+
+
+def _content(document: Document, start: int, end: int) -> int:
+    """The first line of a passage that is more than a heading: its headings are the passage's title."""
+    for index in range(start, end):
+        if index not in document.headings and index not in document.glued and document.lines[index].strip():
+            return index
+    return start
 
 
 def _whole(document: Document, begin: int, end: int, title: str) -> Chunk:

@@ -48,7 +48,7 @@ def rule_named(name: str) -> Rule:
 
 
 def _largest(scores: Floats) -> float:
-    return float(np.maximum.reduce(np.abs(scores)))
+    return float(np.abs(scores).max())
 
 
 def _none(scores: Floats) -> Floats:

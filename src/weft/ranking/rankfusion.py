@@ -148,7 +148,7 @@ def align(lists: Sequence[RankedList]) -> Aligned:
     sizes = tuple(keys.size for keys in keys_of)
     hits = np.concatenate(keys_of or [np.empty(0, dtype=np.int64)])
     hit_scores = np.concatenate(scores_of or [np.empty(0)])
-    if not np.maximum.reduce(np.abs(hit_scores), initial=0.0) <= MAX_MAGNITUDE:  # false for nan too
+    if not np.abs(hit_scores).max(initial=0.0) <= MAX_MAGNITUDE:  # false for nan too
         bad = next(
             name for name, s in zip(names, scores_of, strict=True) if not (np.abs(s) <= MAX_MAGNITUDE).all()
         )

@@ -130,11 +130,30 @@ def use(session: Session, model: str) -> None:
 
 
 def _build(db: Weft, update: output.Update) -> None:
-    """Fill the backlog until no model is being built and no record waits."""
-    while any(state.pending or state.model.state == "building" for state in db.store.models.progress()):
-        db.keeper.embed_backlog(lambda _, done, total: update(done, total))
+    """Make the wanted model the active one, with a vector for every record."""
+    fingerprint = db.store.models.wanted()[-1].fingerprint
+    total = _waiting(db, fingerprint)
+    left = total + 1
+    while True:
+        db.keeper.embed_backlog(lambda *_: update(total - _waiting(db, fingerprint), total))
+        before, left = left, _waiting(db, fingerprint)
+        if not left and db.store.models.wanted()[0].fingerprint == fingerprint:
+            return
         if db.keeper.last_error is not None:
             raise EmbeddingError(f"{db.keeper.last_error} The old model still answers; try again later.")
+        if left >= before:
+            raise EmbeddingError(
+                f"{left:,} records still wait for a vector, and the model gives none. The old model still "
+                "answers; 'weft doctor' looks closer."
+            )
+
+
+def _waiting(db: Weft, fingerprint: str) -> int:
+    """How many records wait for a vector of the model."""
+    for state in db.store.models.progress():
+        if state.model.fingerprint == fingerprint:
+            return state.pending
+    raise EmbeddingError("Another process has changed the model meanwhile; see 'weft models'.")
 
 
 def _warn_of_settings(provider: str, name: str) -> None:

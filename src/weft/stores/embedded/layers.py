@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from weft.stores.embedded.arrays import Arrays, Damaged
 from weft.stores.embedded.database import Database
+from weft.stores.embedded.ranges import chunks, gaps, is_past, moment, removed_between
 from weft.stores.embedded.segments import Entry, Segments
 
 log = logging.getLogger("weft.store")
@@ -34,6 +35,10 @@ REWRITE_DEAD: Final = 0.25
 
 FOLD_CHUNK: Final = 16_384
 """Records folded in one go: bounds the memory of a rebuild."""
+
+Stamp = tuple[int, int]
+NO_STAMP: Final[Stamp] = (-1, -1)
+"""Of no published list: the next look takes whatever there is."""
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -134,8 +139,9 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
     def __init__(self, segments: Segments, report: Callable[[str], None]) -> None:
         self._store = segments
         self._report = report
-        self._lock = threading.RLock()
-        self._stamp = (0, 0)
+        self.lock = threading.RLock()
+        """Held while the state moves on; who holds it when a transaction begins is never behind the state."""
+        self._stamp: Stamp = NO_STAMP
         self._known: dict[str, SegmentT] = {}
         self.stopping = threading.Event()
         """Set when the database is closed: long work gives up, to be done another time."""
@@ -162,6 +168,24 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
     def revive(self, arrays: Arrays) -> SegmentT:
         """A segment from its arrays."""
 
+    def waiting(self, connection: sqlite3.Connection, low: int, high: int) -> int:
+        """About how many records `load` would give."""
+        found = connection.execute("SELECT count(*) FROM records WHERE row > ? AND row <= ?", (low, high))
+        return int(found.fetchone()[0])
+
+    def novel(
+        self,
+        items: Iterable[Any],
+        since: int,  # noqa: ARG002
+        segments: Iterable[SegmentT],  # noqa: ARG002
+        tail: Iterable[int],  # noqa: ARG002
+    ) -> Iterable[Any]:
+        """Those of the items that neither a segment nor the tail holds, which hold no row after `since`.
+
+        As a rule that is all of them: a range has only its own records.
+        """
+        return items
+
     # Reading.
 
     def at(
@@ -171,14 +195,29 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         state = self._state
         if state is not None and state.seq == seq and not refresh:
             return state
-        with self._lock:
+        with self.lock:
             state = self._state
-            if state is None or state.seq < purged or self._store.stamp() != self._stamp:
-                state = self._opened(connection, seq)
+            if state is not None and state.seq > seq:
+                # Another thread has moved on: this transaction sees an earlier moment, read for it alone.
+                return self._opened(connection, seq, purged, self._entries())
+            if state is None or state.seq < purged:
+                state = self._adopted(connection, seq, purged, self._store.stamp(), self._entries())
+            elif (stamp := self._store.stamp()) != self._stamp and is_past(entries := self._entries(), seq):
+                state = self._adopted(connection, seq, purged, stamp, entries)
             elif state.seq < seq:
                 state = self._caught_up(connection, state, seq)
             self._state = state
             return state
+
+    def _adopted(
+        self, connection: sqlite3.Connection, seq: int, purged: int, stamp: Stamp, entries: Sequence[Entry]
+    ) -> Layers[SegmentT, TailT]:
+        """The index as published; a list that is later than this transaction is looked at again."""
+        self._stamp = stamp if is_past(entries, seq) else NO_STAMP
+        state = self._opened(connection, seq, purged, entries)
+        listed = {entry.file for entry in entries}
+        self._known = {file: segment for file, segment in self._known.items() if file in listed}
+        return state
 
     @property
     def tail_count(self) -> int:
@@ -188,9 +227,10 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
     def _caught_up(
         self, connection: sqlite3.Connection, state: Layers[SegmentT, TailT], seq: int
     ) -> Layers[SegmentT, TailT]:
-        for item in self.load(connection, state.seq, seq):
+        held = [layer.segment for layer in state.layers]
+        for item in self.novel(self.load(connection, state.seq, seq), state.seq, held, state.tail.rows):
             state.tail.append(item)
-        removed = _removed(connection, state.seq, seq)
+        removed = removed_between(connection, state.seq, seq)
         return Layers(
             seq,
             tuple(layer.without(removed) for layer in state.layers) if len(removed) else state.layers,
@@ -201,45 +241,55 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
 
     def _current(self, connection: sqlite3.Connection, seq: int, purged: int) -> Sequence[Layer[SegmentT]]:
         """The segments as published, without looking at what they do not cover."""
-        with self._lock:
+        with self.lock:
             state = self._state
             if state is not None and state.seq >= purged and self._store.stamp() == self._stamp:
                 return state.layers
-            layers = self._published(connection, seq)
-            # The state still stands on the older list; the next search takes the newer.
-            self._stamp = (-1, -1)
-            return layers
+            return self._published(connection, seq, purged, self._entries())
 
-    def _opened(self, connection: sqlite3.Connection, seq: int) -> Layers[SegmentT, TailT]:
-        layers = self._published(connection, seq)
+    def _opened(
+        self, connection: sqlite3.Connection, seq: int, purged: int, entries: Sequence[Entry]
+    ) -> Layers[SegmentT, TailT]:
+        layers = self._published(connection, seq, purged, entries)
+        held = [layer.segment for layer in layers]
+        since = max((layer.entry.high for layer in layers), default=0)
         tail = self.new_tail()
         for low, high in gaps([layer.entry for layer in layers], seq):
-            for item in self.load(connection, low, high):
+            for item in self.novel(self.load(connection, low, high), since, held, tail.rows):
                 tail.append(item)
         return Layers(seq, layers, tail, len(tail.rows), frozenset())
 
-    def _published(self, connection: sqlite3.Connection, seq: int) -> tuple[Layer[SegmentT], ...]:
-        self._stamp = self._store.stamp()
-        removed = _removed(connection, 0, seq)
-        entries = self._entries()
+    def _published(
+        self, connection: sqlite3.Connection, seq: int, purged: int, entries: Sequence[Entry]
+    ) -> tuple[Layer[SegmentT], ...]:
+        removed = removed_between(connection, 0, seq)
         layers = []
         for entry in entries:
-            if entry.high > seq:
+            if not is_past((entry,), seq):
                 # Published after this transaction began: its records are read as tail, this once.
-                self._stamp = (-1, -1)
                 continue
-            segment = self._known.get(entry.file)
-            if segment is None:
-                try:
-                    segment = self.revive(self._store.read(entry))
-                except Damaged as damage:
-                    self._report(f"part of the {self.name} index is rebuilt from the records: {damage}")
-                    continue
+            try:
+                if entry.clean < purged:
+                    raise Damaged(f"{entry.file} is older than the records: what was removed is still in it")
+                segment = self._known.get(entry.file)
+                if segment is None:
+                    segment = self._revived(entry)
+            except Damaged as damage:
+                self._report(f"part of the {self.name} index is rebuilt from the records: {damage}")
+                continue
             layers.append(Layer(segment, entry).without(removed))
             self._known[entry.file] = segment
-        listed = {entry.file for entry in entries}
-        self._known = {file: segment for file, segment in self._known.items() if file in listed}
         return tuple(layers)
+
+    def _revived(self, entry: Entry) -> SegmentT:
+        arrays = self._store.read(entry)
+        try:
+            segment = self.revive(arrays)
+        except (LookupError, TypeError, ValueError, RuntimeError) as error:
+            raise Damaged(f"{entry.file} is not a segment of this index: {error!r}") from error
+        if len(segment.rows) != entry.count:
+            raise Damaged(f"{entry.file} holds {len(segment.rows)} records, and not {entry.count}")
+        return segment
 
     def _entries(self) -> tuple[Entry, ...]:
         try:
@@ -257,14 +307,18 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
                 return False
             with database.read() as connection:
                 seq, purged = moment(connection)
-                entries = [layer.entry for layer in self._current(connection, seq, purged)]
-                if _count(connection, gaps(entries, seq)) < at_least:
+                layers = self._current(connection, seq, purged)
+                entries, held = [layer.entry for layer in layers], [layer.segment for layer in layers]
+                holes = gaps(entries, seq)
+                if sum(self.waiting(connection, low, high) for low, high in holes) < at_least:
                     return False
-                for low, high in gaps(entries, seq):
-                    for start, stop in _chunks(connection, low, high):
-                        segment = self.build(self.load(connection, start, stop))
+                for low, high in holes:
+                    for start, stop in chunks(connection, low, high, FOLD_CHUNK):
+                        since = max((entry.high for entry in entries), default=0)
+                        segment = self.build(self.novel(self.load(connection, start, stop), since, held, ()))
                         if len(segment.rows):
                             entries.append(self._kept(segment, start, stop, seq))
+                            held.append(segment)
             self._store.publish(sorted(entries, key=lambda entry: entry.low))
         self._reopen(database)
         return True
@@ -275,9 +329,11 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
             if not mine:
                 return False
             with database.read() as connection:
-                seq, purged = moment(connection)
-                state = self.at(connection, seq, purged, refresh=True)
-            runs = plan_merges(state.layers, whole=whole)
+                with self.lock:
+                    seq, purged = moment(connection)
+                    layers = self.at(connection, seq, purged, refresh=True).layers
+                stretches = self._stretches(connection, layers)
+            runs = [run for stretch in stretches for run in plan_merges(stretch, whole=whole)]
             for run in runs:
                 entries = [layer.entry for layer in run]
                 merged = self._kept(self.merge(run), entries[0].low, entries[-1].high, seq)
@@ -287,22 +343,39 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
             self._reopen(database)
         return bool(runs)
 
+    def _stretches(
+        self, connection: sqlite3.Connection, layers: Sequence[Layer[SegmentT]]
+    ) -> list[list[Layer[SegmentT]]]:
+        """The layers, parted where records between two of them are in none: one segment over both would
+        claim to have those too."""
+        stretches: list[list[Layer[SegmentT]]] = []
+        for layer in layers:
+            if stretches:
+                reached = max(other.entry.high for other in stretches[-1])
+                missing = self.load(connection, reached, layer.entry.low) if reached < layer.entry.low else ()
+                if next(iter(missing), None) is None:
+                    stretches[-1].append(layer)
+                    continue
+            stretches.append([layer])
+        return stretches
+
     def _kept(self, segment: SegmentT, low: int, high: int, clean: int) -> Entry:
         entry = self._store.write(segment.arrays(), low=low, high=high, clean=clean, count=len(segment.rows))
-        with self._lock:
+        with self.lock:
             self._known[entry.file] = segment
         return entry
 
     def _replace(self, old: Sequence[Entry], new: Entry) -> None:
         with self._store.exclusive("fold", wait=True):
             entries = self._entries()
-            if all(entry in entries for entry in old):
-                kept = [entry for entry in entries if entry not in old]
+            kept = [entry for entry in entries if entry not in old]
+            amid = any(entry.low < new.high and new.low < entry.high for entry in kept)
+            if len(kept) + len(old) == len(entries) and not amid:
                 kept += [new] if new.count else []
                 self._store.publish(sorted(kept, key=lambda entry: entry.low))
 
     def _reopen(self, database: Database) -> None:
-        with database.read() as connection, self._lock:
+        with database.read() as connection, self.lock:
             seq, purged = moment(connection)
             self.at(connection, seq, purged, refresh=True)
 
@@ -322,27 +395,6 @@ def visible(rows: Rows, live: Mask | None, allowed: Callable[[Rows], Mask] | Non
     if allowed is None:
         return live
     return allowed(rows) if live is None else allowed(rows) & live
-
-
-def moment(connection: sqlite3.Connection) -> tuple[int, int]:
-    """The last change number, and the one up to which removals have been forgotten."""
-    (seq,), (purged,) = connection.execute(
-        "SELECT value FROM state WHERE key IN ('seq', 'purged') ORDER BY key = 'purged'"
-    ).fetchall()
-    return seq, purged
-
-
-def gaps(entries: Sequence[Entry], seq: int) -> list[tuple[int, int]]:
-    """The ranges low < n <= high up to `seq` that no segment covers."""
-    holes = []
-    reached = 0
-    for entry in sorted(entries, key=lambda entry: entry.low):
-        if entry.low > reached:
-            holes.append((reached, min(entry.low, seq)))
-        reached = max(reached, entry.high)
-    if reached < seq:
-        holes.append((reached, seq))
-    return holes
 
 
 def plan_merges(layers: Sequence[Layer[Any]], *, whole: bool = False) -> list[list[Layer[Any]]]:
@@ -365,30 +417,3 @@ def _size(run: Sequence[Layer[Any]]) -> int:
 
 def _worn(layer: Layer[Any]) -> bool:
     return layer.live_count < (1 - REWRITE_DEAD) * len(layer.segment.rows)
-
-
-def _removed(connection: sqlite3.Connection, low: int, high: int) -> Rows:
-    found = connection.execute("SELECT row FROM removals WHERE seq > ? AND seq <= ?", (low, high))
-    return np.fromiter((row for (row,) in found), np.int64)
-
-
-def _count(connection: sqlite3.Connection, ranges: Sequence[tuple[int, int]]) -> int:
-    counts = (
-        connection.execute("SELECT count(*) FROM records WHERE row > ? AND row <= ?", bounds).fetchone()[0]
-        for bounds in ranges
-    )
-    return sum(counts)
-
-
-def _chunks(connection: sqlite3.Connection, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """The range in pieces of at most FOLD_CHUNK records."""
-    while True:
-        found = connection.execute(
-            "SELECT row FROM records WHERE row > ? AND row < ? ORDER BY row LIMIT 1 OFFSET ?",
-            (low, high, FOLD_CHUNK - 1),
-        ).fetchone()
-        if found is None:
-            yield low, high
-            return
-        yield low, found[0]
-        low = found[0]

@@ -172,6 +172,26 @@ class VectorIndex(LayeredIndex[VectorSegment, VectorTail]):
         # A text without meaning has no direction: its zero vector is not an answer to anything.
         return (Embedded(row, vector) for row, vector in found if vector.strip(b"\0"))
 
+    def waiting(self, connection: sqlite3.Connection, low: int, high: int) -> int:
+        late = connection.execute(
+            "SELECT count(*) FROM arrivals WHERE model = ? AND seq > ? AND seq <= ? AND row <= ?",
+            (self.model, low, high, low),
+        )
+        return super().waiting(connection, low, high) + int(late.fetchone()[0])
+
+    def novel(
+        self, items: Iterable[Embedded], since: int, segments: Iterable[VectorSegment], tail: Iterable[int]
+    ) -> Iterable[Embedded]:
+        # A range that is built after a late vector came has it, and so has the range in which it came.
+        found = list(items)
+        rows = np.array([item.row for item in found if item.row <= since], np.int64)
+        if not len(rows):
+            return found
+        known = set(tail)
+        for segment in segments:
+            known.update(rows[segment.find(rows) >= 0].tolist())
+        return [item for item in found if item.row not in known]
+
     def build(self, items: Iterable[Embedded]) -> VectorSegment:
         embedded = list(items)
         rows = np.array([item.row for item in embedded], np.int64)

@@ -1,0 +1,129 @@
+"""`weft export` and `weft import`."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from weft.apps.cli import output
+from weft.apps.cli.exits import OK, USAGE, Complaint
+from weft.apps.cli.session import Session, common, pass_session
+from weft.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from weft.exchange import Counts, Imported
+    from weft.records import Record
+
+STANDARD = Path("-")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), default=STANDARD)
+@common
+@pass_session
+def export(session: Session, file: Path) -> None:
+    """Write every record to FILE (default: standard output) as JSON lines, ordered by id.
+
+    'weft import' gives the same records back. A FILE appears complete or not at all.
+    """
+    from weft.exchange import lines, write_file
+
+    store = session.store()
+    try:
+        # One moment for both: the header says how many records follow.
+        with store.database.read():
+            count = store.count()
+            content = lines(store.every(), count)
+            if file == STANDARD:
+                sys.stdout.buffer.writelines(content)
+                sys.stdout.buffer.flush()
+                return
+            write_file(file, content)
+    finally:
+        store.close()
+    if session.json:
+        output.emit({"file": str(file), "records": count})
+    else:
+        output.note(session, f"Wrote {output.counted(count, 'record')} to {file}.")
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True), default=STANDARD)
+@click.option("--check", is_flag=True, help="Only say whether every line is a record; write nothing.")
+@click.option("--skip-bad", is_flag=True, help="Leave bad lines out and go on, instead of stopping at the first.")
+@common
+@pass_session
+def import_(session: Session, file: Path, check: bool, skip_bad: bool) -> int:
+    """Add or replace records from FILE (default: standard input), which has one JSON object per line.
+
+    An object needs "id" and "text"; see docs/cli.md for the other fields. Records are added in batches of
+    1000. A bad line stops the import; the records before it are in the database.
+    """
+    from weft.exchange import import_records
+
+    with _reading(file) as (stream, size), _adding(session, check) as add:
+        with output.progress(session, "Checking" if check else "Importing") as update:
+            report = import_records(
+                stream, add, skip_bad=skip_bad, progress=lambda _, done: update(done // 1024, size // 1024)
+            )
+    _report(session, report, check=check)
+    return USAGE if report.bad and not (skip_bad and not check) else OK
+
+
+@contextlib.contextmanager
+def _reading(file: Path) -> Iterator[tuple[BinaryIO, int]]:
+    if file == STANDARD:
+        if sys.stdin.isatty():
+            raise click.UsageError("Name a FILE, or pipe JSON lines into this command.")
+        yield sys.stdin.buffer, 0
+        return
+    try:
+        stream = file.open("rb")
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {file}.") from None
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror or error}.") from error
+    with stream:
+        yield stream, file.stat().st_size
+
+
+@contextlib.contextmanager
+def _adding(session: Session, check: bool) -> Iterator[Callable[[list[Record]], Counts] | None]:
+    if check:
+        yield None
+        return
+    with session.open(create=True) as db:
+        yield db.add
+
+
+def _report(session: Session, report: Imported, *, check: bool) -> None:
+    stored = report.added + report.updated + report.unchanged
+    if session.json:
+        output.emit(
+            {
+                "read": report.read,
+                "added": report.added,
+                "updated": report.updated,
+                "unchanged": report.unchanged,
+                "bad": [{"line": bad.line, "problem": bad.problem} for bad in report.bad],
+            }
+        )
+    for bad in report.bad:
+        output.complain(Complaint("BadLine", str(bad)), as_json=session.json)
+    if session.json:
+        return
+    if check:
+        output.note(session, f"{output.counted(report.read, 'line')} can be imported.")
+    else:
+        output.note(
+            session,
+            f"{output.counted(stored, 'record')}: {report.added:,} added, {report.updated:,} updated, "
+            f"{report.unchanged:,} unchanged.",
+        )
+        if report.bad:
+            output.note(session, "What was imported stays; importing the mended file again is safe.")

@@ -1,0 +1,188 @@
+"""HTML to text, in one pass, with every piece of text on the line where it stands in the file.
+
+A parser of our own, and small: it needs no tree, so nothing nests too deep; it never looks back, so nothing
+takes longer than the file is long; and it knows line numbers, which parsers that repair a tree do not keep.
+"""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Final
+
+from weft.ingest.chunk import Document
+
+_NAME: Final = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
+_HIDDEN: Final = frozenset({"script", "style", "template", "noscript", "svg", "iframe", "object"})
+"""Elements whose content is not shown as text."""
+
+_RAW: Final = frozenset({"script", "style", "iframe"})
+"""Elements inside which < begins no tag."""
+
+_BLOCK: Final = frozenset(
+    """
+    address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure
+    footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main menu nav ol option p pre section select summary
+    table tbody textarea tfoot thead title tr ul
+    """.split()
+)
+_CELL: Final = frozenset({"td", "th"})
+_PARAGRAPH: Final = _BLOCK - {"br", "li", "tr", "dt", "dd", "option"}
+"""Elements that stand apart: a blank line is between them and the rest."""
+
+_SPACE: Final = re.compile(r"\s+")
+_HEADINGS: Final = frozenset({"title", "h1", "h2", "h3", "h4", "h5", "h6"})
+MAX_HEADING: Final = 200
+
+
+class _Page:
+    """The text so far: lines of output, each with the line of the file it begins on."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.numbers: list[int] = []
+        self.headings: dict[int, tuple[int, str]] = {}
+        self._row: list[str] = []
+        self._row_number = 1
+        self._heading: tuple[str, int, list[str]] | None = None
+
+    def text(self, raw: str, number: int, *, exact: bool) -> None:
+        """Add text that begins on a line of the file."""
+        for offset, part in enumerate(raw.split("\n")):
+            if offset:
+                self.end_line()
+            shown = unescape(part)
+            if not exact:
+                shown = _SPACE.sub(" ", shown)
+                if not self._row:
+                    shown = shown.lstrip()
+            if shown:
+                if not self._row:
+                    self._row_number = number + offset
+                self._row.append(shown)
+            if self._heading is not None and shown.strip():
+                self._heading[2].append(shown.strip())
+
+    def end_line(self) -> None:
+        """End the line, when there is something on it."""
+        line = "".join(self._row).rstrip()
+        self._row.clear()
+        if line:
+            # A character reference may stand for a line break of its own.
+            for part in _BREAKS.split(line):
+                self.lines.append(part)
+                self.numbers.append(self._row_number)
+
+    def apart(self, number: int) -> None:
+        """End the paragraph."""
+        self.end_line()
+        if self.lines and self.lines[-1]:
+            self.lines.append("")
+            self.numbers.append(max(number, self.numbers[-1]))
+
+    def open_heading(self, name: str) -> None:
+        self._heading = (name, len(self.lines), [])
+
+    def close_heading(self, name: str) -> None:
+        self.end_line()
+        if self._heading is None or self._heading[0] != name:
+            return
+        _, at, words = self._heading
+        self._heading = None
+        if words and at < len(self.lines):
+            # The page's title is above its h1 as a book's is above its chapters.
+            level = 1 if name == "title" else int(name[1]) + 1
+            self.headings[at] = (level, " ".join(words)[:MAX_HEADING])
+
+
+_BREAKS: Final = re.compile(r"[\n\r]")
+
+
+def html(source: str) -> Document:
+    """The shown text of a page, with headings."""
+    page = _Page()
+    number = 1
+    at = 0
+    hidden: str | None = None
+    pre = 0
+    while at < len(source):
+        opening = source.find("<", at)
+        if opening < 0:
+            opening = len(source)
+        if opening > at:
+            if hidden is None:
+                page.text(source[at:opening], number, exact=pre > 0)
+            number += source.count("\n", at, opening)
+            at = opening
+        if at == len(source):
+            break
+        named = _NAME.match(source, at)
+        end = _end_of(source, at, named is not None)
+        if end is None:
+            # No tag: a bare < is text.
+            if hidden is None:
+                page.text("<", number, exact=True)
+            at += 1
+            continue
+        number_after = number + source.count("\n", at, end)
+        if named is not None:
+            name = named[1].lower()
+            closing = source[at + 1] == "/"
+            if hidden is not None:
+                if closing and name == hidden:
+                    hidden = None
+            elif name in _HIDDEN and not closing and source[end - 2] != "/":
+                if name in _RAW:
+                    end, number_after = _after_raw(source, end, name, number_after)
+                elif source.find(f"</{name}", end) >= 0:
+                    hidden = name
+            else:
+                _tag(page, name, closing, number)
+                if name == "pre":
+                    pre = max(0, pre + (-1 if closing else 1))
+        at, number = end, number_after
+    page.apart(number)
+    while page.lines and not page.lines[-1]:
+        page.lines.pop()
+        page.numbers.pop()
+    return Document(page.lines, headings=page.headings, numbers=page.numbers)
+
+
+def _tag(page: _Page, name: str, closing: bool, number: int) -> None:
+    if name in _CELL and not closing:
+        page.text(" ", number, exact=True)
+    if name not in _BLOCK:
+        return
+    if closing and name in _HEADINGS:
+        page.close_heading(name)
+    if name in _PARAGRAPH:
+        page.apart(number)
+    else:
+        page.end_line()
+    if not closing and name in _HEADINGS:
+        page.open_heading(name)
+
+
+_TAG_END: Final = re.compile(r"""[^>"']*+(?:"[^"]*+"[^>"']*+|'[^']*+'[^>"']*+)*+>""")
+
+
+def _end_of(source: str, at: int, named: bool) -> int | None:
+    """Where the tag, comment or declaration that begins at `at` ends; None when none begins there."""
+    if source.startswith("<!--", at):
+        end = source.find("-->", at + 4)
+        return len(source) if end < 0 else end + 3
+    if not named and not source.startswith(("<!", "<?"), at):
+        return None
+    # Attributes may hold a '>' between quotes; a tag is short, so only so much of it is looked at.
+    found = _TAG_END.match(source, at, at + 65536)
+    if found:
+        return found.end()
+    end = source.find(">", at, at + 65536)
+    return None if end < 0 else end + 1
+
+
+def _after_raw(source: str, at: int, name: str, number: int) -> tuple[int, int]:
+    """Past the end of an element whose content is not HTML."""
+    found = re.compile(rf"</{name}[^>]*>", re.IGNORECASE).search(source, at)
+    end = found.end() if found else len(source)
+    return end, number + source.count("\n", at, end)
