@@ -103,6 +103,8 @@ def test_apostrophes_may_be_left_out(written: str, found: str) -> None:
         ("ភាសា", "ខ្ញុំរៀនភាសាខ្មែរ"),
         ("入門", "Python入門"),
         ("python", "Python入門"),
+        ("C#", "C#入門"),
+        ("1000", "1,000円"),
     ],
 )
 def test_a_word_inside_an_unspaced_run_is_found(query: str, text: str) -> None:
@@ -249,6 +251,8 @@ def test_words_compare_texts_by_content() -> None:
 @given(texts)
 @example("a’s ʼ ½ ⑴ \u037a ﷺ ㌀")
 @example("e\u0301" * 40)
+@example("ก⼀็")
+@example("ก⼀็" * 20)
 def test_any_word_of_a_text_as_a_query_finds_the_text(text: str) -> None:
     held = set(terms(text))
     for word in text.split():
@@ -268,9 +272,7 @@ def test_any_part_of_an_identifier_finds_it(parts: list[str]) -> None:
 def test_counts_are_those_of_the_terms(text: str) -> None:
     counts, length = count_terms(text)
     assert counts == Counter(map(term_hash, terms(text)))
-    assert (
-        0 <= length <= counts.total() if isinstance(counts, Counter) else 0 <= length <= sum(counts.values())
-    )
+    assert 0 <= length <= sum(counts.values())
 
 
 @given(st.text("abcXYZs019_-.@&',#+ ", max_size=60))
@@ -278,7 +280,9 @@ def test_ascii_text_has_the_same_terms_beside_other_scripts(text: str) -> None:
     assert terms(f"{text} 中")[:-1] == terms(text)
 
 
-@given(texts)
+@given(texts.filter(lambda text: not re.search(r"[\u0300-\u036f\u0e47-\u0e4e]{8}", text)))
+@example("ガA#")
+@example("A#Ù 1,000é")
 def test_composed_and_decomposed_text_have_the_same_terms(text: str) -> None:
     composed, decomposed = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
     assert terms(composed) == terms(decomposed)
@@ -338,7 +342,7 @@ def test_blobs_that_differ_late_have_different_terms() -> None:
 def test_terms_do_not_depend_on_what_was_read_before() -> None:
     text = "getUserName saw 東京タワー, Straße and 1,000 dogs"
     before = terms(text), count_terms(text)
-    for number in range(70_000):
+    for number in range(2 * analysis._MEMO_ENTRIES + 1):
         count_terms(f"filler{number}")
     assert (terms(text), count_terms(text)) == before
     assert len(analysis._memo) + len(analysis._memo._old) <= 2 * analysis._MEMO_ENTRIES
@@ -357,12 +361,14 @@ def test_threads_agree() -> None:
 
 def test_term_hashes_are_fixed_forever() -> None:
     """Indexes on disk hold these numbers."""
-    assert term_hash("weft") == 0x0
-    assert term_hash("東京") == 0x0
+    assert term_hash("weft") == 0x15D05235F1304082
+    assert term_hash("東京") == 0x469B7AB5870CF9B6
 
 
-def test_the_identity_names_the_revision() -> None:
-    assert re.fullmatch(r"weft-\d+-[0-9a-f]{16}", analysis.ANALYSIS_ID)
+def test_the_identity_changes_with_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert analysis._identity() == analysis.ANALYSIS_ID
+    monkeypatch.setattr("weft.analysis._tables.STOP_WORDS", frozenset({"the"}))
+    assert analysis._identity() != analysis.ANALYSIS_ID
 
 
 def test_a_change_of_terms_comes_with_a_new_revision() -> None:
@@ -372,4 +378,4 @@ def test_a_change_of_terms_comes_with_a_new_revision() -> None:
         "Straße Łódź 東京タワー 한국어를 ภาษาไทย हिन्दी 👍🏽 ½ to be or not 2024-01-15 Base64Encoder mRNAs"
     )
     digest = term_hash("\n".join([*terms(sample), *asked(sample), str(count_terms(sample)[1])]))
-    assert (analysis._REVISION, f"{digest:016x}") == (1, "")
+    assert (analysis._REVISION, f"{digest:016x}") == (1, "9321077ad8afd5ff")

@@ -50,7 +50,10 @@ class Weft:
         find_recipe(settings.search.recipe, self.recipes)
         self.store = EmbeddedStore(self.path)
         self.vectors = Vectors(self.store, _spec(settings), explicit=_explicit(settings))
-        self.keeper = Keeper(self.store, settings.store.fold_at, self.vectors.for_backlog)
+        self.keeper = Keeper(
+            self.store, settings.store.fold_at, self.vectors.for_backlog, self.vectors.settle
+        )
+        self.vectors.changed = self.keeper.nudge
         built_in: dict[str, Source] = {
             "keyword": KeywordSource(),
             "vector": VectorSource(inline=self.vectors.inline()),

@@ -108,10 +108,10 @@ def read_records(
             if len(line) > MAX_LINE_BYTES:
                 _skip(stream)
     if declared is not None and found != declared:
-        error = BadLine(number, f"the file ends after {found:,} of {declared:,} records; it was cut off")
+        short = BadLine(number, f"the file ends after {found:,} of {declared:,} records; it was cut off")
         if bad is None:
-            raise error
-        bad(error)
+            raise short
+        bad(short)
 
 
 def import_records(

@@ -148,6 +148,7 @@ class Pipeline:
         def wait(end: float, seconds: float) -> _Answer:
             if done.wait(max(0.0, end - time.monotonic())):
                 return box[0]
+            ask.question.snapshot.abandon()
             return _failed(f"no answer within {seconds:g} s")
 
         return wait

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +29,9 @@ KEPT_IN_DATABASE: Final = ("provider", "model", "dimensions", "query_prefix", "d
 
 EMBED_BATCH: Final = 1024
 
+REMOTE: Final = ("openai", "ollama")
+"""Providers that texts are sent to. Only the user's own settings name one, never a database."""
+
 
 class Vectors:
     """The embedding models at hand: the configured one, and those a database was built with."""
@@ -43,6 +46,8 @@ class Vectors:
         """By fingerprint; a text says why there is none."""
         self._settled = False
         self.off = spec.provider == "none"
+        self.changed: Callable[[], None] = lambda: None
+        """Called when another model is wanted than before."""
 
     def close(self) -> None:
         with self._lock:
@@ -74,12 +79,14 @@ class Vectors:
         embedder = build(spec)
         if embedder is None:
             return
-        before = {model.fingerprint for model in self._store.models.wanted()}
+        before = {model.fingerprint: model.state for model in self._store.models.wanted()}
         kept = {key: value for key, value in asdict(spec).items() if key in KEPT_IN_DATABASE}
         self._embedders[embedder.fingerprint] = CachedQueries(embedder)
         model = self._store.models.register(
             embedder.fingerprint, embedder.name, json.dumps(kept), embedder.dimensions
         )
+        if model.state != before.get(model.fingerprint):
+            self.changed()
         if before and model.fingerprint not in before and model.state == "building":
             log.warning(
                 "the embedding model changes to %s: its vectors are built in the background, and the old model "
@@ -110,7 +117,6 @@ class Vectors:
 
     def for_backlog(self, model: Model, texts: Sequence[str]) -> Sequence[bytes] | None:
         """Vectors for texts that wait for them; None when this process does not have the model."""
-        self.ready()
         embedder = self._embedder(model)
         return None if embedder is None else half(embedder.embed_documents(texts))
 
@@ -135,11 +141,15 @@ class Vectors:
         )
 
     def ready(self) -> None:
-        """Settle, if that can be done now."""
+        """Settle, if that needs nobody else; what waits for a server is left to the background."""
+        if self._settled or self.off:
+            return
+        if self._spec.provider in REMOTE:
+            self.changed()
+            return
         try:
             self.settle()
         except EmbeddingError as error:
-            # A remote model that is down now is asked again at the next write or search.
             log.warning("the embedding model is not there yet: %s", error)
 
     def _embedder(self, model: Model) -> Embedder | None:
@@ -154,6 +164,8 @@ class Vectors:
         try:
             kept = json.loads(model.spec)
             spec = EmbeddingSpec(**kept)
+            if spec.provider in REMOTE and spec.provider != self._spec.provider:
+                return f"it sends texts to a server; set embedding.provider = {spec.provider!r} to allow that"
             if spec.provider == self._spec.provider:
                 own = {key: value for key, value in asdict(self._spec).items() if key not in KEPT_IN_DATABASE}
                 spec = EmbeddingSpec(**kept, **own)

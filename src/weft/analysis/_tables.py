@@ -78,3 +78,12 @@ SYMBOLS: Final = (
 
 REGIONAL: Final = "\U0001f1e6-\U0001f1ff"
 """Two of these make a flag, which is one term."""
+
+MARK_BLOCKS: Final = (
+    range(0x0300, 0x3400),
+    range(0xA000, 0xAC00),
+    range(0xFB00, 0x12000),
+    range(0x16000, 0x17000),
+    range(0x1B000, 0x1F000),
+)
+"""Where combining marks are: looking for them among ideographs, Hangul and private use would take longer."""

@@ -8,7 +8,7 @@ import threading
 import unicodedata
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, NamedTuple, cast
 
 import Stemmer
@@ -22,14 +22,18 @@ MAX_TERM: Final = 128
 _BLOB_PREFIX: Final = 32
 """Enough of a blob to recognise it in an explanation."""
 
-_LONG_TOKEN: Final = 32
-"""From here on, a token may hold so many marks in a row that Unicode's sort of them (quadratic) matters."""
 
-# A token is a run of letters and digits, held together by single joiners with a letter or digit on each side;
-# a comma joins thousands only. "c++" and "c#" are names. Every repeat is possessive: nothing is scanned twice.
-_THOUSANDS: Final = r",(?<=[0-9],)(?=[0-9]{3}(?![0-9A-Za-z_]))"
-_LANGUAGE: Final = r"[A-Za-z](?:\+\+|#)(?![0-9A-Za-z_])"
-_ASCII_TOKEN: Final = re.compile(rf"{_LANGUAGE}|\w++(?:(?:[-.@&']|{_THOUSANDS})\w++)*+", re.ASCII)
+def _token(word: str, letter: str, joiners: str) -> str:
+    """A pattern: words held together by single joiners, and by commas before thousands; c++ and c# are names.
+
+    Its repeats are possessive, so that no part of a text is scanned twice.
+    """
+    language = rf"[A-Za-z](?:\+\+|#)(?!{letter})"
+    thousands = rf",(?<=[0-9],)(?=[0-9]{{3}}(?!{letter}))"
+    return rf"{language}|{word}(?:(?:[{joiners}]|{thousands}){word})*+"
+
+
+_ASCII_TOKEN: Final = re.compile(_token(r"\w++", r"\w", "-.@&'"), re.ASCII)
 
 _PLAIN_JOINERS: Final = str.maketrans({"’": "'", "‐": "-", "‑": "-"})
 _WITHOUT_JOINERS: Final = str.maketrans("", "", "-'_")
@@ -66,11 +70,11 @@ class _PerThread(threading.local):
 
 
 class _Patterns:
-    """The patterns for text beyond ASCII, built on first need: listing the marks takes 20 milliseconds."""
+    """The patterns for text beyond ASCII, built on first need: it takes some 20 milliseconds."""
 
     def __init__(self) -> None:
         ranges: list[tuple[int, int]] = []
-        for code in (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0)):
+        for code in chain.from_iterable(tables.MARK_BLOCKS):
             if unicodedata.category(chr(code))[0] == "M":
                 first = ranges.pop()[0] if ranges and ranges[-1][1] == code - 1 else code
                 ranges.append((first, code))
@@ -83,9 +87,8 @@ class _Patterns:
         mark = rf"(?:[{basic}]|(?=[\U00010000-{chr(sys.maxunicode)}])[{above}])"
         word = rf"(?:{ascii_word}++|{other}{letter}++)(?:{other}(?:{letter}++|{mark}++){ascii_word}*+)*+"
         symbol = f"[{tables.REGIONAL}]{{2}}|[{tables.SYMBOLS}{tables.REGIONAL}]"
-        self.token = re.compile(
-            rf"{_LANGUAGE}|{word}(?:(?:[-.@&'’‐‑]|{_THOUSANDS}){word})*+|{other}(?:[{tables.UNSPACED}]++|{symbol})"
-        )
+        token = _token(word, letter, "-.@&'’‐‑")
+        self.token = re.compile(rf"{token}|{other}(?:[{tables.UNSPACED}]++|{symbol})")
         self.invisible = re.compile(f"[{tables.INVISIBLE}]+")
         self.accents = re.compile(f"[{tables.ACCENTS}]+")
         self.excess_marks = re.compile(f"([{basic}{above}]{{8}})[{basic}{above}]+")
@@ -111,8 +114,8 @@ def analyse(raw: str) -> Terms:
     if raw.isascii():
         return _word(raw)
     patterns = _patterns()
-    text = patterns.excess_marks.sub(r"\1", raw) if len(raw) > _LONG_TOKEN else raw
-    text = unicodedata.normalize("NFKC", text)
+    # Unicode sorts the marks on one letter in quadratic time; no language puts more than a few there.
+    text = unicodedata.normalize("NFKC", patterns.excess_marks.sub(r"\1", raw))
     # Compatibility forms may open into several tokens: ½ is 1 and 2, ⑴ is (1).
     found = [_unspaced(t) if patterns.unspaced.match(t) else _word(t) for t in tokens(text)]
     if len(found) == 1:
@@ -141,7 +144,8 @@ def _unspaced(run: str) -> Terms:
         return Terms(characters, characters, 1)
     pairs = [a + b for a, b in pairwise(characters)]
     # A single ideograph between kana is a word: 猫 in 猫が好き must also find 黒い猫.
-    lone = [c for c in _patterns().lone_han.findall(run) if c in characters]
+    single = frozenset(characters)
+    lone = [c for c in _patterns().lone_han.findall(run) if c in single]
     return Terms(pairs + characters, pairs + lone, len(pairs))
 
 

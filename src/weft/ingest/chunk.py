@@ -132,7 +132,12 @@ def _end(strengths: Sequence[float], sizes: Sequence[int], start: int, measure: 
 
 
 def _with_overlap(
-    document: Document, strengths: Sequence[float], start: int, measure: Measure, end: int, sizes: Sequence[int]
+    document: Document,
+    strengths: Sequence[float],
+    start: int,
+    measure: Measure,
+    end: int,
+    sizes: Sequence[int],
 ) -> int:
     """Where the passage begins when it repeats the last lines of the one before."""
     strength = strengths[start]

@@ -13,7 +13,7 @@ from typing import Final
 from weft.ingest.chunk import Document
 
 _NAME: Final = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
-_HIDDEN: Final = frozenset({"script", "style", "template", "noscript", "svg", "iframe", "object"})
+_HIDDEN: Final = frozenset({"script", "style", "template", "svg", "iframe"})
 """Elements whose content is not shown as text."""
 
 _RAW: Final = frozenset({"script", "style", "iframe"})
@@ -33,6 +33,9 @@ _PARAGRAPH: Final = _BLOCK - {"br", "li", "tr", "dt", "dd", "option"}
 _SPACE: Final = re.compile(r"\s+")
 _HEADINGS: Final = frozenset({"title", "h1", "h2", "h3", "h4", "h5", "h6"})
 MAX_HEADING: Final = 200
+
+MAX_TAG: Final = 4096
+"""Characters of a tag in which quotes are respected: a bound on what one unclosed quote can cost."""
 
 
 class _Page:
@@ -105,6 +108,9 @@ def html(source: str) -> Document:
     at = 0
     hidden: str | None = None
     pre = 0
+    last_end = source.rfind(">")
+    # An element that is never closed hides nothing.
+    last_closing = {name: _last(source, name) for name in _HIDDEN - _RAW}
     while at < len(source):
         opening = source.find("<", at)
         if opening < 0:
@@ -117,7 +123,7 @@ def html(source: str) -> Document:
         if at == len(source):
             break
         named = _NAME.match(source, at)
-        end = _end_of(source, at, named is not None)
+        end = _end_of(source, at, named is not None) if at < last_end else None
         if end is None:
             # No tag: a bare < is text.
             if hidden is None:
@@ -134,7 +140,7 @@ def html(source: str) -> Document:
             elif name in _HIDDEN and not closing and source[end - 2] != "/":
                 if name in _RAW:
                     end, number_after = _after_raw(source, end, name, number_after)
-                elif source.find(f"</{name}", end) >= 0:
+                elif end <= last_closing[name]:
                     hidden = name
             else:
                 _tag(page, name, closing, number)
@@ -173,12 +179,9 @@ def _end_of(source: str, at: int, named: bool) -> int | None:
         return len(source) if end < 0 else end + 3
     if not named and not source.startswith(("<!", "<?"), at):
         return None
-    # Attributes may hold a '>' between quotes; a tag is short, so only so much of it is looked at.
-    found = _TAG_END.match(source, at, at + 65536)
-    if found:
-        return found.end()
-    end = source.find(">", at, at + 65536)
-    return None if end < 0 else end + 1
+    # Attributes may hold a '>' between quotes. Where a quote is never closed, the next '>' is the end.
+    found = _TAG_END.match(source, at, at + MAX_TAG)
+    return found.end() if found else source.find(">", at) + 1
 
 
 def _after_raw(source: str, at: int, name: str, number: int) -> tuple[int, int]:
@@ -186,3 +189,7 @@ def _after_raw(source: str, at: int, name: str, number: int) -> tuple[int, int]:
     found = re.compile(rf"</{name}[^>]*>", re.IGNORECASE).search(source, at)
     end = found.end() if found else len(source)
     return end, number + source.count("\n", at, end)
+
+
+def _last(source: str, name: str) -> int:
+    return max(source.rfind(f"</{name}"), source.rfind(f"</{name.upper()}"))

@@ -40,12 +40,12 @@ _NAMES: Final = {
 def _table() -> dict[str, tuple[Kind, str]]:
     out: dict[str, tuple[Kind, str]] = {}
     for kind, listed in (("markdown", _MARKDOWN), ("html", _HTML)):
-        out |= {extension: (kind, kind) for extension in listed.split()}
+        out |= dict.fromkeys(listed.split(), (kind, kind))
     out |= {extension: ("text", "text" if extension == "text" else extension) for extension in _TEXT.split()}
     out |= {"txt": ("text", "text"), "pdf": ("pdf", "")}
     for entry in _CODE.split():
         language, _, extensions = entry.partition(":")
-        out |= {extension: ("code", language) for extension in extensions.split(",")}
+        out |= dict.fromkeys(extensions.split(","), ("code", language))
     return out
 
 

@@ -5,25 +5,27 @@ this process: a crash, an endless loop, memory without bound. It is run as a fil
 """
 
 import json
-import resource
 import sys
+from importlib import import_module
 
 
 def main() -> None:
     """Limits, then pages."""
     seconds, memory, max_pages, max_characters = (int(argument) for argument in sys.argv[1:5])
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stdout.write(json.dumps(_read(sys.stdin.buffer.read(), max_pages, max_characters)))
 
 
 def _read(data: bytes, max_pages: int, max_characters: int) -> dict[str, object]:
     try:
-        import pypdfium2
-        from pypdfium2 import raw
+        pypdfium2 = import_module("pypdfium2")
+        raw = import_module("pypdfium2.raw")
     except ImportError:
         return {"missing": True}
     try:

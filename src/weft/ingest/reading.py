@@ -28,7 +28,9 @@ SIGNATURES: Final = (
 )  # fmt: skip
 """What files are that begin like this, whatever they are called."""
 
-_DECLARED: Final = re.compile(rb"""(?:coding|charset|encoding)[ \t]{0,4}[=:][ \t]{0,4}["']?([A-Za-z0-9._-]{2,32})""")
+_DECLARED: Final = re.compile(
+    rb"""(?:coding|charset|encoding)[ \t]{0,4}[=:][ \t]{0,4}["']?([A-Za-z0-9._-]{2,32})"""
+)
 
 DECLARABLE: Final = frozenset({
     "big5", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp932",

@@ -78,7 +78,12 @@ def restructured(lines: Sequence[str]) -> Document:
     for at in range(1, len(lines)):
         under = lines[at].rstrip()
         title = lines[at - 1].strip()
-        if not title or len(under) < len(title.rstrip()) or not _ADORNMENT.match(under) or len(title) > MAX_HEADING:
+        if (
+            not title
+            or len(under) < len(title.rstrip())
+            or not _ADORNMENT.match(under)
+            or len(title) > MAX_HEADING
+        ):
             continue
         if _ADORNMENT.match(title):
             continue

@@ -103,7 +103,7 @@ def known_as(path: str) -> str:
 def walk(root: str, scope: Scope, tree: Tree, *, leave_out: Sequence[str] = ()) -> None:
     """Add to `tree` what is at or below a real, absolute path; folders in `leave_out` are not entered."""
     try:
-        status = os.stat(root, follow_symlinks=False)
+        status = Path(root).lstat()
     except OSError as error:
         _closed(tree, root, error)
         return
@@ -137,13 +137,13 @@ def _enter(
     if scope.ignore_files and not names.isdisjoint(IGNORE_FILES):
         rules = Rules(_lines_of(folder.path, [name for name in IGNORE_FILES if name in names], tree))
         if rules.dropped:
-            tree.skipped[known_as(os.path.join(folder.path, ".gitignore"))] = (
+            tree.skipped[known_as(f"{folder.path}{os.sep}.gitignore")] = (
                 f"{rules.dropped} of its patterns are too long or too many to be used"
             )
         if rules:
             rulings = (_Ruling(here, rules), *rulings)
     if CONFIGURATION in names:
-        exclude, limit = _narrowed(os.path.join(folder.path, CONFIGURATION), tree)
+        exclude, limit = _narrowed(f"{folder.path}{os.sep}{CONFIGURATION}", tree)
         if exclude:
             narrowing = (*narrowing, _Ruling(here, Rules(exclude)))
         max_bytes = min(max_bytes, limit)
@@ -223,7 +223,7 @@ def _closed(tree: Tree, opened: str, error: OSError) -> None:
 def _rules_above(root: str) -> Iterator[_Ruling]:
     """The ignore files between a folder and the top of the git repository it is in, the deepest first."""
     above = Path(root).parents
-    if os.path.lexists(os.path.join(root, ".git")):
+    if os.path.lexists(f"{root}{os.sep}.git"):
         return
     top = next((index for index, folder in enumerate(above) if (folder / ".git").exists()), None)
     if top is None:
@@ -237,7 +237,7 @@ def _rules_above(root: str) -> Iterator[_Ruling]:
 
 def _lines_of(folder: str, names: Sequence[str], tree: Tree | None) -> Iterator[str]:
     for name in names:
-        data = _small_file(os.path.join(folder, name), tree)
+        data = _small_file(f"{folder}{os.sep}{name}", tree)
         yield from data.decode("utf-8-sig", "surrogateescape").split("\n")
 
 

@@ -43,7 +43,8 @@ def config(session: Session, ctx: click.Context) -> None:
         )
         return
     output.table(
-        ("setting", "value", "from", "about"), [(row.key, _shown(row.value), row.origin, row.doc) for row in rows]
+        ("setting", "value", "from", "about"),
+        [(row.key, _shown(row.value), row.origin, row.doc) for row in rows],
     )
 
 

@@ -60,13 +60,19 @@ def recipes(session: Session) -> None:
     from weft.recipes import BUILT_IN, find_recipe, recipe_from_dict
 
     settings = load_settings()
-    known = BUILT_IN | {name: recipe_from_dict(name, given) for name, given in settings.recipes.items()}
+    own = {name: recipe_from_dict(name, given) for name, given in settings.recipes.items()}
+    known = {**BUILT_IN, **own}
     default = find_recipe(settings.search.recipe, known).name
     if session.json:
         output.emit(
             {
                 "recipes": [
-                    {"name": name, **recipe.to_dict(), "default": name == default, "built_in": name in BUILT_IN}
+                    {
+                        "name": name,
+                        **recipe.to_dict(),
+                        "default": name == default,
+                        "built_in": name in BUILT_IN,
+                    }
                     for name, recipe in known.items()
                 ]
             }

@@ -92,7 +92,9 @@ def console(*, err: bool = False) -> Console:
     )
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: int = 0) -> None:
+def table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: int = 0
+) -> None:
     """Rows in columns; `right` says which columns hold numbers."""
     from rich.padding import Padding
     from rich.table import Table

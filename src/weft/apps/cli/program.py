@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -16,7 +15,6 @@ import weft
 from weft.apps.cli.exits import EPILOG, INTERRUPTED, OK, code_of, describe_error
 from weft.apps.cli.output import complain
 from weft.apps.cli.session import common
-from weft.errors import WeftError
 
 
 class Row(NamedTuple):
@@ -34,6 +32,7 @@ COMMANDS: Final[dict[str, Row]] = {
     "export": Row("weft.apps.cli.transfer:export", "Write every record as JSON lines."),
     "remove": Row("weft.apps.cli.keeping:remove", "Remove records by id."),
     "recipes": Row("weft.apps.cli.keeping:recipes", "List the ways to search."),
+    "eval": Row("weft.apps.cli.eval:eval_", "Measure search on collections with judgements."),
     "models": Row("weft.apps.cli.models:models", "Show, install and change embedding models."),
     "config": Row("weft.apps.cli.config:config", "Show every setting and where it came from."),
     "doctor": Row("weft.apps.cli.doctor:doctor", "Prove that the database is sound; repair what is derived."),
@@ -43,13 +42,17 @@ COMMANDS: Final[dict[str, Row]] = {
 """Every command, in the order of the help."""
 
 
+class _ReaderGone(Exception):
+    """Whoever read our output has stopped."""
+
+
 class Program(click.Group):
     """A group that knows its commands by name and loads the one that is called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         row = COMMANDS.get(cmd_name)
         if row is None:
             return None
@@ -61,36 +64,45 @@ class Program(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
             near = get_close_matches(args[0], COMMANDS, n=1)
             advice = f"Did you mean {near[0]!r}?" if near else "'weft --help' lists the commands."
             ctx.fail(f"There is no command {args[0]!r}. {advice}")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, row.help) for name, row in COMMANDS.items()])
 
-    def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> NoReturn:
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            # By another name, because click would leave with 1.
+            raise _ReaderGone from error
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> NoReturn:
         """Run, turn every error into one clear sentence and an exit code, and leave."""
         given = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
-        sys.exit(_guarded(lambda: super(Program, self).main(given, prog_name, **extra), given))
+        sys.exit(_guarded(lambda: super(Program, self).main(given, *others, **extra), given))
 
 
-def _guarded(run: Any, args: list[str]) -> int:
+def _guarded(run: Callable[[], object], args: list[str]) -> int:
     try:
         result = run()
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. Nothing may be flushed into the closed pipe at the end.
+    except (_ReaderGone, BrokenPipeError):
+        # It has seen enough. Nothing may be flushed into the closed pipe at the end.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except (click.ClickException, WeftError, OSError, Exception) as error:  # noqa: BLE001 - the last stop
+    except Exception as error:  # noqa: BLE001 - the last stop
         if os.environ.get("WEFT_DEBUG"):
             import traceback
 

@@ -22,7 +22,9 @@ SNIPPET: Final = 200
 
 _options: Final = (
     click.option("-r", "--recipe", type=TEXT, help="How to search; 'weft recipes' lists them."),
-    click.option("-c", "--collection", "collections", type=TEXT, multiple=True, help="Only this; repeatable."),
+    click.option(
+        "-c", "--collection", "collections", type=TEXT, multiple=True, help="Only this; repeatable."
+    ),
     click.option("-n", "--limit", type=int, help="How many results."),
     click.option(
         "-f",
@@ -109,7 +111,9 @@ def show_hit(hit: Hit, query: str) -> None:
     from weft.apps.cli.snippets import snippet
 
     title = output.one_line(hit.title)
-    heading = click.style(title, bold=True) if title else click.style(output.one_line(hit.citation), bold=True)
+    heading = (
+        click.style(title, bold=True) if title else click.style(output.one_line(hit.citation), bold=True)
+    )
     about = [output.one_line(hit.citation)] if title else []
     about += [output.one_line(hit.collection)] if hit.collection != "default" else []
     behind = f"  {click.style(' · '.join(about), dim=True)}" if about else ""

@@ -60,7 +60,8 @@ class Session:
         """The database, with its models."""
         import weft
 
-        return weft.open(self.writable() if create else self.existing(), **overrides)
+        path = self.writable() if create else self.existing()
+        return weft.open(path, settings=load_settings(**overrides))
 
     def store(self) -> EmbeddedStore:
         """The database alone: no model is loaded and no background work begins."""
@@ -90,13 +91,11 @@ def load_settings(**overrides: object) -> Settings:
     return load(overrides={key.replace("__", "."): value for key, value in overrides.items()})
 
 
-class UnicodeText(click.ParamType):
+class UnicodeText(click.types.StringParamType):
     """An argument that is text: bytes that are not UTF-8 are refused and not guessed at."""
 
-    name = "text"
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        text = str(value)
+        text = str(super().convert(value, param, ctx))
         try:
             text.encode()
         except UnicodeEncodeError:

@@ -13,7 +13,9 @@ LEAD: Final = 24
 """Characters kept before the first word that was asked for, so that it is read in its sentence."""
 
 _WORD: Final = re.compile(r"\w+(?:[-'’]\w+)*")
-_UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]")
+_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]"
+)
 
 Span = tuple[int, int]
 

@@ -32,13 +32,15 @@ def export(session: Session, file: Path) -> None:
     'weft import' gives the same records back. A FILE appears complete or not at all.
     """
     from weft.exchange import lines, write_file
+    from weft.stores.embedded.codec import SELECT, from_values
 
     store = session.store()
     try:
         # One moment for both: the header says how many records follow.
-        with store.database.read():
+        with store.database.read() as connection:
             count = store.count()
-            content = lines(store.every(), count)
+            rows = connection.execute(f"{SELECT} ORDER BY id")
+            content = lines(map(from_values, rows), count)
             if file == STANDARD:
                 sys.stdout.buffer.writelines(content)
                 sys.stdout.buffer.flush()
@@ -55,7 +57,9 @@ def export(session: Session, file: Path) -> None:
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True), default=STANDARD)
 @click.option("--check", is_flag=True, help="Only say whether every line is a record; write nothing.")
-@click.option("--skip-bad", is_flag=True, help="Leave bad lines out and go on, instead of stopping at the first.")
+@click.option(
+    "--skip-bad", is_flag=True, help="Leave bad lines out and go on, instead of stopping at the first."
+)
 @common
 @pass_session
 def import_(session: Session, file: Path, check: bool, skip_bad: bool) -> int:
@@ -66,11 +70,15 @@ def import_(session: Session, file: Path, check: bool, skip_bad: bool) -> int:
     """
     from weft.exchange import import_records
 
-    with _reading(file) as (stream, size), _adding(session, check) as add:
-        with output.progress(session, "Checking" if check else "Importing") as update:
-            report = import_records(
-                stream, add, skip_bad=skip_bad, progress=lambda _, done: update(done // 1024, size // 1024)
-            )
+    label = "Checking (kB)" if check else "Importing (kB)"
+    with (
+        _reading(file) as (stream, size),
+        _adding(session, check) as add,
+        output.progress(session, label) as update,
+    ):
+        report = import_records(
+            stream, add, skip_bad=skip_bad, progress=lambda _, done: update(done // 1000, size // 1000)
+        )
     _report(session, report, check=check)
     return USAGE if report.bad and not (skip_bad and not check) else OK
 

@@ -29,42 +29,64 @@ class Database:
         self._closed = False
         self._write_lock = threading.RLock()
         self._local = threading.local()
-        self._all: list[sqlite3.Connection] = []
-        self._all_lock = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        """Connections that no thread is reading with."""
+        self._abandoned: set[sqlite3.Connection] = set()
+        self._pool_lock = threading.Lock()
         self._writer = self._connect()
         with _translated(self.path):
             self._prepare(self._writer)
 
     def close(self) -> None:
-        """Close every connection; a second call does nothing."""
-        with self._write_lock, self._all_lock:
+        """Close the connections, those in use when they are given back; a second call does nothing."""
+        with self._write_lock, self._pool_lock:
             self._closed = True
-            for connection in self._all:
+            self._writer.close()
+            for connection in self._idle:
                 connection.close()
-            self._all.clear()
+            self._idle.clear()
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """A connection on which everything read is of one moment."""
+        """A connection on which everything read is of one moment; within another such block, of that one's."""
         if self.path is None:
             with self._write_lock:
                 self._check_open()
                 yield self._writer
             return
-        self._check_open()
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._connect()
-        if connection.in_transaction:
-            yield connection
+        outer: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if outer is not None:
+            yield outer
             return
+        with self.apart() as connection:
+            self._local.connection = connection
+            try:
+                yield connection
+            finally:
+                self._local.connection = None
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[sqlite3.Connection]:
+        """Like `read`, with a moment of its own, however long the block lasts and whoever ends it."""
+        if self.path is None:
+            with self._write_lock:
+                self._check_open()
+                copy = sqlite3.connect(":memory:", check_same_thread=False)
+                self._writer.backup(copy)
+            with contextlib.closing(copy):
+                yield copy
+            return
+        self._check_open()
         with _translated(self.path):
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._connect()
             connection.execute("BEGIN")
             try:
                 yield connection
             finally:
-                if not self._closed:
-                    connection.execute("COMMIT")
+                self._give_back(connection)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -81,6 +103,23 @@ class Database:
                         self._writer.execute("ROLLBACK")
                     raise
 
+    def abandon(self, connection: sqlite3.Connection) -> None:
+        """Leave the connection of a `read` to a thread that may still be at it: it ends with that thread."""
+        with self._pool_lock:
+            self._abandoned.add(connection)
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._pool_lock:
+            if connection in self._abandoned:
+                self._abandoned.discard(connection)
+                return
+        connection.execute("COMMIT")
+        with self._pool_lock:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
     def _check_open(self) -> None:
         if self._closed:
             raise StoreClosed("This database has been closed; open it again with weft.open()")
@@ -91,8 +130,6 @@ class Database:
             connection = sqlite3.connect(
                 target, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-            with self._all_lock:
-                self._all.append(connection)
             connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
             connection.execute(f"PRAGMA mmap_size = {MMAP_BYTES}")
             connection.execute("PRAGMA temp_store = MEMORY")

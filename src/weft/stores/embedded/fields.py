@@ -104,6 +104,9 @@ class FieldIndex:
     def mask(self, connection: sqlite3.Connection, wanted: Filter, seq: int) -> Mask:
         """Which rows up to `seq` pass; a row that does not exist (any more) may be either."""
         with self._lock:
+            if seq < self._seq:
+                # Another thread has moved on, and this transaction cannot read what the others now see.
+                return FieldIndex().mask(connection, wanted, seq)
             self._catch_up(connection, seq)
             key = (wanted, self._seq)
             mask = self._masks.get(key)

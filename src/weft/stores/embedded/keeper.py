@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
-from weft.errors import EmbeddingError, StoreClosed, WeftError
+from weft.errors import EmbeddingError, StoreClosed, StoreError, WeftError
 from weft.stores.embedded.layers import Cancelled
 from weft.stores.embedded.models import Model
 from weft.stores.embedded.store import EmbeddedStore
@@ -28,6 +29,9 @@ PURGE_AT: Final = 1000
 RETRY_SECONDS: Final = 5.0
 """The pause after an embedding model did not answer."""
 
+CLOSE_SECONDS: Final = 5.0
+"""How long closing waits for work in progress."""
+
 EMBED_BATCH: Final = 256
 
 Embed = Callable[[Model, Sequence[str]], Sequence[bytes] | None]
@@ -37,10 +41,14 @@ Embed = Callable[[Model, Sequence[str]], Sequence[bytes] | None]
 class Keeper:
     """One background thread per open store, started when there is first something to do."""
 
-    def __init__(self, store: EmbeddedStore, fold_at: int, embed: Embed) -> None:
+    def __init__(
+        self, store: EmbeddedStore, fold_at: int, embed: Embed, agree: Callable[[], None] = lambda: None
+    ) -> None:
+        """`agree` settles which model is wanted; it may have to wait for a server, and so happens here."""
         self._store = store
         self._fold_at = fold_at
         self._embed = embed
+        self._agree = agree
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -50,12 +58,17 @@ class Keeper:
         """Why late vectors are not being made, while they are not."""
 
     def wrote(self, count: int) -> None:
-        """Called after a write of so many records."""
+        """Called after a write of so many records; the write is confirmed, so nothing here can fail it."""
         self._unfolded += count
-        if self._unfolded >= STALL_AT * self._fold_at:
-            self.fold(self._fold_at)
-        if self._unfolded >= self._fold_at or self._store.models_waiting():
-            self.nudge()
+        try:
+            if self._unfolded >= STALL_AT * self._fold_at:
+                self.fold(self._fold_at)
+            if self._unfolded >= self._fold_at or self._store.models_waiting():
+                self.nudge()
+        except (Cancelled, StoreClosed):
+            return
+        except WeftError as error:
+            self._put_off(error)
 
     def nudge(self) -> None:
         """Look for work soon."""
@@ -73,18 +86,21 @@ class Keeper:
             index.stopping.set()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            # A model on a server may keep it for longer; it finds the database closed then, and ends.
+            thread.join(CLOSE_SECONDS)
 
     def fold(self, at_least: int = 1, *, wait: bool = False) -> None:
         """Fold the tails of all indexes into segments."""
-        for index in self._store.live_indexes():
-            index.fold(self._store.database, at_least=at_least, wait=wait)
+        with self._writing_indexes():
+            for index in self._store.live_indexes():
+                index.fold(self._store.database, at_least=at_least, wait=wait)
         self._unfolded = 0
 
     def settle(self, *, whole: bool = False, wait: bool = False) -> None:
         """Merge segments."""
-        for index in self._store.live_indexes():
-            index.settle(self._store.database, whole=whole, wait=wait)
+        with self._writing_indexes():
+            for index in self._store.live_indexes():
+                index.settle(self._store.database, whole=whole, wait=wait)
 
     def _run(self) -> None:
         settled = False
@@ -97,15 +113,35 @@ class Keeper:
                 self.fold(self._fold_at)
                 self.settle(whole=not woken)
                 settled = not woken
-                self._store.purge(PURGE_AT)
+                with self._writing_indexes():
+                    self._store.purge(PURGE_AT)
+                self._agree()
                 self.embed_backlog()
-            except Cancelled:
+            except (Cancelled, StoreClosed):
                 return
-            except StoreClosed:
-                return
+            except EmbeddingError as error:
+                self._late(error)
             except WeftError as error:
-                # The indexes are caches: what cannot be done now is done at the next write or search.
-                log.warning("background work on %s was put off: %s", self._store.folder or "memory", error)
+                self._put_off(error)
+
+    @contextlib.contextmanager
+    def _writing_indexes(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"The indexes of {self._store.folder} cannot be written ({error}). Nothing is lost and searches "
+                "stay right; free some space, or check the permissions of the folder 'index'."
+            ) from error
+
+    def _put_off(self, error: WeftError) -> None:
+        # The indexes are caches: what cannot be done now is done at the next write or search.
+        log.warning("background work on %s was put off: %s", self._store.folder or "memory", error)
+
+    def _late(self, error: EmbeddingError) -> None:
+        if self.last_error is None:
+            log.warning("vectors are late: %s", error)
+        self.last_error = str(error)
 
     def embed_backlog(self, progress: Callable[[Model, int, int], None] | None = None) -> None:
         """Make the vectors that records wait for, and switch to a model once it has them all."""
@@ -125,9 +161,7 @@ class Keeper:
             try:
                 vectors = self._embed(model, [text for _, text in batch])
             except EmbeddingError as error:
-                if self.last_error is None:
-                    log.warning("vectors are late: %s", error)
-                self.last_error = str(error)
+                self._late(error)
                 return False
             self.last_error = None
             if vectors is None:

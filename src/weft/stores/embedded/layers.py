@@ -21,17 +21,10 @@ from numpy.typing import NDArray
 
 from weft.stores.embedded.arrays import Arrays, Damaged
 from weft.stores.embedded.database import Database
-from weft.stores.embedded.ranges import chunks, gaps, is_past, moment, removed_between
+from weft.stores.embedded.ranges import chunks, gaps, is_past, moment, plan_merges, removed_between
 from weft.stores.embedded.segments import Entry, Segments
 
 log = logging.getLogger("weft.store")
-
-MERGE_RATIO: Final = 0.25
-"""A segment joins the one before it when it has a quarter of its size: at most about log4(n / fold) segments
-remain, and a record is rewritten about that often."""
-
-REWRITE_DEAD: Final = 0.25
-"""A segment is written anew when a quarter of it has been removed."""
 
 FOLD_CHUNK: Final = 16_384
 """Records folded in one go: bounds the memory of a rebuild."""
@@ -220,6 +213,11 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         return state
 
     @property
+    def is_open(self) -> bool:
+        """Whether this process has looked at it."""
+        return self._state is not None
+
+    @property
     def tail_count(self) -> int:
         """How many records wait to be folded, as far as this process has looked."""
         return self._state.tail_count if self._state else 0
@@ -389,31 +387,20 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         """The segments as published."""
         return self._entries()
 
+    def give_up(self) -> None:
+        """Forget all segments: what they held is read from the records."""
+        with self._store.exclusive("fold", wait=True):
+            self._store.publish(())
+
+    def vouch(self, seq: int) -> None:
+        """Note that every segment has applied all removals up to `seq`; only for who has the `quiet`."""
+        entries = self._entries()
+        if any(entry.clean < seq for entry in entries):
+            self._store.publish([replace(entry, clean=max(entry.clean, seq)) for entry in entries])
+
 
 def visible(rows: Rows, live: Mask | None, allowed: Callable[[Rows], Mask] | None) -> Mask | None:
     """Which of the rows live and are allowed; None when all are."""
     if allowed is None:
         return live
     return allowed(rows) if live is None else allowed(rows) & live
-
-
-def plan_merges(layers: Sequence[Layer[Any]], *, whole: bool = False) -> list[list[Layer[Any]]]:
-    """Runs of neighbours to be written as one segment each."""
-    if whole:
-        worn = any(layer.live is not None for layer in layers)
-        return [list(layers)] if len(layers) > 1 or worn else []
-    runs: list[list[Layer[Any]]] = []
-    for layer in layers:
-        runs.append([layer])
-        while len(runs) > 1 and _size(runs[-1]) >= MERGE_RATIO * _size(runs[-2]):
-            last = runs.pop()
-            runs[-1].extend(last)
-    return [run for run in runs if len(run) > 1 or _worn(run[0])]
-
-
-def _size(run: Sequence[Layer[Any]]) -> int:
-    return sum(layer.live_count for layer in run)
-
-
-def _worn(layer: Layer[Any]) -> bool:
-    return layer.live_count < (1 - REWRITE_DEAD) * len(layer.segment.rows)

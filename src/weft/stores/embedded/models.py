@@ -96,7 +96,11 @@ class Models:
         dimensions: int,
         active: Model | None,
     ) -> None:
-        connection.execute("DELETE FROM models WHERE fingerprint = ?", (fingerprint,))
+        # What is left of an earlier time with this model is swept under another name.
+        connection.execute(
+            "UPDATE models SET fingerprint = fingerprint || ' ' || number WHERE fingerprint = ?",
+            (fingerprint,),
+        )
         (number,) = connection.execute(
             "INSERT INTO models (fingerprint, name, spec, dimensions, state) VALUES (?, ?, ?, ?, 'building') "
             "RETURNING number",
@@ -136,7 +140,12 @@ class Models:
             found = connection.execute("SELECT state FROM models WHERE number = ?", (model,)).fetchone()
             if found is None or found[0] == "retired":
                 return
-            insert_vectors(connection, model, vectors)
+            # A text that was removed while its vector was made leaves nothing behind.
+            held = connection.execute(
+                f"SELECT DISTINCT embedding FROM records WHERE embedding IN ({_marks(tuple(vectors))})",
+                tuple(vectors),
+            )
+            insert_vectors(connection, model, {digest: vectors[digest] for (digest,) in held.fetchall()})
             arrived = connection.execute(
                 """
                 SELECT p.row FROM pending p JOIN records r ON r.row = p.row

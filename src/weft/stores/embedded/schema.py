@@ -12,7 +12,8 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     -- One counter for every change. A record's row is the number of the change that wrote it, so
     -- 'what is new since n' is a range of rows, and a newer version never shares a row with an older.
     CREATE TABLE state (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-    INSERT INTO state VALUES ('seq', 0), ('purged', 0), ('model', 0);
+    -- The origin tells databases apart: an index folder that came from another one is not taken for ours.
+    INSERT INTO state VALUES ('seq', 0), ('purged', 0), ('model', 0), ('origin', random());
 
     CREATE TABLE records (
         row         INTEGER PRIMARY KEY,

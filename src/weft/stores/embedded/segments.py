@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -121,7 +122,7 @@ class SegmentFolder:
     def stamp(self) -> tuple[int, int]:
         try:
             status = self._manifest.stat()
-        except FileNotFoundError:
+        except OSError:
             return (0, 0)
         return (status.st_mtime_ns, status.st_ino)
 
@@ -141,13 +142,28 @@ class SegmentFolder:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Damaged(f"manifest.json: {error}") from error
 
+    def _make_room(self) -> None:
+        """Have the folder, whatever is in its place: all here is weft's own, and can be made again."""
+        for path in (self._folder.parent, self._folder):
+            if path.exists() and not path.is_dir():
+                path.unlink()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if self._manifest.is_dir():
+            shutil.rmtree(self._manifest)
+
+    def _listed(self) -> set[str]:
+        try:
+            return {Path(entry.file).name for entry in self.entries()}
+        except Damaged:
+            return set()
+
     def read(self, entry: Entry) -> Arrays:
         if Path(entry.file).name != entry.file:
             raise Damaged(f"manifest.json names a file outside its folder: {entry.file!r}")
         return read_arrays(self._folder / entry.file, entry.checksum)
 
     def write(self, arrays: Arrays, *, low: int, high: int, clean: int, count: int) -> Entry:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._make_room()
         name = f"{low:x}-{high:x}-{os.getpid():x}-{time.time_ns():x}.seg"
         checksum = write_arrays(self._folder / name, arrays)
         return Entry(name, checksum, low, high, clean, count)
@@ -155,11 +171,16 @@ class SegmentFolder:
     def publish(self, entries: Sequence[Entry]) -> None:
         body = {"identity": self._identity, "segments": [asdict(entry) for entry in entries]}
         checksum = xxhash.xxh3_128_hexdigest(json.dumps(body, sort_keys=True).encode())
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._make_room()
+        listed = self._listed()
         temporary = self._manifest.with_suffix(f".{os.getpid()}.tmp")
         temporary.write_text(json.dumps({"body": body, "checksum": checksum}))
         temporary.replace(self._manifest)
         kept = {entry.file for entry in entries}
+        for file in listed - kept:
+            # Its time on the list ends now: that is what the sweep counts from.
+            with contextlib.suppress(OSError):
+                os.utime(self._folder / file)
         # Files that have not been on the list for a while are swept away.
         horizon = time.time() - SWEEP_AFTER_SECONDS
         for path in [*self._folder.glob("*.seg"), *self._folder.glob("*.tmp")]:
@@ -169,7 +190,7 @@ class SegmentFolder:
 
     @contextlib.contextmanager
     def exclusive(self, work: Work, *, wait: bool = False) -> Iterator[bool]:
-        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        self._make_room()
         lock = self._locks[work]
         try:
             lock.acquire(timeout=-1 if wait else 0)

@@ -17,9 +17,9 @@ from weft.stores.embedded.bm25 import Scorer, Statistics
 from weft.stores.embedded.codec import SELECT, from_values
 from weft.stores.embedded.fields import FieldIndex
 from weft.stores.embedded.keyword import Part
-from weft.stores.embedded.layers import Mask, Rows, visible
+from weft.stores.embedded.layers import Layers, Mask, Rows, visible
 from weft.stores.embedded.models import Model
-from weft.stores.embedded.vector import VectorIndex, nearest, similarity
+from weft.stores.embedded.vector import VectorSegment, VectorTail, nearest, similarity
 
 Terms = Sequence[tuple[int, float]]
 """Term hash and its weight in the query."""
@@ -32,15 +32,16 @@ class Snapshot:
         self,
         connection: sqlite3.Connection,
         seq: int,
-        purged: int,
-        keyword: Callable[[], tuple[Sequence[Part], Statistics]],
-        vector: Callable[[], VectorIndex | None],
+        keyword: tuple[Sequence[Part], Statistics],
+        vector: Callable[[], Layers[VectorSegment, VectorTail] | None],
         fields: FieldIndex,
         model: Model | None,
+        abandon: Callable[[], None],
     ) -> None:
         self.seq = seq
         self.model = model
-        self._purged = purged
+        self.abandon = abandon
+        """To be called when a thread that reads here is not waited for: its moment then stays as it is."""
         self._connection = connection
         self._keyword = keyword
         self._vector = vector
@@ -50,7 +51,7 @@ class Snapshot:
 
     def keyword_search(self, terms: Terms, bm25: BM25, k: int, where: Filter = EVERYTHING) -> Found:
         """The k best records by BM25."""
-        parts, stats = self._keyword()
+        parts, stats = self._keyword
         scorer = Scorer(parts, stats, terms, bm25)
         allowed = self._allowed(where)
         found = [
@@ -60,15 +61,14 @@ class Snapshot:
 
     def vector_search(self, query: NDArray[np.float32], k: int, where: Filter = EVERYTHING) -> Found:
         """The k nearest records by cosine."""
-        index = self._vector()
-        if index is None:
+        layers = self._vector()
+        if layers is None:
             raise SourceError("no vectors: this database has no embedding model")
-        layers = index.at(self._connection, self.seq, self._purged)
         return self._best([nearest(layers, query, k, self._allowed(where))], k)
 
     def keyword_scores(self, terms: Terms, bm25: BM25, keys: Rows) -> NDArray[np.float64]:
         """The BM25 score of each record, 0 where no term occurs."""
-        parts, stats = self._keyword()
+        parts, stats = self._keyword
         scorer = Scorer(parts, stats, terms, bm25)
         out = np.zeros(len(keys), np.float64)
         for index, part in enumerate(parts):
@@ -79,10 +79,9 @@ class Snapshot:
     def vector_scores(self, query: NDArray[np.float32], keys: Rows) -> NDArray[np.float64]:
         """The cosine of each record, nan where it has no vector."""
         out = np.full(len(keys), np.nan)
-        index = self._vector()
-        if index is None:
+        layers = self._vector()
+        if layers is None:
             return out
-        layers = index.at(self._connection, self.seq, self._purged)
         for layer in layers.layers:
             at = layer.segment.find(keys)
             here = np.flatnonzero(at >= 0)
@@ -97,7 +96,7 @@ class Snapshot:
 
     def ids(self, keys: Rows) -> list[bytes]:
         """The id of each record as UTF-8, whose order is that of code points."""
-        parts, _ = self._keyword()
+        parts, _ = self._keyword
         out = [b""] * len(keys)
         for part in parts:
             at, here = _locate(part.rows, keys)
@@ -123,7 +122,7 @@ class Snapshot:
 
     def count(self, where: Filter = EVERYTHING) -> int:
         """How many records pass a filter."""
-        parts, stats = self._keyword()
+        parts, stats = self._keyword
         if where == EVERYTHING:
             return stats.count
         mask = self._fields.mask(self._connection, where, self.seq)

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,11 +23,12 @@ from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_valu
 from weft.stores.embedded.database import Database
 from weft.stores.embedded.fields import SCANNED, FieldIndex, type_of
 from weft.stores.embedded.keyword import KeywordIndex, Part, parts_of
-from weft.stores.embedded.layers import LayeredIndex, Layers, moment
+from weft.stores.embedded.layers import LayeredIndex, Layers
 from weft.stores.embedded.models import Model, Models, insert_vectors, take, wanted
+from weft.stores.embedded.ranges import is_past, moment
 from weft.stores.embedded.segments import Entry, MemorySegments, SegmentFolder, Segments
 from weft.stores.embedded.snapshot import Snapshot
-from weft.stores.embedded.vector import VectorIndex
+from weft.stores.embedded.vector import VectorIndex, VectorSegment, VectorTail
 
 log = logging.getLogger("weft.store")
 
@@ -61,6 +63,8 @@ class EmbeddedStore:
             _prepare(folder)
         self.database = Database(folder / DATABASE_NAME if folder else None)
         self.models = Models(self.database)
+        with self.database.read() as connection:
+            (self._origin,) = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
         self.keyword = KeywordIndex(
             self._segments("keyword", f"{keyword.FORMAT} {ANALYSIS_ID}"), self._report
         )
@@ -72,6 +76,8 @@ class EmbeddedStore:
         ) = None
         self._model: tuple[int, Model | None] = (-1, None)
         self._field_numbers: dict[str, int] = {}
+        self._given_numbers: dict[str, int] = {}
+        self._check_indexes()
 
     def close(self) -> None:
         """Let go of everything; a second call does nothing."""
@@ -85,16 +91,28 @@ class EmbeddedStore:
     def snapshot(self) -> Iterator[Snapshot]:
         """One moment of the store, in which everything written before is seen."""
         with self.database.read() as connection:
-            seq, purged = moment(connection)
-            model = self._active(connection, seq)
+            with contextlib.ExitStack() as stack:
+                # The transaction begins while no index can move on, so that all of them are of its moment.
+                opened = [index for index in self.indexes() if index.is_open]
+                for index in opened:
+                    stack.enter_context(index.lock)
+                seq, purged = moment(connection)
+                model = self._active(connection, seq)
+                keyword = self._keyword_at(connection, seq, purged)
+                near = self.vector_index(model) if model else None
+                layers = near.at(connection, seq, purged) if near is not None and near in opened else None
+
+            def vector() -> Layers[VectorSegment, VectorTail] | None:
+                return layers or (near.at(connection, seq, purged) if near else None)
+
             yield Snapshot(
                 connection,
                 seq,
-                purged,
-                lambda: self._keyword_at(connection, seq, purged),
-                lambda: self.vector_index(model) if model else None,
+                keyword,
+                vector,
                 self._fields,
                 model,
+                lambda: self.database.abandon(connection),
             )
 
     def get(self, ids: Iterable[str]) -> dict[str, Record]:
@@ -109,7 +127,7 @@ class EmbeddedStore:
 
     def every(self) -> Iterator[Record]:
         """All records, by id, of one moment."""
-        with self.database.read() as connection:
+        with self.database.apart() as connection:
             for values in connection.execute(f"{SELECT} ORDER BY id"):
                 yield from_values(values)
 
@@ -175,15 +193,18 @@ class EmbeddedStore:
     ) -> None:
         rows = []
         fields = []
+        hashes = []
         for row, (record, content) in enumerate(records, first + 1):
-            rows.append(to_values(record, row, content, embedding_hash(record.embedding_text)))
+            hashes.append(embedding_hash(record.embedding_text))
+            rows.append(to_values(record, row, content, hashes[-1]))
             for name, value in flatten(record):
                 if name not in SCANNED:
                     fields.append((self._field(connection, name), type_of(value), value, row))
         connection.executemany(INSERT, rows)
         connection.executemany("INSERT OR IGNORE INTO fields VALUES (?, ?, ?, ?)", fields)
         for model in wanted(connection):
-            insert_vectors(connection, model.number, vectors.get(model.number, {}))
+            known = vectors.get(model.number, {})
+            insert_vectors(connection, model.number, {key: known[key] for key in hashes if key in known})
             connection.execute(
                 """
                 INSERT INTO pending SELECT ?1, r.row FROM records r WHERE r.row > ?2 AND NOT EXISTS
@@ -212,21 +233,19 @@ class EmbeddedStore:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self.database.write() as connection:
-            try:
-                yield connection
-            except BaseException:
-                # Numbers given to fields in this transaction are not theirs after it is undone.
-                self._field_numbers.clear()
-                raise
+            # Numbers given to fields in this transaction are theirs only once it is confirmed.
+            given = self._given_numbers = {}
+            yield connection
+        self._field_numbers.update(given)
 
     def _field(self, connection: sqlite3.Connection, name: str) -> int:
-        number = self._field_numbers.get(name)
+        number = self._field_numbers.get(name) or self._given_numbers.get(name)
         if number is None:
             connection.execute("INSERT OR IGNORE INTO field_names (name) VALUES (?)", (name,))
             (number,) = connection.execute(
                 "SELECT number FROM field_names WHERE name = ?", (name,)
             ).fetchone()
-            self._field_numbers[name] = number
+            self._given_numbers[name] = number
         return number
 
     # Indexes.
@@ -266,23 +285,19 @@ class EmbeddedStore:
             indexes = self.live_indexes()
             if not all(stack.enter_context(index.quiet()) for index in indexes):
                 return 0
-            return self._purge([index.covered() for index in indexes])
+            return self._purge(indexes)
 
-    def _purge(self, covered: Sequence[Sequence[Entry]]) -> int:
+    def _purge(self, indexes: Sequence[LayeredIndex[Any, Any]]) -> int:
+        covered = [index.covered() for index in indexes]
         with self.database.write() as connection:
-            removals = connection.execute("SELECT seq, row FROM removals").fetchall()
-            done = [
-                (seq,)
-                for seq, row in removals
-                if all(
-                    entry.clean >= seq
-                    for entries in covered
-                    for entry in entries
-                    if entry.low < row <= entry.high
-                )
-            ]
-            connection.executemany("DELETE FROM removals WHERE seq = ?", done)
+            removals = connection.execute("SELECT seq, row FROM removals ORDER BY seq").fetchall()
+            # In order, up to the first that is still needed: so every segment is known to have applied all
+            # that was forgotten, and one that is older than that is not trusted.
+            done = list(takewhile(lambda removal: _applied(removal[0], removal[1], covered), removals))
             if done:
+                for index in indexes:
+                    index.vouch(done[-1][0])
+                connection.executemany("DELETE FROM removals WHERE seq = ?", ((seq,) for seq, _ in done))
                 connection.execute("UPDATE state SET value = ? WHERE key = 'purged'", (done[-1][0],))
         return len(done)
 
@@ -311,11 +326,24 @@ class EmbeddedStore:
         return known[1]
 
     def _segments(self, name: str, identity: str) -> Segments:
-        return SegmentFolder(self.folder / INDEX_FOLDER / name, identity) if self.folder else MemorySegments()
+        if self.folder is None:
+            return MemorySegments()
+        return SegmentFolder(self.folder / INDEX_FOLDER / name, f"{identity} {self._origin:x}")
+
+    def _check_indexes(self) -> None:
+        """Give up indexes that know of changes which the records do not: the file is an older copy of itself."""
+        for index in self.live_indexes():
+            entries = index.covered()
+            with self.database.read() as connection:
+                seq, _ = moment(connection)
+            if not is_past(entries, seq):
+                self._report(f"the {index.name} index is rebuilt from the records: it is newer than they are")
+                index.give_up()
 
     def _report(self, notice: str) -> None:
-        log.warning("%s: %s", self.folder or "memory", notice)
-        self.notices.append(notice)
+        if notice not in self.notices:
+            log.warning("%s: %s", self.folder or "memory", notice)
+            self.notices.append(notice)
 
 
 def _prepare(folder: Path) -> None:
@@ -332,6 +360,13 @@ def _prepare(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{folder} cannot be created: {error.strerror}. Choose another place.") from error
+
+
+def _applied(seq: int, row: int, covered: Sequence[Sequence[Entry]]) -> bool:
+    """Whether no segment holds the row that the change `seq` removed."""
+    return all(
+        entry.clean >= seq for entries in covered for entry in entries if entry.low < row <= entry.high
+    )
 
 
 def _forget_vectors(connection: sqlite3.Connection, hashes: Sequence[bytes]) -> None:

@@ -31,7 +31,7 @@ from weft.stores.embedded.segments import Segments
 
 FORMAT: Final = "vector-1"
 
-GRAPH_FROM: Final = 8192
+GRAPH_FROM: Final = 4096
 """Below this many vectors a scan is as fast as the graph, and exact."""
 
 NEIGHBOURS: Final = 16
@@ -62,11 +62,14 @@ def effort(k: int, share: float) -> int:
 class VectorSegment(Segment):
     """Vectors by position, with a graph over them when they are many."""
 
-    def __init__(self, rows: Rows, half: NDArray[np.float16], graph: NDArray[np.uint8] | None) -> None:
+    def __init__(
+        self, rows: Rows, half: NDArray[np.float16], graph: NDArray[np.uint8] | None, index: Any | None = None
+    ) -> None:
+        """`index` is the graph in memory, when it is at hand; else it is made from its bytes."""
         self.rows = rows
         self._half = half
         self._graph = graph
-        self._index = _revived(half, graph) if graph is not None else None
+        self._index = _revived(half, graph) if index is None and graph is not None else index
         self.vectors: Vectors = (
             half.astype(np.float32) if self._index is None else _storage(self._index, half.shape)
         )
@@ -85,7 +88,7 @@ class VectorSegment(Segment):
             if stopping.is_set():
                 raise Cancelled
             index.add(half[index.ntotal : index.ntotal + BUILD_CHUNK].astype(np.float32))
-        return cls(rows, half, faiss.serialize_index(index, faiss.IO_FLAG_SKIP_STORAGE))
+        return cls(rows, half, faiss.serialize_index(index, faiss.IO_FLAG_SKIP_STORAGE), index)
 
     def arrays(self) -> Arrays:
         out: dict[str, NDArray[Any]] = {"rows": self.rows, "vectors": self._half}

@@ -1,0 +1,1 @@
+"""weft beside other systems, on one machine, in one run: `python -m benchmarks.run`."""

@@ -1,0 +1,101 @@
+"""Chroma: dense only, embedded."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpus import Corpus
+from benchmarks.peers.base import LIMIT, Efforts, Embedding, Found, Passage, passages
+
+os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")
+
+
+class ChromaPeer:
+    """A collection in its persistent client. It ranks by vector alone, so its query does half of the work."""
+
+    name = "chroma"
+    label = "chromadb (dense only)"
+    about = "HNSW m 16, ef_construction 100, cosine; no keyword ranking in its embedded form"
+    hybrid = False
+    packages = ("chromadb",)
+    modules = ("chromadb",)
+    efforts = (50, 100, 200, 400, 800)
+    writes_beside_searches = True
+
+    def __init__(self) -> None:
+        self._efforts = Efforts(100)
+        self._set = 0
+        self._client: Any = None
+        self._collection: Any = None
+        self._embedding: Embedding | None = None
+
+    def build(self, folder: Path, corpus: Corpus) -> float:
+        began = time.perf_counter()
+        hnsw = {"space": "cosine", "max_neighbors": 16, "ef_construction": 100, "ef_search": 100}
+        collection = _client(folder).create_collection(
+            "passages", configuration={"hnsw": hnsw}, embedding_function=None
+        )
+        for batch in passages(corpus):
+            collection.add(
+                ids=[str(passage.number) for passage in batch],
+                embeddings=[passage.vector for passage in batch],
+                documents=[passage.text for passage in batch],
+                metadatas=[{"g": passage.group} for passage in batch],
+            )
+        collection.query(query_embeddings=[corpus.vectors[0]], n_results=1)
+        return time.perf_counter() - began
+
+    def open(self, folder: Path) -> None:
+        self._client = _client(folder)
+        self._collection = self._client.get_collection("passages", embedding_function=None)
+        self._embedding = Embedding()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def set_effort(self, below: int | None, effort: int) -> None:
+        # One setting for a collection: the highest that any filter needs.
+        self._efforts.choose(below, effort)
+        if below is None or effort > self._set:
+            self._set = effort
+            self._collection.modify(configuration={"hnsw": {"ef_search": effort}})
+
+    def search(self, text: str, below: int | None) -> list[Found]:
+        found = self._ask(text, below, LIMIT, ["documents"])
+        return [
+            Found(int(number), document)
+            for number, document in zip(found["ids"][0], found["documents"][0], strict=True)
+        ]
+
+    def dense(self, text: str, below: int | None) -> list[int]:
+        return [int(number) for number in self._ask(text, below, LIMIT, [])["ids"][0]]
+
+    def add(self, passage: Passage) -> None:
+        self._collection.add(
+            ids=[str(passage.number)],
+            embeddings=[passage.vector],
+            documents=[passage.text],
+            metadatas=[{"g": passage.group}],
+        )
+
+    def remove(self, number: int) -> None:
+        self._collection.delete(ids=[str(number)])
+
+    def _ask(self, text: str, below: int | None, count: int, include: list[str]) -> Any:
+        assert self._embedding is not None, "open it first"
+        return self._collection.query(
+            query_embeddings=[self._embedding.of(text)],
+            n_results=count,
+            where=None if below is None else {"g": {"$lt": below}},
+            include=include,
+        )
+
+
+def _client(folder: Path) -> Any:
+    import chromadb
+
+    settings = chromadb.Settings(anonymized_telemetry=False)
+    return chromadb.PersistentClient(path=str(folder), settings=settings)

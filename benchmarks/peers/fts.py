@@ -1,0 +1,138 @@
+"""SQLite alone: FTS5 for words, sqlite-vec for vectors."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.corpus import Corpus
+from benchmarks.peers.base import POOL, Embedding, Found, Passage, passages, reciprocal_ranks
+
+WORD: Final = re.compile(r"\w+")
+
+
+class FtsPeer:
+    """One file. sqlite-vec has no graph: it scans every vector, so its recall is 1."""
+
+    name = "fts5"
+    label = "FTS5 + sqlite-vec"
+    about = "porter stemmer; vec0 with g as a metadata column, exact scan; WAL, synchronous full"
+    hybrid = True
+    packages = ("sqlite-vec",)
+    modules = ("sqlite_vec", *(() if hasattr(sqlite3.Connection, "enable_load_extension") else ("pysqlite3",)))
+    efforts: tuple[int, ...] = ()
+    writes_beside_searches = True
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+        self._folder = Path()
+        self._embedding: Embedding | None = None
+
+    def build(self, folder: Path, corpus: Corpus) -> float:
+        began = time.perf_counter()
+        folder.mkdir(parents=True)
+        self._folder = folder
+        sizes = corpus.vectors.shape[1]
+        self._sql.executescript(
+            f"""
+            CREATE TABLE passages (number INTEGER PRIMARY KEY, g INTEGER, text TEXT);
+            CREATE VIRTUAL TABLE words USING fts5(text, content='passages', content_rowid='number',
+                tokenize='porter unicode61');
+            CREATE VIRTUAL TABLE near USING vec0(number INTEGER PRIMARY KEY, g INTEGER,
+                vector FLOAT[{sizes}] distance_metric=cosine);
+            """
+        )
+        for batch in passages(corpus):
+            with self._sql as connection:
+                for passage in batch:
+                    _insert(connection, passage)
+        with self._sql as connection:
+            connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+        self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return time.perf_counter() - began
+
+    def open(self, folder: Path) -> None:
+        self._folder = folder
+        self._embedding = Embedding()
+
+    def close(self) -> None:
+        self._sql.close()
+
+    def set_effort(self, below: int | None, effort: int) -> None:
+        raise NotImplementedError("its scan is exact")
+
+    def search(self, text: str, below: int | None) -> list[Found]:
+        best = reciprocal_ranks(self._keyword(text, below), self.dense(text, below))
+        marks = ",".join("?" * len(best))
+        found = self._sql.execute(f"SELECT number, text FROM passages WHERE number IN ({marks})", best)
+        texts = dict(found.fetchall())
+        return [Found(number, texts[number]) for number in best]
+
+    def dense(self, text: str, below: int | None) -> list[int]:
+        assert self._embedding is not None, "open it first"
+        where, values = ("", []) if below is None else ("AND g < ?", [below])
+        found = self._sql.execute(
+            f"SELECT number FROM near WHERE vector MATCH ? AND k = {POOL} {where} ORDER BY distance",
+            [self._embedding.of(text).tobytes(), *values],
+        )
+        return [number for (number,) in found]
+
+    def add(self, passage: Passage) -> None:
+        with self._sql as connection:
+            _insert(connection, passage)
+
+    def remove(self, number: int) -> None:
+        with self._sql as connection:
+            (text,) = connection.execute("SELECT text FROM passages WHERE number = ?", (number,)).fetchone()
+            connection.execute("INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)", (number, text))
+            connection.execute("DELETE FROM passages WHERE number = ?", (number,))
+            connection.execute("DELETE FROM near WHERE number = ?", (number,))
+
+    def _keyword(self, text: str, below: int | None) -> list[int]:
+        asked = " OR ".join(f'"{word}"' for word in WORD.findall(text))
+        if below is None:
+            sql = f"SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT {POOL}"
+            return [number for (number,) in self._sql.execute(sql, (asked,))]
+        sql = (
+            "SELECT words.rowid FROM words JOIN passages ON passages.number = words.rowid "
+            f"WHERE words MATCH ? AND g < ? ORDER BY words.rank LIMIT {POOL}"
+        )
+        return [number for (number,) in self._sql.execute(sql, (asked, below))]
+
+    @property
+    def _sql(self) -> Any:
+        """A connection for each thread."""
+        if not hasattr(self._local, "connection"):
+            import sqlite_vec
+
+            connection = _sqlite().connect(str(self._folder / "all.db"), timeout=30)
+            connection.enable_load_extension(True)
+            sqlite_vec.load(connection)
+            connection.enable_load_extension(False)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            self._local.connection = connection
+        return self._local.connection
+
+
+def _sqlite() -> Any:
+    """A SQLite that may load extensions: Python's own, or where it was built without that, pysqlite3's."""
+    if hasattr(sqlite3.Connection, "enable_load_extension"):
+        return sqlite3
+    import pysqlite3
+
+    return pysqlite3
+
+
+def _insert(connection: Any, passage: Passage) -> None:
+    connection.execute(
+        "INSERT INTO passages VALUES (?, ?, ?)", (passage.number, passage.group, passage.text)
+    )
+    connection.execute("INSERT INTO words(rowid, text) VALUES (?, ?)", (passage.number, passage.text))
+    connection.execute(
+        "INSERT INTO near VALUES (?, ?, ?)", (passage.number, passage.group, passage.vector.tobytes())
+    )

@@ -1,0 +1,123 @@
+"""LanceDB: its own full-text and vector indexes, and its own hybrid query."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.corpus import Corpus
+from benchmarks.peers.base import LIMIT, POOL, Efforts, Embedding, Found, Passage, passages
+
+REFINE: Final = 2
+"""Its vectors are quantised to bytes; twice the wanted number is scored again in full precision."""
+
+WORD: Final = re.compile(r"\w+")
+
+os.environ.setdefault("LANCEDB_LOG", "error")
+
+
+class LancePeer:
+    """One table with an HNSW_SQ index, a full-text index and a scalar index."""
+
+    name = "lancedb"
+    label = "LanceDB"
+    about = f"IVF_HNSW_SQ, one partition, m 16, ef_construction 100, refine factor {REFINE}; native full-text index"
+    hybrid = True
+    packages = ("lancedb",)
+    modules = ("lancedb", "lancedb.rerankers")
+    efforts = (64, 128, 192, 256, 384, 512, 768)
+    writes_beside_searches = True
+
+    def __init__(self) -> None:
+        self._efforts = Efforts(192)
+        self._table: Any = None
+        self._reranker: Any = None
+        self._embedding: Embedding | None = None
+
+    def build(self, folder: Path, corpus: Corpus) -> float:
+        import lancedb
+        import pyarrow as pa
+        from lancedb.index import FTS, BTree, HnswSq
+
+        began = time.perf_counter()
+        schema = pa.schema(
+            [
+                ("number", pa.int64()),
+                ("g", pa.int64()),
+                ("text", pa.string()),
+                ("vector", pa.list_(pa.float32(), corpus.vectors.shape[1])),
+            ]
+        )
+        table = lancedb.connect(str(folder)).create_table("passages", schema=schema)
+        rows: list[dict[str, Any]] = []
+        for batch in passages(corpus):
+            rows.extend(_row(passage) for passage in batch)
+            if len(rows) >= 20_000:
+                table.add(pa.Table.from_pylist(rows, schema=schema))
+                rows = []
+        if rows:
+            table.add(pa.Table.from_pylist(rows, schema=schema))
+        found = time.perf_counter() - began
+        table.optimize()
+        if len(corpus.texts) >= 1000:
+            config = HnswSq(distance_type="cosine", num_partitions=1, m=16, ef_construction=100)
+            table.create_index("vector", config=config)
+        table.create_index("text", config=FTS(with_position=False))
+        table.create_index("g", config=BTree())
+        return found
+
+    def open(self, folder: Path) -> None:
+        import lancedb
+        from lancedb.rerankers import RRFReranker
+
+        self._table = lancedb.connect(str(folder)).open_table("passages")
+        self._reranker = RRFReranker()
+        self._embedding = Embedding()
+
+    def close(self) -> None:
+        self._table = None
+
+    def set_effort(self, below: int | None, effort: int) -> None:
+        self._efforts.choose(below, effort)
+
+    def search(self, text: str, below: int | None) -> list[Found]:
+        asked = (
+            self._table.search(query_type="hybrid", vector_column_name="vector", fts_columns="text")
+            .vector(self._vector(text))
+            .text(" ".join(WORD.findall(text)))
+            .distance_type("cosine")
+            .ef(self._efforts.of(below))
+            .refine_factor(REFINE)
+            .rerank(self._reranker)
+            .select(["number", "text"])
+            .limit(POOL)
+        )
+        if below is not None:
+            asked = asked.where(f"g < {below}", prefilter=True)
+        found = asked.to_arrow().slice(0, LIMIT)
+        return list(map(Found, found["number"].to_pylist(), found["text"].to_pylist()))
+
+    def dense(self, text: str, below: int | None) -> list[int]:
+        asked = self._table.search(self._vector(text), vector_column_name="vector")
+        asked = asked.distance_type("cosine").ef(self._efforts.of(below)).refine_factor(REFINE)
+        if below is not None:
+            asked = asked.where(f"g < {below}", prefilter=True)
+        numbers: list[int] = asked.select(["number"]).limit(POOL).to_arrow()["number"].to_pylist()
+        return numbers
+
+    def add(self, passage: Passage) -> None:
+        self._table.add([_row(passage)])
+
+    def remove(self, number: int) -> None:
+        self._table.delete(f"number = {number}")
+
+    def _vector(self, text: str) -> Any:
+        assert self._embedding is not None, "open it first"
+        return self._embedding.of(text)
+
+
+def _row(passage: Passage) -> dict[str, Any]:
+    return {"number": passage.number, "g": passage.group, "text": passage.text, "vector": passage.vector}

@@ -1,0 +1,1 @@
+"""Evaluation: collections with judgements in, figures of quality and time out."""

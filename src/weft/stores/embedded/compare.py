@@ -1,0 +1,108 @@
+"""Whether what is derived holds what the records say: it is derived again, and nothing may differ."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft.filters import flatten
+from weft.records import Record
+from weft.stores.embedded.fields import SCANNED, type_of
+from weft.stores.embedded.keyword import KeywordIndex, KeywordSegment, analyse
+from weft.stores.embedded.layers import Layer, Rows
+from weft.stores.embedded.models import Model
+from weft.stores.embedded.vector import VectorSegment
+
+Compare = Callable[[Layer[Any], Rows], bool]
+"""Whether a layer agrees with the records about these rows, all of which it holds."""
+
+
+def agree_keyword(
+    index: KeywordIndex, connection: sqlite3.Connection, layer: Layer[KeywordSegment], rows: Rows
+) -> bool:
+    """Ids, lengths, terms and counts; two segments of the same documents are the same arrays."""
+    found = for_rows(connection, "SELECT row, id, text, title FROM records WHERE row", rows)
+    wanted = index.build(analyse(*values) for values in found).arrays()
+    try:
+        held = index.merge([_only(layer, rows)]).arrays()
+    except (IndexError, ValueError):
+        # The checksum says that the file is as it was written; what was written made no sense.
+        return False
+    return all(np.array_equal(wanted[name], held[name]) for name in wanted)
+
+
+def agree_vector(
+    connection: sqlite3.Connection, model: Model, layer: Layer[VectorSegment], rows: Rows
+) -> bool:
+    """Vectors, bit by bit as the database has them."""
+    query = (
+        f"SELECT r.row, v.vector FROM records r JOIN vectors v ON v.model = {model.number:d} "
+        "AND v.hash = r.embedding WHERE r.row"
+    )
+    stored = dict(for_rows(connection, query, rows, order="").fetchall())
+    held_rows, half = layer.segment.part(_only(layer, rows).live)
+    wanted = b"".join(stored.get(row, b"") for row in held_rows.tolist())
+    return half.tobytes() == wanted
+
+
+def first_wrong(rows: Rows, agree: Callable[[Rows], bool]) -> int:
+    """The first row of those that do not agree, found by halving."""
+    while len(rows) > 1:
+        half = rows[: len(rows) // 2]
+        rows = rows[len(rows) // 2 :] if agree(half) else half
+    return int(rows[0])
+
+
+class FieldMarks:
+    """One number per record that stands for all its fields, in whatever order they come."""
+
+    def __init__(self) -> None:
+        self._expected: dict[int, int] = {}
+
+    def expect(self, row: int, record: Record) -> None:
+        """Take in a record."""
+        mark = 0
+        for name, value in set(flatten(record)):
+            if name not in SCANNED:
+                mark ^= hash((name, type_of(value), value))
+        self._expected[row] = mark
+
+    def wrong(self, connection: sqlite3.Connection, within: set[int] | None) -> set[int]:
+        """The rows whose fields differ, in all or only in those `within`."""
+        actual: dict[int, int] = {}
+        for name, kind, value, row in connection.execute(
+            "SELECT n.name, f.type, f.value, f.row FROM fields f LEFT JOIN field_names n ON n.number = f.field"
+        ):
+            if within is None or row in within:
+                actual[row] = actual.get(row, 0) ^ hash((name, kind, value))
+        rows = self._expected.keys() | actual.keys()
+        return {row for row in rows if self._expected.get(row) != actual.get(row)}
+
+
+def insert_fields(connection: sqlite3.Connection, row: int, record: Record) -> None:
+    """Write a record's values into the table of fields."""
+    for name, value in flatten(record):
+        if name not in SCANNED:
+            connection.execute("INSERT OR IGNORE INTO field_names (name) VALUES (?)", (name,))
+            connection.execute(
+                "INSERT OR IGNORE INTO fields SELECT number, ?, ?, ? FROM field_names WHERE name = ?",
+                (type_of(value), value, row, name),
+            )
+
+
+def for_rows(
+    connection: sqlite3.Connection, query: str, rows: Rows, *, order: str = "ORDER BY row"
+) -> sqlite3.Cursor:
+    """What a statement that ends with a column of rows does for these rows."""
+    return connection.execute(
+        f"{query} IN (SELECT value FROM json_each(?)) {order}", (json.dumps(rows.tolist()),)
+    )
+
+
+def _only(layer: Layer[Any], rows: Rows) -> Layer[Any]:
+    """The layer with nothing alive but these rows."""
+    return Layer(layer.segment, layer.entry, np.isin(layer.segment.rows, rows))

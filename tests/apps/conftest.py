@@ -1,0 +1,73 @@
+"""A folder of one's own, and the program as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from weft.apps.cli import program
+
+RECORDS: list[dict[str, Any]] = [
+    {
+        "id": "bread",
+        "text": "Knead the dough and bake it in a hot oven.",
+        "title": "Sunday bread",
+        "kind": "note",
+    },
+    {"id": "boat", "text": "The ferry leaves at noon.", "collection": "travel", "metadata": {"price": 12}},
+    {"id": "path", "text": "A line of text", "path": "docs/a.md", "lines": [3, 9]},
+]
+
+Weft = Callable[..., Result]
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def weft(home: Path) -> Weft:
+    """The program in this process."""
+
+    def call(*args: str, input: bytes | str | None = None) -> Result:  # noqa: A002
+        return CliRunner().invoke(program, list(args), input=input, prog_name="weft")
+
+    return call
+
+
+@pytest.fixture
+def filled(weft: Weft) -> Weft:
+    """The program in a folder whose database holds RECORDS."""
+    done = weft("import", input=jsonl(RECORDS))
+    assert done.exit_code == 0, done.stderr
+    return weft
+
+
+@pytest.fixture
+def run(home: Path) -> Run:
+    """The program as a process of its own."""
+
+    def call(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        env = os.environ | options.pop("env", {})
+        command = [str(Path(sys.executable).with_name("weft")), *args]
+        options = {"stdin": None if "input" in options else subprocess.DEVNULL, **options}
+        if options["stdin"] is None:
+            del options["stdin"]
+        return subprocess.run(command, capture_output=True, text=True, env=env, **options)
+
+    return call
+
+
+def jsonl(records: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

@@ -1,0 +1,214 @@
+"""The commands around records, settings, models and the database."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import weft as library
+from tests.apps.conftest import RECORDS, Weft, jsonl
+from weft.exchange import read_records
+
+# Import and export
+
+
+def test_what_is_exported_is_imported_unchanged(filled: Weft, home: Path) -> None:
+    done = filled("export", "all.jsonl", "--json")
+    assert json.loads(done.stdout) == {"file": "all.jsonl", "records": 3}
+    with (home / "all.jsonl").open("rb") as stream:
+        exported = list(read_records(stream))
+    assert [record.id for record in exported] == ["boat", "bread", "path"]
+    assert filled("import", "all.jsonl", "--db", "copy").exit_code == 0
+    again = filled("export", "--db", "copy")
+    assert again.stdout_bytes == (home / "all.jsonl").read_bytes()
+    assert sorted(path.name for path in home.iterdir()) == [".weft", "all.jsonl", "copy"]
+
+
+def test_an_export_that_cannot_be_written_leaves_the_old_one(filled: Weft, home: Path) -> None:
+    done = filled("export", "nowhere/all.jsonl")
+    assert done.exit_code == 2
+    assert "cannot be written" in done.stderr
+
+
+def test_an_import_reports_what_it_did(filled: Weft) -> None:
+    changed = [RECORDS[0], {"id": "boat", "text": "The ferry is late."}, {"id": "new", "text": "x"}]
+    done = filled("import", "--json", input=jsonl(changed))
+    assert json.loads(done.stdout) == {"read": 3, "added": 1, "updated": 1, "unchanged": 1, "bad": []}
+
+
+BAD = '{"id": "a", "text": "one"}\n{"id": "b"}\n{"id": "c", "text": "three"}\nnonsense\n'
+
+
+def test_a_bad_line_stops_the_import_and_what_came_before_stays(weft: Weft) -> None:
+    done = weft("import", input=BAD)
+    assert done.exit_code == 2
+    assert "Line 2: A record needs the field 'text'" in done.stderr
+    assert "1 record: 1 added" in done.stderr
+    assert weft("get", "a").exit_code == 0
+    assert weft("get", "c").exit_code == 3
+
+
+def test_bad_lines_are_left_out_on_request(weft: Weft) -> None:
+    done = weft("import", "--skip-bad", "--json", input=BAD)
+    assert done.exit_code == 0
+    report = json.loads(done.stdout)
+    assert report["added"] == 2
+    assert [bad["line"] for bad in report["bad"]] == [2, 4]
+    assert [json.loads(line)["error"]["type"] for line in done.stderr.splitlines()] == ["BadLine"] * 2
+
+
+def test_a_check_writes_nothing(weft: Weft, home: Path) -> None:
+    assert weft("import", "--check", input=jsonl(RECORDS)).stderr == "3 lines can be imported.\n"
+    done = weft("import", "--check", "--skip-bad", "--json", input=BAD)
+    assert done.exit_code == 2
+    assert [bad["line"] for bad in json.loads(done.stdout)["bad"]] == [2, 4]
+    assert list(home.iterdir()) == []
+
+
+def test_a_file_that_is_not_there(weft: Weft, home: Path) -> None:
+    assert weft("import", "nothing.jsonl").exit_code == 3
+    assert weft("import", ".").exit_code == 2
+
+
+# Single records, recipes
+
+
+def test_get_shows_every_field(filled: Weft) -> None:
+    assert json.loads(filled("get", "path", "--json").stdout) == RECORDS[2]
+    shown = filled("get", "bread").stdout
+    assert "title: Sunday bread" in shown
+    assert shown.endswith("Knead the dough and bake it in a hot oven.\n")
+
+
+def test_remove_is_all_or_none(filled: Weft) -> None:
+    done = filled("remove", "boat", "nobody")
+    assert done.exit_code == 3
+    assert filled("get", "boat").exit_code == 0
+    done = filled("remove", "boat", "nobody", "--missing-ok", "--json")
+    assert json.loads(done.stdout) == {"removed": 1, "missing": ["nobody"]}
+    assert filled("get", "boat").exit_code == 3
+    assert filled("search", "ferry", "--recipe", "keyword").stdout == ""
+
+
+def test_recipes_are_listed_with_those_of_the_settings(weft: Weft, home: Path) -> None:
+    (home / "weft.toml").write_text('[recipes.mine]\nbase = "rrf"\nabout = "My own."\n[search]\nrecipe = "mine"\n')
+    listed = json.loads(weft("recipes", "--json").stdout)["recipes"]
+    mine = next(recipe for recipe in listed if recipe["name"] == "mine")
+    assert (mine["about"], mine["default"], mine["built_in"]) == ("My own.", True, False)
+    assert mine["fusion"] == next(recipe for recipe in listed if recipe["name"] == "rrf")["fusion"]
+    assert "mine *" in weft("recipes").stdout
+
+
+# Settings
+
+
+def test_config_says_where_a_value_came_from(weft: Weft, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "weft.toml").write_text("[keyword]\nb = 0.75\n")
+    monkeypatch.setenv("WEFT_SEARCH_LIMIT", "7")
+    rows = {row["key"]: row for row in json.loads(weft("config", "--json").stdout)["settings"]}
+    assert rows["keyword.b"]["value"] == 0.75
+    assert rows["keyword.b"]["origin"] == str(home / "weft.toml")
+    assert rows["search.limit"]["origin"] == "WEFT_SEARCH_LIMIT"
+    assert rows["store.fold_at"]["origin"] == "default"
+    assert rows["store.fold_at"]["variable"] == "WEFT_STORE_FOLD_AT"
+    assert "keyword.b" in weft("config").stdout
+
+
+def test_a_folder_is_trusted_by_name(weft: Weft, home: Path) -> None:
+    (home / "weft.toml").write_text('[embedding]\nprovider = "ollama"\n')
+    refused = weft("config")
+    assert refused.exit_code == 2
+    assert "weft config trust" in refused.stderr
+    assert weft("config", "trust", ".").exit_code == 0
+    assert weft("config").exit_code == 0
+    assert json.loads(weft("config", "untrust", "--json").stdout)["was_trusted"] is True
+    assert weft("config").exit_code == 2
+
+
+# Models
+
+
+def test_models_shows_what_the_database_has(filled: Weft) -> None:
+    listed = json.loads(filled("models", "--json").stdout)
+    (model,) = listed["models"]
+    assert (model["name"], model["state"], model["pending"]) == ("static/weft-static-256", "active", 0)
+    assert model["records"] == 3
+    assert filled("models", "list").stdout == filled("models").stdout
+
+
+def test_models_needs_no_database(weft: Weft) -> None:
+    assert json.loads(weft("models", "--json").stdout)["models"] == []
+    assert weft("models", "--db", "nowhere").exit_code == 3
+
+
+def test_the_model_is_changed_in_the_foreground(filled: Weft) -> None:
+    before = json.loads(filled("models", "--json").stdout)["models"][0]["fingerprint"]
+    with library.open(".weft", embedding__dimensions=64) as db:
+        db.vectors.settle()
+    done = filled("models", "use", "static", "--json")
+    assert json.loads(done.stdout) == {"model": "static/weft-static-256", "state": "active", "records": 3}
+    (model,) = json.loads(filled("models", "--json").stdout)["models"]
+    assert model["fingerprint"] == before
+    assert filled("doctor").exit_code == 0
+
+
+def test_a_model_of_another_size_takes_over(filled: Weft, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_EMBEDDING_DIMENSIONS", "64")
+    assert filled("models", "use", "static").stderr == "The model is static/weft-static-256, for 3 records.\n"
+    (model,) = json.loads(filled("models", "--json").stdout)["models"]
+    assert (model["dimensions"], model["state"]) == (64, "active")
+    assert json.loads(filled("search", "ferry", "--json").stdout)["hits"][0]["id"] == "boat"
+    assert filled("doctor").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [("none", 2, "switches embedding off"), ("nobody", 2, "one of"), ("onnx/nothing", 3, "not installed")],
+)
+def test_a_model_that_cannot_be_used(filled: Weft, name: str, code: int, said: str) -> None:
+    done = filled("models", "use", name)
+    assert done.exit_code == code
+    assert said in done.stderr
+    (model,) = json.loads(filled("models", "--json").stdout)["models"]
+    assert model["name"] == "static/weft-static-256"
+
+
+def test_a_setting_that_would_change_the_model_back_is_pointed_out(
+    filled: Weft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEFT_EMBEDDING_PROVIDER", "none")
+    assert "WEFT_EMBEDDING_PROVIDER names none" in filled("models", "use", "static").stderr
+
+
+# Doctor, demo
+
+
+def test_doctor_finds_and_repairs(filled: Weft, home: Path) -> None:
+    with library.open(".weft") as db:
+        db.optimise()
+    assert filled("doctor").exit_code == 0
+    damaged = next((home / ".weft" / "index" / "keyword").glob("*.seg"))
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    found = filled("doctor", "--json")
+    assert found.exit_code == 6
+    answer = json.loads(found.stdout)
+    assert answer["ok"] is False
+    (problem,) = [finding for finding in answer["findings"] if finding["level"] == "problem"]
+    assert (problem["check"], problem["repairable"]) == ("keyword index", True)
+    repaired = filled("doctor", "--repair")
+    assert repaired.exit_code == 0
+    assert "repaired  rebuilt the keyword index from the records" in repaired.stdout
+    assert filled("doctor").exit_code == 0
+
+
+def test_the_demo_holds_what_it_says(weft: Weft, home: Path) -> None:
+    done = weft("demo", "--json")
+    answer = json.loads(done.stdout)
+    assert [step for step in answer["steps"] if not step["ok"]] == []
+    assert done.exit_code == 0
+    assert list(home.iterdir()) == []
+    assert "All " in weft("demo", "--db", "kept").stdout
+    assert weft("doctor", "--db", "kept").exit_code == 0
+    assert weft("demo", "--db", "kept").exit_code == 2

@@ -1,0 +1,203 @@
+"""`weft search` and `weft why`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+import pytest
+
+from tests.apps.conftest import Weft, jsonl
+from weft.apps.cli.demo import samples
+from weft.apps.cli.snippets import matches, snippet
+
+LANGUAGES = [
+    ("笔记本电脑丢失", "zh/backup"),
+    ("语义检索", "zh/search"),
+    ("列車の出発", "ja/train"),
+    ("検索エンジン", "ja/search"),
+    ("책을 빌릴", "ko/library"),
+    ("고춧가루와 마늘", "ko/kimchi"),
+    ("FUSSGÄNGERÜBERGANG", "de/crossing"),
+    ("fussgangerubergang", "de/crossing"),
+    ("Schaeden Hund Mietwohnung", "de/insurance"),
+    ("http header map", "code/HTTPHeaderMap"),
+    ("HTTPHeaderMap", "code/HTTPHeaderMap"),
+    ("upload rate", "code/max_upload_rate"),
+    ("max_upload_rate", "code/max_upload_rate"),
+    ("maxUploadRate", "code/max_upload_rate"),
+    ("parse retry after", "code/parse_retry_after"),
+]
+
+
+@pytest.fixture
+def sampled(weft: Weft) -> Weft:
+    done = weft("import", input=jsonl([record.to_dict() for record in samples()]))
+    assert done.exit_code == 0, done.stderr
+    return weft
+
+
+def test_text_in_any_script_and_identifiers_by_part_are_found(sampled: Weft) -> None:
+    for query, wanted in LANGUAGES:
+        answer = json.loads(sampled("search", query, "--json").stdout)
+        assert answer["hits"][0]["id"] == wanted, query
+
+
+def test_a_hit_shows_rank_score_title_citation_and_text(filled: Weft) -> None:
+    done = filled("search", "how do I bake dough", "-n", "1")
+    assert done.exit_code == 0
+    first, second = done.stdout.splitlines()
+    assert first.split()[0] == "1"
+    assert "Sunday bread  bread" in first
+    assert second.strip() == "Knead the dough and bake it in a hot oven."
+    assert "docs/a.md:3-9" in filled("search", "line of text", "-n", "1").stdout
+
+
+def test_an_answer_in_json_is_the_result_itself(filled: Weft) -> None:
+    answer = json.loads(filled("search", "ferry", "--json", "--limit", "2").stdout)
+    assert set(answer) == {"query", "recipe", "hits", "degraded", "milliseconds"}
+    assert answer["hits"][0] | {"score": 0} == {
+        "rank": 1,
+        "score": 0,
+        "citation": "boat",
+        "id": "boat",
+        "text": "The ferry leaves at noon.",
+        "collection": "travel",
+        "metadata": {"price": 12},
+    }
+    explained = json.loads(filled("--json", "search", "ferry", "--explain").stdout)
+    assert explained["hits"][0]["explanation"]["sources"][0]["source"] == "keyword"
+    assert explained["trace"]["candidates"]
+
+
+def test_an_explanation_names_every_source(filled: Weft) -> None:
+    lines = filled("search", "ferry", "--explain", "-n", "1").stdout.splitlines()
+    assert lines[2].split() == ["source", "rank", "score", "share"]
+    assert [line.split()[0] for line in lines[3:5]] == ["keyword", "vector"]
+
+
+def test_recipe_collection_and_filter_narrow_the_answer(filled: Weft) -> None:
+    def ids(*args: str) -> list[str]:
+        return [hit["id"] for hit in json.loads(filled("search", "--json", *args).stdout)["hits"]]
+
+    assert ids("ferry", "--recipe", "keyword") == ["boat"]
+    assert ids("the", "-c", "travel") == ["boat"]
+    assert sorted(ids("the", "-c", "travel", "-c", "default")) == ["boat", "bread", "path"]
+    assert ids("the", "--filter", "price < 20") == ["boat"]
+    assert ids("the", "-c", "default", "--filter", "price < 20") == []
+    assert ids("the", "--filter", 'kind = "note"') == ["bread"]
+
+
+def test_nothing_found_is_an_answer(filled: Weft) -> None:
+    done = filled("search", "zzz", "--recipe", "keyword")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "Nothing found.\n")
+    assert filled("search", "zzz", "--recipe", "keyword", "-q").stderr == ""
+
+
+def test_a_bad_filter_shows_where(filled: Weft) -> None:
+    done = filled("search", "x", "--filter", "price <")
+    assert done.exit_code == 2
+    assert "^" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("--limit", "0"), 2, "from 1 to"),
+        (("--limit", "x"), 2, "not a valid integer"),
+        (("--recipe", "nope"), 3, "Recipes:"),
+        (("--nope",), 2, "No such option"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(
+    filled: Weft, args: tuple[str, ...], code: int, said: str
+) -> None:
+    done = filled("search", "x", *args)
+    assert done.exit_code == code
+    assert done.stderr.startswith("Error: ")
+    assert said in done.stderr
+
+
+def test_a_source_that_is_off_is_named_and_the_rest_answers(
+    filled: Weft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEFT_EMBEDDING_PROVIDER", "none")
+    done = filled("search", "ferry")
+    assert done.exit_code == 0
+    assert "Warning: the source vector did not answer: embedding is off" in done.stderr
+    assert "The ferry leaves" in done.stdout
+    answer = filled("search", "ferry", "--json")
+    assert json.loads(answer.stdout)["degraded"][0]["source"] == "vector"
+    assert answer.stderr == ""
+    assert filled("search", "ferry", "--recipe", "vector").exit_code == 5
+    assert filled("why", "ferry", "bread", "--recipe", "vector").exit_code == 5
+
+
+def test_why_tells_the_stage_and_the_number(filled: Weft) -> None:
+    kept = filled("why", "ferry", "boat")
+    assert kept.stdout.startswith("boat is in the answer\n    rank 1 of 3: keyword")
+    dropped = json.loads(filled("why", "ferry", "bread", "--limit", "1", "--json").stdout)
+    assert (dropped["kept"], dropped["stage"]) == (False, "limit")
+    assert dropped["number"] < dropped["needed"]
+    assert "would need" in filled("why", "ferry", "bread", "--limit", "1").stdout
+    assert "decided by: filter" in filled("why", "ferry", "bread", "-c", "travel").stdout
+    missing = filled("why", "ferry", "nobody")
+    assert missing.exit_code == 3
+    assert "There is no record 'nobody'" in missing.stderr
+
+
+def test_text_cannot_steer_the_terminal(weft: Weft) -> None:
+    evil = "\x1b[31mred\x1b]0;title\x07 \u009b2J \u202eback"
+    weft("import", input=jsonl([{"id": "a\x1b[2J", "text": evil, "title": evil}]))
+    for args in (("search", "red", "-e"), ("get", "a\x1b[2J"), ("why", "red", "a\x1b[2J")):
+        done = weft(*args)
+        assert done.exit_code == 0, done.stderr
+        assert not set("\x1b\x07\u009b\u202e") & set(done.output), args
+    answer = weft("search", "red", "--json")
+    assert not set("\x1b\x07\u009b\u202e") & set(answer.output)
+    assert json.loads(answer.stdout)["hits"][0]["text"] == evil
+
+
+# Snippets
+
+
+def marked(text: str, query: str, width: int = 200) -> str:
+    return snippet(text, query, width, lambda word: f"[{word}]")
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "shown"),
+    [
+        ("We run; she was running.", "runs", "We [run]; she was [running]."),
+        ("Straße und GRÖSSE", "größe", "Straße und [GRÖSSE]"),
+        ("call parseHttpRequest now", "http", "call [parseHttpRequest] now"),
+        ("全文检索引擎很快", "检索", "全文[检索]引擎很快"),
+        ("味噌ラーメンのスープ", "ラーメン", "味噌[ラーメン]のスープ"),
+        ("도서관에서는 책을", "도서관", "[도서관]에서는 책을"),
+        ("two\n\tlines", "lines", "two [lines]"),
+        ("nothing here", "absent", "nothing here"),
+        ("", "x", ""),
+    ],
+)
+def test_the_words_of_the_question_are_marked(text: str, query: str, shown: str) -> None:
+    assert marked(text, query) == shown
+
+
+def test_a_snippet_is_cut_around_the_words_of_the_question() -> None:
+    text = "word " * 200 + "needle in the hay " + "word " * 200
+    shown = marked(text, "needle", 60)
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+    assert "[needle] in the hay" in shown
+    assert len(shown) == 60 + len("……[]")
+
+
+def test_marks_are_apart_and_ascending() -> None:
+    spans = matches("naïve needle, NEEDLE's eye; 针尖针尖", "needle naive 针尖")
+    assert spans == sorted(spans)
+    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+
+
+def test_styles_are_for_screens_only(filled: Weft) -> None:
+    assert click.unstyle(filled("search", "ferry", "-e").output) == filled("search", "ferry", "-e").output

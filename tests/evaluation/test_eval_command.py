@@ -1,0 +1,113 @@
+"""`weft eval`, as a user calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evaluation.folders import write_folder
+from weft.apps.cli.program import program
+from weft.evaluation.quality import BEGIN, END
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(program, ["eval", *map(str, arguments)])
+
+
+def figures(result: Result) -> dict[str, dict[str, Any]]:
+    assert result.exit_code == 0, result.output
+    return {one["system"]: one for one in json.loads(result.stdout)["results"]}
+
+
+def test_a_folder_is_measured_and_shown_as_a_table(tmp_path: Path) -> None:
+    result = run(write_folder(tmp_path / "fruit"))
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert lines[0] == "collection model system queries nDCG@10 MRR@10 R@5 R@10 R@100 ms".split()
+    assert [line[2] for line in lines[1:5]] == ["keyword", "vector", "rrf", "default"]
+
+
+def test_json_has_every_figure(tmp_path: Path) -> None:
+    found = figures(
+        run(write_folder(tmp_path / "fruit"), "--json", "--category", "kind", "--model", "static")
+    )
+    assert list(found) == ["keyword", "vector", "rrf", "default"]
+    default = found["default"]
+    assert default["collection"] == "fruit"
+    assert (default["documents"], default["queries"], default["scope"]) == (4, 2, None)
+    assert (default["model"], default["recipe"]) == ("static", "default")
+    assert set(default) >= {"nDCG@10", "MRR@10", "R@5", "R@10", "R@100", "milliseconds"}
+    assert list(default["categories"]) == ["2", "10"]
+    assert found["keyword"]["MRR@10"] == 1.0
+
+
+def test_a_scope_may_be_for_one_folder_only(tmp_path: Path) -> None:
+    first, second = (write_folder(tmp_path / name) for name in ("a", "b"))
+    result = run(first, second, "--scope", "b=shelf", "--json")
+    scopes = {one["collection"]: one["scope"] for one in json.loads(result.stdout)["results"]}
+    assert scopes == {"a": None, "b": "shelf"}
+    assert "a folder of: a, b" in run(first, second, "--scope", "c=shelf").stderr
+
+
+def test_the_scope_of_a_collection_we_know_needs_no_option(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "locomo_dev")
+    result = run(folder)
+    assert result.exit_code != 0
+    assert "has no metadata field 'conversation'" in result.stderr
+    assert figures(run(folder, "--scope", "shelf", "--json"))["default"]["scope"] == "shelf"
+
+
+def test_per_query_figures_go_into_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    result = run(write_folder(tmp_path / "c"), "--limit-queries", 1, "--per-query", file, "--recipe", "rrf")
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [(line["system"], line["query"]) for line in lines] == [
+        ("keyword", "q1"),
+        ("vector", "q1"),
+        ("rrf", "q1"),
+    ]
+
+
+def test_the_tables_are_written_into_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
+    assert run(write_folder(tmp_path / "fruit"), "--write", page).exit_code == 0
+    assert "| fruit | static | default | 2 |" in page.read_text(encoding="utf-8")
+
+
+def test_warnings_of_a_collection_are_shown_and_in_the_json(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "c", judged="q1\tpear\t1\nq2\tghost\t1\n")
+    result = run(folder, "--json")
+    assert "Warning:" in result.stderr
+    assert "'ghost'" in json.loads(result.stdout)["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("rm queries.jsonl", "has no queries.jsonl"),
+        ("break corpus.jsonl", "corpus.jsonl:1: not a line of JSON"),
+    ],
+)
+def test_a_broken_folder_is_one_clear_sentence(tmp_path: Path, change: str, says: str) -> None:
+    folder = write_folder(tmp_path / "c")
+    verb, name = change.split()
+    if verb == "rm":
+        (folder / name).unlink()
+    else:
+        (folder / name).write_text("{", encoding="utf-8")
+    result = run(folder)
+    assert result.exit_code != 0
+    assert says in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_an_unknown_recipe_and_two_folders_of_one_name_are_refused(tmp_path: Path) -> None:
+    first, second = write_folder(tmp_path / "x" / "c"), write_folder(tmp_path / "y" / "c")
+    assert "There is no recipe 'none'" in run(first, "--recipe", "none").stderr
+    assert "Two folders are called 'c'" in run(first, second).stderr

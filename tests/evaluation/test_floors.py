@@ -1,0 +1,52 @@
+"""Real collections: the keyword source against the floors of the data, and the default against RRF."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from weft.evaluation.datasets import read_collection
+from weft.evaluation.quality import SCOPES
+from weft.evaluation.run import Measured, Options, evaluate
+from weft.settings import Settings
+
+SMALL = ("cranfield", "musique_train")
+ALL = (*SMALL, "scifact_train", "locomo_dev", "2wiki_dev")
+TIE = 0.01
+
+
+def measure(data: Path, names: tuple[str, ...]) -> dict[tuple[str, str], Measured]:
+    collections = [read_collection(data / name) for name in names]
+    found = evaluate(collections, Options(models=["static"], scopes=SCOPES), Settings())
+    return {(one.collection, one.system): one for one in found}
+
+
+def assert_floors(data: Path, found: dict[tuple[str, str], Measured], names: tuple[str, ...]) -> None:
+    floors = json.loads((data / "BASELINE.json").read_text(encoding="utf-8"))
+    for name in names:
+        keyword = found[name, "keyword"].figures
+        for measure_name in ("nDCG@10", "R@5", "R@10"):
+            assert keyword[measure_name] >= floors[f"dev/{name}"][measure_name] - TIE, (name, measure_name)
+
+
+def assert_default_beats_rrf(found: dict[tuple[str, str], Measured], names: tuple[str, ...]) -> None:
+    default, rrf = (
+        sum(found[name, system].figures["nDCG@10"] for name in names) / len(names)
+        for system in ("default", "rrf")
+    )
+    assert default > rrf
+
+
+def test_small_collections_reach_the_floors_and_the_default_beats_rrf(shared_data: Path) -> None:
+    found = measure(shared_data, SMALL)
+    assert_floors(shared_data, found, SMALL)
+    assert_default_beats_rrf(found, SMALL)
+
+
+@pytest.mark.slow
+def test_all_text_collections_reach_the_floors_and_the_default_beats_rrf(shared_data: Path) -> None:
+    found = measure(shared_data, ALL)
+    assert_floors(shared_data, found, ALL)
+    assert_default_beats_rrf(found, ALL)

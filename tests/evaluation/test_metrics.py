@@ -1,0 +1,57 @@
+"""The measures, against values worked out by hand."""
+
+from __future__ import annotations
+
+from math import log2
+
+import pytest
+
+from weft.evaluation.metrics import MEASURES, figures_of, mean
+
+
+def test_binary_judgements_by_hand() -> None:
+    found = figures_of({"q": {"a": 1, "b": 1, "c": 1}}, {"q": ["x", "a", "y", "b"]})["q"]
+    best = 1 + 1 / log2(3) + 1 / log2(4)
+    assert found["nDCG@10"] == pytest.approx((1 / log2(3) + 1 / log2(5)) / best)
+    assert found["MRR@10"] == pytest.approx(1 / 2)
+    assert found["R@5"] == found["R@10"] == found["R@100"] == pytest.approx(2 / 3)
+
+
+def test_graded_judgements_are_gains() -> None:
+    found = figures_of({"q": {"a": 2, "b": 1}}, {"q": ["b", "x", "a"]})["q"]
+    assert found["nDCG@10"] == pytest.approx((1 + 2 / log2(4)) / (2 + 1 / log2(3)))
+
+
+def test_what_is_judged_irrelevant_counts_for_nothing() -> None:
+    found = figures_of({"q": {"a": 1, "b": 0}}, {"q": ["b", "a"]})["q"]
+    assert found["MRR@10"] == pytest.approx(1 / 2)
+    assert found["R@5"] == 1.0
+
+
+def test_each_measure_looks_as_deep_as_its_name_says() -> None:
+    ranking = [f"x{at}" for at in range(200)]
+    for place, reached in ((4, 5), (5, 10), (9, 10), (10, 100), (99, 100), (100, 0)):
+        found = figures_of({"q": {"a": 1}}, {"q": [*ranking[:place], "a", *ranking[place:]]})["q"]
+        assert {name: found[name] for name in ("R@5", "R@10", "R@100")} == {
+            "R@5": float(0 < reached <= 5),
+            "R@10": float(0 < reached <= 10),
+            "R@100": float(0 < reached <= 100),
+        }
+        assert (found["MRR@10"] > 0) == (found["nDCG@10"] > 0) == (place < 10)
+
+
+def test_the_order_given_is_the_order_measured_whatever_the_ids() -> None:
+    for ranking in (["a", "b", "c"], ["c", "b", "a"]):
+        assert figures_of({"q": {"a": 1}}, {"q": ranking})["q"]["MRR@10"] == pytest.approx(
+            1 / (ranking.index("a") + 1)
+        )
+
+
+def test_a_query_that_found_nothing_counts_as_zero() -> None:
+    found = figures_of({"q": {"a": 1}, "r": {"b": 1}, "s": {"c": 1}}, {"q": ["a"], "r": []})
+    assert found == {"q": dict.fromkeys(MEASURES, 1.0), "r": dict.fromkeys(MEASURES, 0.0)}
+    assert mean(found.values()) == dict.fromkeys(MEASURES, 0.5)
+
+
+def test_a_relevant_document_that_does_not_exist_is_never_found() -> None:
+    assert figures_of({"q": {"a": 1, "ghost": 1}}, {"q": ["a"]})["q"]["R@100"] == 0.5

@@ -1,0 +1,106 @@
+"""A search with a filter finds exactly what `matches` accepts, through updates, removals and folds."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_filters import filters, records
+
+import weft
+from weft import Filter, Record, Weft
+from weft.filters import matches
+from weft.stores.embedded import fields
+
+from .helpers import ids, numbered
+
+WORD = "vineyard"
+
+
+def named(found: list[Record], start: int = 0) -> list[Record]:
+    return [
+        dataclasses.replace(record, id=f"r{n}", text=f"{WORD} {n}") for n, record in enumerate(found, start)
+    ]
+
+
+def agree(db: Weft, wanted: Filter, expected: dict[str, Record]) -> None:
+    passing = sorted(name for name, record in expected.items() if matches(wanted, record))
+    for recipe in ("keyword", "vector", "default"):
+        result = db.search(WORD, recipe=recipe, limit=1000, filters=wanted)
+        assert sorted(ids(result)) == passing, (recipe, wanted)
+    few = db.search(WORD, limit=2, filters=wanted)
+    assert len(few) == min(2, len(passing))
+    with db.store.snapshot() as snapshot:
+        assert snapshot.count(wanted) == len(passing)
+
+
+@given(
+    first=st.lists(records, min_size=1, max_size=8),
+    later=st.lists(records, max_size=4),
+    wanted=st.lists(filters, min_size=1, max_size=6),
+    fold=st.booleans(),
+)
+@settings(max_examples=40)
+def test_a_filtered_search_finds_what_the_filter_accepts(
+    first: list[Record], later: list[Record], wanted: list[Filter], fold: bool
+) -> None:
+    with weft.open(":memory:") as db:
+        expected = {record.id: record for record in named(first)}
+        db.add(expected.values())
+        if fold:
+            db.optimise()
+        for one in wanted:
+            agree(db, one, expected)
+        changes = {record.id: record for record in named(later, len(first) // 2)}
+        db.add(changes.values())
+        expected |= changes
+        gone = list(expected)[::3]
+        db.remove(gone)
+        for name in gone:
+            del expected[name]
+        if fold:
+            db.optimise()
+        for one in wanted:
+            agree(db, one, expected)
+
+
+def test_a_field_is_read_again_after_many_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fields, "RELOAD_AFTER", 5)
+    with weft.open(tmp_path / "db") as db:
+        for n in range(0, 30, 10):
+            db.add(numbered(f"r{m}", m, metadata={"m": m}) for m in range(n, n + 10))
+            agree_count = len(db.search("gemeinsam", limit=100, filters={"m": {"gte": 5}}))
+            assert agree_count == n + 5
+
+
+def test_the_fewest_still_get_all_that_they_may_see(tmp_path: Path) -> None:
+    """One record in a hundred passes, and every one of them is worse than all the others."""
+    with weft.open(tmp_path / "db") as db:
+        db.add(
+            Record(
+                id=f"{n:04}",
+                text="harbour " * (1 if n % 100 == 0 else 5) + ("padding words beyond the topic " * (n % 100 == 0)),
+                scope="private" if n % 100 == 0 else "public",
+            )
+            for n in range(1500)
+        )
+        for _ in range(2):
+            for recipe in ("keyword", "vector", "default"):
+                result = db.search("harbour", recipe=recipe, limit=10, filters="scope = 'private'")
+                assert len(result) == 10
+                assert all(hit.record.scope == "private" for hit in result)
+            db.optimise()
+
+
+def test_another_process_s_fields_are_seen(tmp_path: Path) -> None:
+    with weft.open(tmp_path / "db") as one, weft.open(tmp_path / "db") as other:
+        one.add([numbered("a", 1, metadata={"colour": "red"})])
+        assert ids(other.search("gemeinsam", filters="colour = 'red'")) == ["a"]
+        other.add([numbered("b", 2, metadata={"colour": "red", "shape": "round"})])
+        assert set(ids(one.search("gemeinsam", filters="colour = 'red'"))) == {"a", "b"}
+        assert ids(one.search("gemeinsam", filters="shape = 'round'")) == ["b"]
+        one.add([numbered("b", 3, metadata={"colour": "blue"})])
+        assert ids(other.search("gemeinsam", filters="colour = 'red'")) == ["a"]

@@ -1,0 +1,105 @@
+"""The graph over many vectors: near-exact, with any filter, and kept through merges and repairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import weft
+from weft.filters import parse_filter
+from weft.stores.embedded import layers, vector
+from weft.stores.embedded.vector import VectorSegment
+
+from .helpers import assert_holds, by_vector, numbered, segments
+
+Floats = NDArray[np.float32]
+
+
+def clustered(count: int, dimensions: int, seed: int) -> Floats:
+    """Unit vectors around a few hundred centres, as texts of a collection lie."""
+    chance = np.random.default_rng(seed)
+    centres = chance.normal(size=(200, dimensions))
+    points = centres[chance.integers(0, 200, count)] + 0.6 * chance.normal(size=(count, dimensions))
+    unit: Floats = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+@pytest.fixture(scope="module")
+def graph() -> tuple[VectorSegment, Floats]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector, "GRAPH_FROM", 1000)
+        points = clustered(4000, 64, 1)
+        rows = np.arange(len(points), dtype=np.int64)
+        segment = VectorSegment.over(rows, points.astype(np.float16), Event())
+    return segment, clustered(60, 64, 2)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 1.0])
+def test_the_graph_finds_the_nearest_at_any_filter(
+    graph: tuple[VectorSegment, Floats], share: float
+) -> None:
+    segment, queries = graph
+    allowed = np.random.default_rng(3).random(len(segment.rows)) < share
+    hits = total = 0
+    for query in queries:
+        found = segment.near(query, 10, None if share == 1.0 else allowed)
+        exact = np.where(allowed | (share == 1.0), segment.vectors @ query, -2)
+        assert len(found) == 10
+        assert (allowed | (share == 1.0))[found].all()
+        hits += len(set(found.tolist()) & set(np.argsort(-exact)[:10].tolist()))
+        total += 10
+    assert hits / total >= 0.98
+
+
+def test_a_filter_on_a_far_corner_still_gives_all_that_were_asked_for(
+    graph: tuple[VectorSegment, Floats],
+) -> None:
+    segment, queries = graph
+    for query in queries[:20]:
+        far = np.zeros(len(segment.rows), bool)
+        far[np.argsort(segment.vectors @ query)[:600]] = True
+        found = segment.near(query, 100, far)
+        assert len(found) == 100
+        assert far[found].all()
+
+
+def test_the_graph_is_used_grown_and_revived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector, "GRAPH_FROM", 30)
+    monkeypatch.setattr(layers, "FOLD_CHUNK", 40)
+    expected = {f"r{n}": numbered(f"r{n}", n, metadata={"n": n}) for n in range(100)}
+    folder = tmp_path / "db"
+    with weft.open(folder) as db:
+        db.add(expected.values())
+        db.keeper.fold()
+        assert len(segments(folder, "vector-1")) >= 3
+        assert_holds(db, expected)
+        db.optimise()
+        more = {f"m{n}": numbered(f"m{n}", 500 + n) for n in range(20)}
+        db.add(more.values())
+        db.optimise()
+        expected |= more
+        db.remove(["r3", "r5"])
+        del expected["r3"], expected["r5"]
+        assert_holds(db, expected)
+        db.optimise()
+    with weft.open(folder) as db:
+        assert_holds(db, expected)
+        assert not db.store.notices
+        with db.store.snapshot() as snapshot:
+            query = db.vectors.for_query(snapshot.model, expected["r7"].text)
+            wanted = parse_filter({"n": {"gte": 0}})
+            assert len(snapshot.vector_search(query, 50, wanted).keys) == 50
+
+
+def test_a_graph_of_one_text_many_times_still_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector, "GRAPH_FROM", 30)
+    with weft.open(tmp_path / "db") as db:
+        db.add(weft.Record(id=f"{n:03}", text="the same words") for n in range(200))
+        db.optimise()
+        assert len(by_vector(db, "same words", limit=50)) == 50

@@ -1,0 +1,200 @@
+"""Every search sees one moment: threads that write, search, fold and close beside each other."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft import Record, Weft
+from weft.errors import StoreClosed
+from weft.filters import parse_filter
+
+from .helpers import COMMON, by_keyword, by_vector, ids, numbered, word
+
+
+@contextmanager
+def beside(*works: Callable[[], None]) -> Iterator[None]:
+    """Run each work again and again in a thread of its own for as long as the block lasts."""
+    stop = threading.Event()
+    errors: list[BaseException] = []
+
+    def repeat(work: Callable[[], None]) -> None:
+        try:
+            while not stop.is_set():
+                work()
+        except BaseException as error:  # noqa: BLE001 - handed to the test
+            errors.append(error)
+
+    threads = [threading.Thread(target=repeat, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert not errors, errors
+
+
+@pytest.mark.parametrize("place", ["disk", "memory"])
+def test_a_record_that_is_being_updated_is_found_by_every_search(tmp_path: Path, place: str) -> None:
+    with weft.open(":memory:" if place == "memory" else tmp_path / "db", store__fold_at=8) as db:
+        db.add([numbered(f"r{n}", n, kind="note") for n in range(20)])
+        count = iter(range(1000, 10**9))
+
+        def update() -> None:
+            db.add([numbered(f"r{n}", next(count), kind="note") for n in (3, 7)])
+
+        def search() -> None:
+            for recipe in ("keyword", "vector", "default"):
+                result = db.search(COMMON, recipe=recipe, limit=100, filters={"kind": "note"})
+                assert not result.degraded, result.degraded
+                assert sorted(ids(result)) == sorted(f"r{n}" for n in range(20)), recipe
+
+        with beside(update, search, search):
+            for _ in range(60):
+                search()
+                db.keeper.settle()
+
+
+def test_an_earlier_moment_does_not_spoil_the_fields_of_a_later_one(tmp_path: Path) -> None:
+    with weft.open(tmp_path / "db") as db:
+        db.add([numbered("old", 1, kind="note", metadata={"colour": "red"})])
+        ready, go = threading.Event(), threading.Event()
+        seen: list[int] = []
+
+        def earlier() -> None:
+            with db.store.snapshot() as snapshot:
+                ready.set()
+                go.wait(10)
+                seen.append(snapshot.count(parse_filter({"colour": "red"})))
+
+        thread = threading.Thread(target=earlier)
+        thread.start()
+        ready.wait(10)
+        db.add([numbered("new", 2, kind="note", metadata={"colour": "red"})])
+        assert set(by_keyword(db, COMMON, filters="kind = 'note'")) == {"old", "new"}
+        go.set()
+        thread.join()
+        assert seen == [1]
+        assert set(by_keyword(db, COMMON, filters="colour = 'red'")) == {"old", "new"}
+
+
+def test_an_earlier_moment_is_searched_as_it_was(tmp_path: Path) -> None:
+    with weft.open(tmp_path / "db") as db:
+        db.add([numbered(f"r{n}", n) for n in range(5)])
+        db.optimise()
+        ready, go = threading.Event(), threading.Event()
+        seen: list[int] = []
+
+        def earlier() -> None:
+            with db.store.snapshot() as snapshot:
+                ready.set()
+                go.wait(10)
+                seen.append(snapshot.count())
+                vector = db.vectors.for_query(snapshot.model, COMMON)
+                seen.append(len(snapshot.vector_search(vector, 100).keys))
+
+        thread = threading.Thread(target=earlier)
+        thread.start()
+        ready.wait(10)
+        db.remove(["r1"])
+        db.add([numbered("r2", 99)])
+        db.optimise()
+        assert set(by_vector(db, COMMON)) == {"r0", "r2", "r3", "r4"}
+        go.set()
+        thread.join()
+        assert seen == [5, 5]
+
+
+@pytest.mark.parametrize("place", ["disk", "memory"])
+def test_records_may_be_changed_while_they_are_listed(tmp_path: Path, place: str) -> None:
+    with weft.open(":memory:" if place == "memory" else tmp_path / "db") as db:
+        db.add([numbered(f"r{n}", n) for n in range(10)])
+        listed = []
+        for record in db:
+            listed.append(record.id)
+            assert db.remove([record.id]) == 1
+            db.add([numbered(f"s{record.id}", 100 + len(listed))])
+            assert db.get(record.id) is None
+            assert record.id not in by_keyword(db, COMMON)
+        assert listed == [f"r{n}" for n in range(10)]
+        assert len(db) == 10
+
+
+def test_a_listing_that_is_not_finished_holds_nobody_up(tmp_path: Path) -> None:
+    for place in (":memory:", tmp_path / "db"):
+        with weft.open(place) as db:
+            db.add([numbered(f"r{n}", n) for n in range(3)])
+            listing = iter(db)
+            next(listing)
+            done = threading.Thread(target=lambda db=db: db.add([numbered("late", 9)]), daemon=True)  # type: ignore[misc]
+            done.start()
+            done.join(10)
+            assert not done.is_alive()
+            assert by_keyword(db, word(9)) == ["late"]
+
+
+def test_many_short_threads_do_not_use_up_the_files(tmp_path: Path) -> None:
+    with weft.open(tmp_path / "db") as db:
+        db.add([numbered("r", 1)])
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(60):
+            thread = threading.Thread(target=by_keyword, args=(db, COMMON))
+            thread.start()
+            thread.join()
+        assert len(os.listdir("/proc/self/fd")) < before + 20
+
+
+def test_closing_beside_searches_and_writes_is_said_to_them(tmp_path: Path) -> None:
+    for turn in range(5):
+        db = weft.open(tmp_path / f"db{turn}", store__fold_at=4)
+        db.add([numbered(f"r{n}", n) for n in range(30)])
+        count = iter(range(100, 10**6))
+        odd: list[BaseException] = []
+        started = threading.Barrier(4)
+
+        def work(step: Callable[[], object]) -> None:
+            started.wait()
+            try:
+                while True:
+                    step()
+            except StoreClosed:
+                pass
+            except BaseException as error:  # noqa: BLE001 - handed to the test
+                odd.append(error)
+
+        def search(db: Weft = db) -> object:
+            return db.search(COMMON)
+
+        def add(db: Weft = db, count: Iterator[int] = count) -> object:
+            return db.add([numbered("x", next(count))])
+
+        threads = [threading.Thread(target=work, args=(step,)) for step in (search, search, add)]
+        for thread in threads:
+            thread.start()
+        started.wait()
+        db.close()
+        db.close()
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+        assert not odd, odd
+
+
+def test_a_word_said_a_hundred_thousand_times_is_found_folded_or_not(tmp_path: Path) -> None:
+    with weft.open(tmp_path / "db") as db:
+        db.add([Record(id="many", text="echo " * 100_000), Record(id="one", text="echo chamber")])
+        before = db.search("echo", recipe="keyword")
+        db.optimise()
+        after = db.search("echo", recipe="keyword")
+        assert not before.degraded
+        assert [(hit.id, hit.score) for hit in before] == [(hit.id, hit.score) for hit in after]
+        assert set(ids(after)) == {"many", "one"}

@@ -1,0 +1,167 @@
+"""A record's score does not depend on where it lives, and is what docs/ranking-contract.md says it is."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weft
+from weft import Record, Weft
+from weft.analysis import count_terms, query_terms
+from weft.recipes import BUILT_IN, Recipe, SourceUse
+from weft.stores.contract import BM25
+
+from .helpers import scores
+
+WORDS = "river flood valley spring bread yeast oven music oboe tune glacier ice bank rate goal".split()
+QUERIES = ("river", "bread oven ice", "music music rate valley", "glacier unknownword")
+
+
+def corpus(count: int, seed: int) -> list[Record]:
+    """Records with few words and many ties."""
+    chance = random.Random(seed)
+    return [
+        Record(
+            id=f"{chance.randrange(10**6):06}-{n}",
+            text=" ".join(chance.choices(WORDS, k=chance.randrange(1, 12))),
+            title=" ".join(chance.choices(WORDS, k=chance.choice([0, 0, 2]))),
+            kind=chance.choice(["note", "page"]),
+            metadata={"n": n % 10},
+        )
+        for n in range(count)
+    ]
+
+
+def fill(db: Weft, records: list[Record], seed: int, cuts: set[int]) -> None:
+    """Write in one order; fold after the records at `cuts`; then change and remove the same ones."""
+    for at, record in enumerate(records):
+        db.add([record])
+        if at in cuts:
+            db.keeper.fold()
+    chance = random.Random(seed)
+    changed = chance.sample(records, len(records) // 5)
+    db.add(Record(id=record.id, text="river " + record.text, kind="note") for record in changed)
+    db.remove(record.id for record in chance.sample(records, len(records) // 6))
+
+
+def answers(db: Weft, filters: str | None = None) -> list[list[tuple[str, float]]]:
+    out = []
+    for query in QUERIES:
+        for recipe in ("keyword", "vector", "default", "rrf"):
+            for limit in (3, 200):
+                result = db.search(query, recipe=recipe, limit=limit, filters=filters)
+                assert not result.degraded
+                out.append(scores(result))
+    return out
+
+
+FILTERS = (None, "kind = 'note'", "n in (1, 2) or kind = 'page'", "not exists n")
+
+
+@given(seed=st.integers(0, 10**6), cuts=st.sets(st.integers(0, 39), max_size=6))
+@settings(max_examples=6)
+def test_rankings_are_the_same_in_any_arrangement_of_segments(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, cuts: set[int]
+) -> None:
+    records = corpus(40, seed)
+    folder = tmp_path_factory.mktemp("scores") / "db"
+    with weft.open(":memory:", store__fold_at=10**6) as tail:
+        fill(tail, records, seed, set())
+        expected = [answers(tail, filters) for filters in FILTERS]
+    with weft.open(folder, store__fold_at=10**6) as db:
+        fill(db, records, seed, cuts)
+        for arrange in (lambda: None, db.keeper.fold, db.keeper.settle, db.optimise):
+            arrange()
+            assert [answers(db, filters) for filters in FILTERS] == expected
+    with weft.open(folder) as db:
+        assert [answers(db, filters) for filters in FILTERS] == expected
+
+
+def reference(records: list[Record], query: str, bm25: BM25) -> dict[str, float]:
+    """BM25 with weighted fields, written down as plainly as can be."""
+    fields = [("text", bm25.text_weight), ("title", bm25.title_weight)]
+    lengths, counts = [], []
+    for record in records:
+        length, count = 0.0, Counter[int]()
+        for name, weight in fields:
+            found, size = count_terms(getattr(record, name))
+            length += weight * size
+            for term, times in found.items():
+                count[term] += weight * times  # type: ignore[assignment]
+        lengths.append(length)
+        counts.append(count)
+    average = sum(lengths) / len(lengths)
+    holding = [{*count_terms(r.text)[0], *count_terms(r.title)[0]} for r in records]
+    out: dict[str, float] = {}
+    for record, length, count in zip(records, lengths, counts, strict=True):
+        score = 0.0
+        for term in query_terms(query):
+            frequency = sum(term.hash in held for held in holding)
+            idf = math.log(1 + (len(records) - frequency + 0.5) / (frequency + 0.5))
+            times = count[term.hash]
+            norm = bm25.k1 * (1 - bm25.b + bm25.b * length / average)
+            if times:
+                score += term.count * idf * times * (bm25.k1 + 1) / (times + norm)
+        if score:
+            out[record.id] = score
+    return out
+
+
+@pytest.mark.parametrize(
+    "bm25",
+    [
+        BM25(),
+        BM25(k1=0.9, b=0.4),
+        BM25(k1=2.0, b=1.0, title_weight=3.0),
+        BM25(k1=1.2, b=0.0, text_weight=0.5, title_weight=2.5),
+        BM25(k1=0.0, b=0.75),
+        BM25(title_weight=0.0),
+    ],
+)
+@pytest.mark.parametrize("folded", [False, True])
+def test_keyword_scores_are_those_of_the_formula(bm25: BM25, folded: bool) -> None:
+    records = corpus(120, 7)
+    recipe = Recipe(
+        name="k", sources=(SourceUse(source="keyword"),), fusion=BUILT_IN["keyword"].fusion, bm25=bm25
+    )
+    with weft.open(":memory:") as db:
+        db.add(records)
+        if folded:
+            db.optimise()
+        for query in QUERIES:
+            found = dict(scores(db.search(query, recipe=recipe, limit=500)))
+            expected = reference(records, query, bm25)
+            assert found.keys() == expected.keys()
+            for name, score in found.items():
+                assert score == pytest.approx(expected[name], rel=2e-6)
+
+
+def test_equal_scores_are_ordered_by_id_wherever_they_live(tmp_path: Path) -> None:
+    names = ["b", "a", "ä", "Z", "10", "9", "😀", "ﬀ", "c"]
+    with weft.open(tmp_path / "db") as db:
+        for at, name in enumerate(names):
+            db.add([Record(id=name, text="the same words")])
+            if at in (2, 5):
+                db.keeper.fold()
+        for recipe in ("keyword", "vector", "default"):
+            for limit in (3, 5, 9):
+                result = db.search("same words", recipe=recipe, limit=limit)
+                assert [hit.id for hit in result] == sorted(names)[:limit], recipe
+                assert len({hit.score for hit in result}) == 1
+
+
+def test_a_score_is_the_same_with_and_without_a_filter_and_at_any_limit(tmp_path: Path) -> None:
+    with weft.open(tmp_path / "db") as db:
+        db.add(corpus(60, 3))
+        db.optimise()
+        for recipe in ("keyword", "vector"):
+            whole = dict(scores(db.search("river bread", recipe=recipe, limit=500)))
+            few = dict(scores(db.search("river bread", recipe=recipe, limit=2, filters="kind = 'page'")))
+            assert few
+            assert all(whole[name] == score for name, score in few.items())
