@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from weft import analysis
-from weft.analysis import count_terms, is_stop, query_terms, term_hash, terms, words
+from weft.analysis import _tables, _tokens, count_terms, is_stop, query_terms, term_hash, terms, words
 
 LONGEST_TERM = 128
 MEGABYTE = 1_000_000
@@ -119,6 +119,14 @@ def test_longer_unspaced_queries_ask_for_pairs_and_not_for_single_characters() -
 def test_one_ideograph_between_kana_is_asked_for_as_a_word() -> None:
     assert touches("猫が好き", "黒い猫")
     assert "が" not in asked("猫が好き")
+
+
+def test_what_is_taken_as_settled_is_changed_by_no_folding() -> None:
+    settled = re.compile(f"[{_tables.SETTLED}]")
+    every = "".join(filter(settled.match, map(chr, range(0x10000))))
+    assert len(every) > 30_000
+    assert _tokens.fold(unicodedata.normalize("NFKC", every)) == every
+    assert not any(map(unicodedata.combining, every))
 
 
 def test_unspaced_text_counts_its_pairs_as_length() -> None:

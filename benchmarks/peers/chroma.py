@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ class ChromaPeer:
     writes_beside_searches = True
 
     def __init__(self) -> None:
+        self._chromadb: Any = import_module("chromadb")
         self._efforts = Efforts(100)
         self._set = 0
         self._client: Any = None
@@ -35,7 +37,7 @@ class ChromaPeer:
     def build(self, folder: Path, corpus: Corpus) -> float:
         began = time.perf_counter()
         hnsw = {"space": "cosine", "max_neighbors": 16, "ef_construction": 100, "ef_search": 100}
-        collection = _client(folder).create_collection(
+        collection = self._connect(folder).create_collection(
             "passages", configuration={"hnsw": hnsw}, embedding_function=None
         )
         for batch in passages(corpus):
@@ -49,7 +51,7 @@ class ChromaPeer:
         return time.perf_counter() - began
 
     def open(self, folder: Path) -> None:
-        self._client = _client(folder)
+        self._client = self._connect(folder)
         self._collection = self._client.get_collection("passages", embedding_function=None)
         self._embedding = Embedding()
 
@@ -93,9 +95,6 @@ class ChromaPeer:
             include=include,
         )
 
-
-def _client(folder: Path) -> Any:
-    import chromadb
-
-    settings = chromadb.Settings(anonymized_telemetry=False)
-    return chromadb.PersistentClient(path=str(folder), settings=settings)
+    def _connect(self, folder: Path) -> Any:
+        settings = self._chromadb.Settings(anonymized_telemetry=False)
+        return self._chromadb.PersistentClient(path=str(folder), settings=settings)

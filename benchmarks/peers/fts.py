@@ -6,6 +6,7 @@ import re
 import sqlite3
 import threading
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,9 @@ from benchmarks.corpus import Corpus
 from benchmarks.peers.base import POOL, Embedding, Found, Passage, passages, reciprocal_ranks
 
 WORD: Final = re.compile(r"\w+")
+
+SQLITE: Final = "sqlite3" if hasattr(sqlite3.Connection, "enable_load_extension") else "pysqlite3"
+"""A SQLite that may load extensions: Python's own, where it was built with that."""
 
 
 class FtsPeer:
@@ -23,11 +27,13 @@ class FtsPeer:
     about = "porter stemmer; vec0 with g as a metadata column, exact scan; WAL, synchronous full"
     hybrid = True
     packages = ("sqlite-vec",)
-    modules = ("sqlite_vec", *(() if hasattr(sqlite3.Connection, "enable_load_extension") else ("pysqlite3",)))
+    modules = ("sqlite_vec", SQLITE)
     efforts: tuple[int, ...] = ()
     writes_beside_searches = True
 
     def __init__(self) -> None:
+        self._vec: Any = import_module("sqlite_vec")
+        self._sqlite: Any = import_module(SQLITE)
         self._local = threading.local()
         self._folder = Path()
         self._embedding: Embedding | None = None
@@ -88,7 +94,9 @@ class FtsPeer:
     def remove(self, number: int) -> None:
         with self._sql as connection:
             (text,) = connection.execute("SELECT text FROM passages WHERE number = ?", (number,)).fetchone()
-            connection.execute("INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)", (number, text))
+            connection.execute(
+                "INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)", (number, text)
+            )
             connection.execute("DELETE FROM passages WHERE number = ?", (number,))
             connection.execute("DELETE FROM near WHERE number = ?", (number,))
 
@@ -107,11 +115,9 @@ class FtsPeer:
     def _sql(self) -> Any:
         """A connection for each thread."""
         if not hasattr(self._local, "connection"):
-            import sqlite_vec
-
-            connection = _sqlite().connect(str(self._folder / "all.db"), timeout=30)
+            connection = self._sqlite.connect(str(self._folder / "all.db"), timeout=30)
             connection.enable_load_extension(True)
-            sqlite_vec.load(connection)
+            self._vec.load(connection)
             connection.enable_load_extension(False)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -119,19 +125,8 @@ class FtsPeer:
         return self._local.connection
 
 
-def _sqlite() -> Any:
-    """A SQLite that may load extensions: Python's own, or where it was built without that, pysqlite3's."""
-    if hasattr(sqlite3.Connection, "enable_load_extension"):
-        return sqlite3
-    import pysqlite3
-
-    return pysqlite3
-
-
 def _insert(connection: Any, passage: Passage) -> None:
-    connection.execute(
-        "INSERT INTO passages VALUES (?, ?, ?)", (passage.number, passage.group, passage.text)
-    )
+    connection.execute("INSERT INTO passages VALUES (?, ?, ?)", (passage.number, passage.group, passage.text))
     connection.execute("INSERT INTO words(rowid, text) VALUES (?, ?)", (passage.number, passage.text))
     connection.execute(
         "INSERT INTO near VALUES (?, ?, ?)", (passage.number, passage.group, passage.vector.tobytes())

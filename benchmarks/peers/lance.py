@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,16 +33,14 @@ class LancePeer:
     writes_beside_searches = True
 
     def __init__(self) -> None:
+        self._lancedb: Any = import_module("lancedb")
         self._efforts = Efforts(192)
         self._table: Any = None
         self._reranker: Any = None
         self._embedding: Embedding | None = None
 
     def build(self, folder: Path, corpus: Corpus) -> float:
-        import lancedb
-        import pyarrow as pa
-        from lancedb.index import FTS, BTree, HnswSq
-
+        pa, index = import_module("pyarrow"), import_module("lancedb.index")
         began = time.perf_counter()
         schema = pa.schema(
             [
@@ -51,7 +50,7 @@ class LancePeer:
                 ("vector", pa.list_(pa.float32(), corpus.vectors.shape[1])),
             ]
         )
-        table = lancedb.connect(str(folder)).create_table("passages", schema=schema)
+        table = self._lancedb.connect(str(folder)).create_table("passages", schema=schema)
         rows: list[dict[str, Any]] = []
         for batch in passages(corpus):
             rows.extend(_row(passage) for passage in batch)
@@ -63,18 +62,15 @@ class LancePeer:
         found = time.perf_counter() - began
         table.optimize()
         if len(corpus.texts) >= 1000:
-            config = HnswSq(distance_type="cosine", num_partitions=1, m=16, ef_construction=100)
+            config = index.HnswSq(distance_type="cosine", num_partitions=1, m=16, ef_construction=100)
             table.create_index("vector", config=config)
-        table.create_index("text", config=FTS(with_position=False))
-        table.create_index("g", config=BTree())
+        table.create_index("text", config=index.FTS(with_position=False))
+        table.create_index("g", config=index.BTree())
         return found
 
     def open(self, folder: Path) -> None:
-        import lancedb
-        from lancedb.rerankers import RRFReranker
-
-        self._table = lancedb.connect(str(folder)).open_table("passages")
-        self._reranker = RRFReranker()
+        self._table = self._lancedb.connect(str(folder)).open_table("passages")
+        self._reranker = import_module("lancedb.rerankers").RRFReranker()
         self._embedding = Embedding()
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,14 @@ class QdrantPeer:
     writes_beside_searches = True
 
     def __init__(self) -> None:
+        self._q: Any = import_module("qdrant_edge")
         self._efforts = Efforts(128)
         self._shard: Any = None
         self._embedding: Embedding | None = None
         self._bm25: Any = None
 
     def build(self, folder: Path, corpus: Corpus) -> float:
-        import qdrant_edge as q
-
+        q = self._q
         began = time.perf_counter()
         folder.mkdir(parents=True)
         config = q.EdgeConfig(
@@ -53,8 +54,7 @@ class QdrantPeer:
         return found
 
     def open(self, folder: Path) -> None:
-        import qdrant_edge as q
-
+        q = self._q
         self._shard = q.EdgeShard.load(str(folder))
         self._bm25 = q.Bm25()
         self._embedding = Embedding()
@@ -66,9 +66,8 @@ class QdrantPeer:
         self._efforts.choose(below, effort)
 
     def search(self, text: str, below: int | None) -> list[Found]:
-        import qdrant_edge as q
-
-        where = _where(below)
+        q = self._q
+        where = self._where(below)
         words = q.Query.Nearest(self._bm25.embed_query(text), using="words")
         request = q.QueryRequest(
             limit=LIMIT,
@@ -82,46 +81,38 @@ class QdrantPeer:
         return [Found(point.id, point.payload["text"]) for point in self._shard.query(request)]
 
     def dense(self, text: str, below: int | None) -> list[int]:
-        import qdrant_edge as q
-
+        q = self._q
         request = q.QueryRequest(
-            limit=POOL, query=self._near(text), params=self._params(below), filter=_where(below)
+            limit=POOL, query=self._near(text), params=self._params(below), filter=self._where(below)
         )
         return [point.id for point in self._shard.query(request)]
 
     def add(self, passage: Passage) -> None:
-        import qdrant_edge as q
-
+        q = self._q
         self._shard.update(q.UpdateOperation.upsert_points([self._point(passage)]))
         self._shard.flush()
 
     def remove(self, number: int) -> None:
-        import qdrant_edge as q
-
+        q = self._q
         self._shard.update(q.UpdateOperation.delete_points([number]))
         self._shard.flush()
 
     def _point(self, passage: Passage) -> Any:
-        import qdrant_edge as q
-
+        q = self._q
         vector = {"dense": passage.vector.tolist(), "words": self._bm25.embed_document(passage.text)}
         return q.Point(passage.number, vector, {"text": passage.text, "g": passage.group})
 
     def _near(self, text: str) -> Any:
-        import qdrant_edge as q
-
+        q = self._q
         assert self._embedding is not None, "open it first"
         return q.Query.Nearest(self._embedding.of(text).tolist(), using="dense")
 
     def _params(self, below: int | None) -> Any:
-        import qdrant_edge as q
-
+        q = self._q
         return q.SearchParams(hnsw_ef=self._efforts.of(below))
 
-
-def _where(below: int | None) -> Any:
-    import qdrant_edge as q
-
-    if below is None:
-        return None
-    return q.Filter(must=[q.FieldCondition("g", range=q.RangeFloat(lt=float(below)))])
+    def _where(self, below: int | None) -> Any:
+        q = self._q
+        if below is None:
+            return None
+        return q.Filter(must=[q.FieldCondition("g", range=q.RangeFloat(lt=float(below)))])

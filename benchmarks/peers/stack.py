@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,9 @@ class StackPeer:
 
     name = "stack"
     label = "tantivy + faiss + SQLite"
-    about = "HNSW m 16, efConstruction 100, float32, filters as a bitmap; English stemmer; WAL, synchronous full"
+    about = (
+        "HNSW m 16, efConstruction 100, float32, filters as a bitmap; English stemmer; WAL, synchronous full"
+    )
     hybrid = True
     packages = ("tantivy", "faiss-cpu")
     modules = ("tantivy", "faiss")
@@ -30,6 +33,8 @@ class StackPeer:
     writes_beside_searches = False
 
     def __init__(self) -> None:
+        self._faiss: Any = import_module("faiss")
+        self._tantivy: Any = import_module("tantivy")
         self._efforts = Efforts(192)
         self._local = threading.local()
         self._folder = Path()
@@ -42,15 +47,15 @@ class StackPeer:
         self._embedding: Embedding | None = None
 
     def build(self, folder: Path, corpus: Corpus) -> float:
-        import faiss
-        import tantivy
-
+        faiss, tantivy = self._faiss, self._tantivy
         began = time.perf_counter()
         folder.mkdir(parents=True)
         self._folder = folder
-        self._sql.execute("CREATE TABLE passages (number INTEGER PRIMARY KEY, g INTEGER, text TEXT, vector BLOB)")
+        self._sql.execute(
+            "CREATE TABLE passages (number INTEGER PRIMARY KEY, g INTEGER, text TEXT, vector BLOB)"
+        )
         (folder / "words").mkdir()
-        self._words = tantivy.Index(_schema(), path=str(folder / "words"))
+        self._words = tantivy.Index(_schema(tantivy), path=str(folder / "words"))
         writer = self._words.writer()
         self._graph = faiss.IndexHNSWFlat(corpus.vectors.shape[1], 16, faiss.METRIC_INNER_PRODUCT)
         self._graph.hnsw.efConstruction = 100
@@ -58,7 +63,7 @@ class StackPeer:
             with self._sql as connection:
                 connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", map(_row, batch))
             for passage in batch:
-                writer.add_document(_document(passage))
+                writer.add_document(_document(self._tantivy, passage))
             self._graph.add(np.stack([passage.vector for passage in batch]))
         writer.commit()
         writer.wait_merging_threads()
@@ -67,9 +72,7 @@ class StackPeer:
         return time.perf_counter() - began
 
     def open(self, folder: Path) -> None:
-        import faiss
-        import tantivy
-
+        faiss, tantivy = self._faiss, self._tantivy
         self._folder = folder
         self._words = tantivy.Index.open(str(folder / "words"))
         self._graph = faiss.read_index(str(folder / "graph"))
@@ -90,29 +93,32 @@ class StackPeer:
         return [Found(number, texts[number]) for number in best if number in texts]
 
     def dense(self, text: str, below: int | None) -> list[int]:
-        import faiss
-
+        faiss = self._faiss
         assert self._embedding is not None, "open it first"
         query = self._embedding.of(text)
         mask = self._mask(below)
         if mask is not None and np.count_nonzero(mask) < SCAN_BELOW * len(mask):
             among = np.flatnonzero(mask)
-            stored = faiss.rev_swig_ptr(faiss.downcast_index(self._graph.storage).get_xb(), self._graph.ntotal * len(query))
+            stored = faiss.rev_swig_ptr(
+                faiss.downcast_index(self._graph.storage).get_xb(), self._graph.ntotal * len(query)
+            )
             scores = stored.reshape(-1, len(query))[among] @ query
             best = np.argpartition(-scores, min(POOL, len(scores) - 1))[:POOL]
-            return self._numbers[among[best[np.argsort(-scores[best])]]].tolist()
+            numbers: list[int] = self._numbers[among[best[np.argsort(-scores[best])]]].tolist()
+        return numbers
         parameters = faiss.SearchParametersHNSW(efSearch=self._efforts.of(below))
         if mask is not None:
             bits = np.packbits(mask, bitorder="little")
             parameters.sel = faiss.IDSelectorBitmap(bits)
         _, found = self._graph.search(query[None], POOL, params=parameters)
-        return self._numbers[found[0][found[0] >= 0]].tolist()
+        numbers: list[int] = self._numbers[found[0][found[0] >= 0]].tolist()
+        return numbers
 
     def add(self, passage: Passage) -> None:
         with self._sql as connection:
             connection.execute("INSERT OR REPLACE INTO passages VALUES (?, ?, ?, ?)", _row(passage))
         writer = self._open_writer()
-        writer.add_document(_document(passage))
+        writer.add_document(_document(self._tantivy, passage))
         writer.commit()
         self._words.reload()
         self._graph.add(passage.vector[None])
@@ -135,8 +141,7 @@ class StackPeer:
         return self._writer
 
     def _keyword(self, text: str, below: int | None) -> list[int]:
-        import tantivy
-
+        tantivy = self._tantivy
         words = "".join(c if c.isalnum() else " " for c in text)
         query = self._words.parse_query(words.lower(), ["text"])
         if below is not None:
@@ -147,7 +152,11 @@ class StackPeer:
             query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, where)])
         searcher = self._words.searcher()
         hits = searcher.search(query, POOL, count=False).hits
-        return [value for value in searcher.fast_field_values("number", [at for _, at in hits]) if value is not None]
+        return [
+            value
+            for value in searcher.fast_field_values("number", [at for _, at in hits])
+            if value is not None
+        ]
 
     def _mask(self, below: int | None) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
         if below is None and not self._dead:
@@ -172,9 +181,7 @@ class StackPeer:
         return connection
 
 
-def _schema() -> Any:
-    import tantivy
-
+def _schema(tantivy: Any) -> Any:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("text", stored=False, tokenizer_name="en_stem", index_option="freq")
     builder.add_unsigned_field("number", stored=False, indexed=True, fast=True)
@@ -182,9 +189,7 @@ def _schema() -> Any:
     return builder.build()
 
 
-def _document(passage: Passage) -> Any:
-    import tantivy
-
+def _document(tantivy: Any, passage: Passage) -> Any:
     document = tantivy.Document()
     document.add_text("text", passage.text)
     document.add_unsigned("number", passage.number)

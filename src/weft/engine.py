@@ -58,7 +58,7 @@ class Weft:
             "keyword": KeywordSource(),
             "vector": VectorSource(inline=self.vectors.inline()),
         }
-        self._pipeline = Pipeline(built_in | dict(sources or {}))
+        self._pipeline = Pipeline(built_in, sources or {})
         if self.store.models_waiting() or (self.vectors.explicit and self.store.models.wanted()):
             self.keeper.nudge()
 

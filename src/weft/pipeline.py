@@ -59,8 +59,10 @@ class _Answer:
 class Pipeline:
     """The one pipeline. It knows sources by name and recipes by value."""
 
-    def __init__(self, sources: Mapping[str, Source]) -> None:
-        self._sources = dict(sources)
+    def __init__(self, sources: Mapping[str, Source], own: Mapping[str, Source]) -> None:
+        """`own` are the user's sources: what they answer is checked against the records."""
+        self._sources = {**sources, **own}
+        self._own = frozenset(own)
         self._hanging: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -120,7 +122,7 @@ class Pipeline:
                 known = ", ".join(sorted(self._sources))
                 answers[at] = _failed(f"there is no source {use.source!r} here; there are: {known}")
             elif source.inline:
-                answers[at] = _call(source, use, plan.ask(use, question))
+                answers[at] = self._call(source, use, plan.ask(use, question))
         for at, _, call in waiting:
             answers[at] = call(end, plan.deadline)
         return [answer for answer in answers if answer is not None]
@@ -137,7 +139,7 @@ class Pipeline:
 
         def work() -> None:
             try:
-                box.append(_call(source, use, ask))
+                box.append(self._call(source, use, ask))
             finally:
                 with self._lock:
                     self._hanging[use.source] -= 1
@@ -153,19 +155,20 @@ class Pipeline:
 
         return wait
 
-
-def _call(source: Source, use: SourceUse, ask: Ask) -> _Answer:
-    began = time.perf_counter()
-    try:
-        found = _checked(source.search(ask), ask.pool)
-        if use.min_score is not None:
-            enough = found.scores >= use.min_score
-            found = Found(found.keys[enough], found.scores[enough])
-    except WeftError as error:
-        return _failed(str(error), began)
-    except Exception as error:  # noqa: BLE001 - whatever a source does, the others answer and this is reported
-        return _failed(f"{type(error).__name__}: {error}", began)
-    return _Answer(found, _ms(began, time.perf_counter()))
+    def _call(self, source: Source, use: SourceUse, ask: Ask) -> _Answer:
+        began = time.perf_counter()
+        try:
+            found = _checked(source.search(ask), ask.pool)
+            if use.source in self._own:
+                _check_records(found, ask)
+            if use.min_score is not None:
+                enough = found.scores >= use.min_score
+                found = Found(found.keys[enough], found.scores[enough])
+        except WeftError as error:
+            return _failed(str(error), began)
+        except Exception as error:  # noqa: BLE001 - whatever a source does, the others answer and this is reported
+            return _failed(f"{type(error).__name__}: {error}", began)
+        return _Answer(found, _ms(began, time.perf_counter()))
 
 
 def _failed(reason: str, began: float | None = None) -> _Answer:
@@ -183,7 +186,7 @@ def _checked(found: object, pool: int) -> Found:
         raise SourceError(f"its answer makes no sense: {error}") from error
     if keys.ndim != 1 or keys.shape != scores.shape:
         raise SourceError("its answer makes no sense: keys and scores are not two lists of one length")
-    if len(keys) and keys.dtype.kind not in "iu":
+    if len(keys) and (keys.dtype.kind not in "iu" or keys.max() > np.iinfo(np.int64).max):
         raise SourceError("its answer makes no sense: keys are not whole numbers")
     if not np.isfinite(scores).all():
         raise SourceError("its answer makes no sense: a score is not a finite number")
@@ -192,6 +195,15 @@ def _checked(found: object, pool: int) -> Found:
     if len(np.unique(keys)) != len(keys):
         raise SourceError("its answer makes no sense: a record stands in it twice")
     return Found(keys[:pool].astype(np.int64), scores[:pool])
+
+
+def _check_records(found: Found, ask: Ask) -> None:
+    """Whatever a source of the user's own says, only records are answers, and only those that pass the filter."""
+    snapshot = ask.question.snapshot
+    if not snapshot.exist(found.keys).all():
+        raise SourceError("its answer makes no sense: a key in it is of no record")
+    if not all(snapshot.passes(key, ask.where) for key in found.keys.tolist()):
+        raise SourceError("its answer has a record that does not pass the filter")
 
 
 def _trace(

@@ -9,7 +9,7 @@ import time
 
 import weft
 
-from .helpers import COMMON, by_keyword, by_vector, ids, numbered
+from .helpers import COMMON, by_keyword, ids, is_nearest, numbered
 
 
 def main(folder: str, who: str, seconds: str) -> None:
@@ -30,7 +30,7 @@ def main(folder: str, who: str, seconds: str) -> None:
             record = numbered(name, value)
             assert db.get(name) == record
             assert by_keyword(db, record.text.split()[0]) == [name]
-            assert by_vector(db, record.text, limit=1) == [name]
+            assert is_nearest(db, record)
             if name in before and before[name] != value:
                 assert by_keyword(db, numbered(name, before[name]).text.split()[0]) == []
             if chance.random() < 0.3:

@@ -12,7 +12,7 @@ import weft
 from weft import Weft
 from weft.stores.embedded import keeper, layers, models
 
-from .helpers import COMMON, assert_holds, by_keyword, by_vector, numbered, poll
+from .helpers import COMMON, assert_holds, by_keyword, by_vector, is_nearest, numbered, poll
 
 SMALL = {"embedding__dimensions": 64}
 
@@ -49,7 +49,7 @@ def test_every_answer_of_a_change_in_the_middle_comes_from_one_model(tmp_path: P
                 result = old.search(expected["r7"].text, recipe="vector", limit=400, explain=True)
                 assert result.trace is not None
                 model = str(result.trace.state["model"]).split(":")[2]
-                if result.degraded or result[0].id != "r7" or not 0.99 < result[0].score < 1.01:
+                if result.degraded or not 0.99 < result[0].score < 1.01:
                     odd.append(result)
                 if len(result) < 300:
                     odd.append(len(result))
@@ -146,7 +146,7 @@ def test_records_written_while_the_model_is_built_are_in_both(tmp_path: Path) ->
             record = expected[name] = numbered(name, number)
             handle.add([record])
             assert model_of(db) == "256"
-            assert by_vector(db, record.text, limit=1) == [name]
+            assert is_nearest(db, record)
         db.remove(["r4"])
         del expected["r4"]
         db.keeper._stop.clear()

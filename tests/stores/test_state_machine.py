@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import weft
 from weft import Record, Weft
 
-from .helpers import COMMON, assert_holds, by_keyword, by_vector, numbered, word
+from .helpers import COMMON, assert_holds, by_keyword, is_nearest, numbered, word
 
 NAMES = st.sampled_from([f"r{n}" for n in range(12)])
 
@@ -100,7 +100,7 @@ class Machine(RuleBasedStateMachine):
         assert handle.get(name) == record
         if record is not None:
             assert by_keyword(handle, record.text.split()[0]) == [name]
-            assert by_vector(handle, record.text, limit=1) == [name]
+            assert is_nearest(handle, record)
 
     @rule(who=st.integers(0, 1))
     def filter(self, who: int) -> None:

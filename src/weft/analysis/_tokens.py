@@ -93,6 +93,7 @@ class _Patterns:
         self.accents = re.compile(f"[{tables.ACCENTS}]+")
         self.excess_marks = re.compile(f"([{basic}{above}]{{8}})[{basic}{above}]+")
         self.unspaced = re.compile(f"[{tables.UNSPACED}]")
+        self.settled = re.compile(f"[{tables.SETTLED}]+")
         self.character = re.compile(f".[{basic}{above}]*", re.DOTALL)
         self.lone_han = re.compile(f"(?<![{tables.HAN}])[{tables.HAN}](?![{tables.HAN}])")
 
@@ -114,6 +115,8 @@ def analyse(raw: str) -> Terms:
     if raw.isascii():
         return _word(raw)
     patterns = _patterns()
+    if patterns.settled.fullmatch(raw):
+        return _pairs(raw, list(raw))
     # Unicode sorts the marks on one letter in quadratic time; no language puts more than a few there.
     text = unicodedata.normalize("NFKC", patterns.excess_marks.sub(r"\1", raw))
     # Compatibility forms may open into several tokens: ½ is 1 and 2, ⑴ is (1).
@@ -137,9 +140,12 @@ def fold(text: str) -> str:
 
 
 def _unspaced(run: str) -> Terms:
-    """Pairs of characters, which rank well, and single ones, so that one character can be searched."""
     run = fold(run)
-    characters: list[str] = _patterns().character.findall(run)
+    return _pairs(run, _patterns().character.findall(run))
+
+
+def _pairs(run: str, characters: list[str]) -> Terms:
+    """Pairs of characters, which rank well, and single ones, so that one character can be searched."""
     if len(characters) == 1:
         return Terms(characters, characters, 1)
     pairs = [a + b for a, b in pairwise(characters)]

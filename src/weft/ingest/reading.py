@@ -133,7 +133,7 @@ def decode(data: bytes) -> Decoded:
 def _marked(data: bytes, encoding: str) -> Decoded:
     text = data.decode(encoding, "replace")
     broken = text.count("\ufffd")
-    if broken > max(16, len(text) * 0.1):
+    if broken > max(2, len(text) * MAX_BROKEN):
         raise Unreadable(f"binary: it begins like {encoding} text and is none")
     return _without_zeros(text, encoding, broken)
 

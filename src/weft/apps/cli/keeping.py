@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from weft.apps.cli import output
@@ -28,7 +30,8 @@ def get(session: Session, record_id: str) -> None:
     values = record.to_dict()
     text = values.pop("text")
     for name, value in values.items():
-        output.say(f"{click.style(name + ':', bold=True)} {output.one_line(str(value))}")
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        output.say(f"{click.style(name + ':', bold=True)} {output.one_line(shown)}")
     output.say()
     output.say(output.plain(str(text)))
 

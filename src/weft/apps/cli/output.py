@@ -105,7 +105,11 @@ def table(
         grid.add_column(header, justify="right" if at in right else "left", overflow="fold")
     for row in rows:
         grid.add_row(*(Text(one_line(cell)) for cell in row))
-    console().print(Padding(grid, (0, 0, 0, indent), expand=False))
+    screen = console()
+    with screen.capture() as drawn:
+        screen.print(Padding(grid, (0, 0, 0, indent), expand=False))
+    # Columns are filled up with spaces, which nobody wants at the end of a line.
+    click.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
 
 
 def standings_table(standings: Sequence[Standing], *, indent: int) -> None:

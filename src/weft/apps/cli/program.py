@@ -25,6 +25,7 @@ class Row(NamedTuple):
 
 
 COMMANDS: Final[dict[str, Row]] = {
+    "index": Row("weft.apps.cli.index:index", "Take in files and folders; again, only what changed."),
     "search": Row("weft.apps.cli.search:search", "Find the best records for a question."),
     "why": Row("weft.apps.cli.search:why", "Say why a record is in an answer, or what kept it out."),
     "get": Row("weft.apps.cli.keeping:get", "Show one record."),

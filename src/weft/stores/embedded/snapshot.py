@@ -104,6 +104,15 @@ class Snapshot:
                 out[place] = part.id_at(position)
         return out
 
+    def exist(self, keys: Rows) -> Mask:
+        """Which of the keys are of records."""
+        parts, _ = self._keyword
+        out = np.zeros(len(keys), bool)
+        for part in parts:
+            at, here = _locate(part.rows, keys)
+            out[here] = True if part.live is None else part.live[at]
+        return out
+
     def records(self, keys: Iterable[int]) -> dict[int, Record]:
         """The records that still exist, by key."""
         wanted = list(keys)

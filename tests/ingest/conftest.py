@@ -1,0 +1,57 @@
+"""A folder of files and a database to take them into."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.ingest import IndexReport
+
+OLD = time.time() - 3600
+"""A time that is long settled, so that a file is known by its time and not read again."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[weft.Weft]:
+    with weft.open(tmp_path / "notes.weft") as opened:
+        yield opened
+
+
+def write(root: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files, as of an hour ago."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        os.utime(path, (OLD, OLD))
+
+
+def contents_of(db: weft.Weft) -> dict[str, str]:
+    """Everything the database holds, by id."""
+    return {record.id: record.to_json() for record in db}
+
+
+def paths_of(db: weft.Weft, root: Path) -> set[str]:
+    """The files that have records, relative to the root."""
+    return {os.path.relpath(record.path or "", os.path.realpath(root)) for record in db}
+
+
+def counts(report: IndexReport) -> tuple[int, int, int, int, int]:
+    return report.added, report.updated, report.renamed, report.removed, report.unchanged
+
+
+def reasons(report: IndexReport, root: Path) -> dict[str, str]:
+    """Why files were skipped, by name relative to the root."""
+    return {os.path.relpath(path, os.path.realpath(root)): reason for path, reason in report.skipped}

@@ -1,0 +1,16 @@
+"""Index a folder in a process of its own, to be killed: run_index.py DATABASE FOLDER."""
+
+from __future__ import annotations
+
+import sys
+
+import weft
+from weft.ingest import files, index
+
+# Small transactions: many places to be killed at.
+files.BATCH_RECORDS = 20
+
+if __name__ == "__main__":
+    with weft.open(sys.argv[1]) as db:
+        print("ready", flush=True)
+        index(db, sys.argv[2], progress=lambda done, total, path: print(done, flush=True))

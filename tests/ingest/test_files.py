@@ -1,0 +1,232 @@
+"""The database follows the files: what changed is read, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import weft
+from ingest.conftest import contents_of, counts, paths_of, reasons, write
+from weft.errors import InvalidInput, NotFound
+from weft.ingest import Scope, index
+
+LONG = "\n\n".join(
+    f"Paragraph {n} about topic {n % 7}.\n" + f"It has words, number {n}. " * 12 for n in range(40)
+)
+TREE: dict[str, str | bytes] = {
+    "a.md": f"# Alpha\n\n{LONG}",
+    "b.txt": "Beta is a short text.",
+    "src/c.py": "def gamma():\n    return 3\n",
+    "src/d.html": "<h1>Delta</h1><p>A page.</p>",
+    "empty.txt": "",
+}
+
+
+@pytest.fixture
+def tree(root: Path) -> Path:
+    write(root, TREE)
+    return root
+
+
+def forbid_embedding(db: weft.Weft, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> object:
+        raise AssertionError("a text was embedded")
+
+    for embedder in db.vectors._embedders.values():
+        monkeypatch.setattr(type(embedder), "embed_documents", refuse)
+
+
+def test_files_become_records_that_name_them(db: weft.Weft, tree: Path) -> None:
+    report = index(db, tree)
+    assert counts(report) == (5, 0, 0, 0, 0)
+    assert report.records == len(db)
+    record = next(record for record in db if record.path == os.path.realpath(tree / "src/c.py"))
+    assert (record.kind, record.lines, record.position, record.collection) == ("code", (1, 2), 0, "files")
+    assert record.parent == record.path
+    assert record.metadata == {"language": "python"}
+    assert record.timestamp is not None
+    assert abs(record.timestamp.timestamp() - (tree / "src/c.py").stat().st_mtime) < 0.001
+    hit = db.search("gamma", limit=1)[0]
+    assert hit.citation == f"{os.path.realpath(tree)}/src/c.py:1-2"
+
+
+def test_a_second_run_reads_and_embeds_nothing(
+    db: weft.Weft, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weft.ingest.files.SETTLED_NS", 0)
+    index(db, tree)
+    before = contents_of(db)
+    forbid_embedding(db, monkeypatch)
+    report = index(db, tree)
+    assert counts(report) == (0, 0, 0, 0, 5)
+    assert report.bytes_read == 0
+    assert contents_of(db) == before
+
+
+def test_a_touched_file_is_compared_and_stays(db: weft.Weft, tree: Path) -> None:
+    index(db, tree)
+    before = contents_of(db)
+    os.utime(tree / "b.txt")
+    assert counts(index(db, tree)) == (0, 0, 0, 0, 5)
+    assert contents_of(db) == before
+
+
+def test_a_changed_file_is_one_update_and_keeps_its_other_passages(db: weft.Weft, tree: Path) -> None:
+    index(db, tree)
+    before = set(contents_of(db))
+    (tree / "a.md").write_text(str(TREE["a.md"]).replace("Paragraph 3 ", "Paragraph three ", 1))
+    report = index(db, tree)
+    assert counts(report) == (0, 1, 0, 0, 4)
+    assert len(before - set(contents_of(db))) <= 2
+    assert db.search("three", limit=1)[0].text.count("Paragraph three") == 1
+
+
+def test_a_line_put_in_at_the_top_moves_the_lines_and_keeps_the_ids(
+    db: weft.Weft, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index(db, tree)
+    before = {record.id: record.lines for record in db if record.kind == "code"}
+    (tree / "src/c.py").write_text("\n" + str(TREE["src/c.py"]))
+    forbid_embedding(db, monkeypatch)
+    index(db, tree)
+    after = {record.id: record.lines for record in db if record.kind == "code"}
+    assert list(before) == list(after)
+    assert (list(before.values()), list(after.values())) == ([(1, 2)], [(2, 3)])
+
+
+def test_a_renamed_file_is_one_rename_and_embeds_nothing(
+    db: weft.Weft, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index(db, tree)
+    records = len(db)
+    (tree / "a.md").rename(tree / "src" / "renamed.md")
+    forbid_embedding(db, monkeypatch)
+    assert counts(index(db, tree)) == (0, 0, 1, 0, 4)
+    assert len(db) == records
+    assert paths_of(db, tree) == {"b.txt", "src/c.py", "src/d.html", "src/renamed.md"}
+
+
+def test_a_deleted_file_leaves_nothing(db: weft.Weft, tree: Path) -> None:
+    index(db, tree)
+    (tree / "b.txt").unlink()
+    report = index(db, tree)
+    assert counts(report) == (0, 0, 0, 1, 4)
+    assert report.records_removed == 1
+    assert "b.txt" not in paths_of(db, tree)
+
+
+def test_only_what_is_under_the_roots_of_the_run_is_removed(db: weft.Weft, tree: Path) -> None:
+    index(db, tree)
+    (tree / "b.txt").unlink()
+    (tree / "src/c.py").unlink()
+    assert index(db, tree / "src").removed == 1
+    assert "b.txt" in paths_of(db, tree)
+    write(tree.parent, {"tree-2/x.txt": "a neighbour whose name begins alike"})
+    index(db, tree.parent / "tree-2")
+    index(db, tree)
+    assert any(record.path and record.path.endswith("tree-2/x.txt") for record in db)
+
+
+def test_a_folder_that_is_gone_is_removed_when_named_and_refused_when_unknown(
+    db: weft.Weft, tree: Path
+) -> None:
+    index(db, tree)
+    shutil.rmtree(tree)
+    assert index(db, tree).removed == 5
+    assert len(db) == 0
+    with pytest.raises(NotFound, match="no file or folder"):
+        index(db, tree)
+
+
+def test_a_single_file_can_be_indexed(db: weft.Weft, tree: Path) -> None:
+    assert index(db, [tree / "b.txt", str(tree / "src" / "c.py")]).added == 2
+    assert counts(index(db, tree)) == (3, 0, 0, 0, 2)
+
+
+def test_the_same_file_by_several_ways_is_one_file(
+    db: weft.Weft, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree.parent / "link").symlink_to(tree)
+    assert index(db, [tree, tree / "src", tree.parent / "link"]).added == 5
+    monkeypatch.chdir(tree)
+    assert counts(index(db, ".")) == (0, 0, 0, 0, 5)
+
+
+def test_another_collection_moves_the_records(db: weft.Weft, tree: Path) -> None:
+    index(db, tree)
+    assert index(db, tree, collection="docs").updated == 5
+    assert {record.collection for record in db} == {"docs"}
+
+
+def test_records_removed_by_hand_come_back(db: weft.Weft, tree: Path) -> None:
+    index(db, tree)
+    before = contents_of(db)
+    db.remove([next(iter(before))])
+    assert index(db, tree).updated == 1
+    assert contents_of(db) == before
+
+
+def test_records_of_others_are_left_alone(db: weft.Weft, tree: Path) -> None:
+    path = os.path.realpath(tree / "b.txt")
+    db.add([weft.Record(id="note", text="my note on it", parent=path, path=path)])
+    index(db, tree)
+    (tree / "b.txt").unlink()
+    index(db, tree)
+    assert db.get("note") is not None
+
+
+def test_a_file_that_turns_binary_loses_its_records_and_can_come_back(db: weft.Weft, tree: Path) -> None:
+    index(db, tree)
+    (tree / "b.txt").write_bytes(b"\0\1\2")
+    report = index(db, tree)
+    assert reasons(report, tree) == {"b.txt": "binary: it has zero bytes"}
+    assert "b.txt" not in paths_of(db, tree)
+    assert reasons(index(db, tree), tree) == {"b.txt": "binary: it has zero bytes"}
+    (tree / "b.txt").write_text("text again")
+    assert index(db, tree).added == 1
+
+
+def test_what_is_now_ignored_or_too_large_leaves(db: weft.Weft, tree: Path) -> None:
+    index(db, tree)
+    (tree / ".gitignore").write_text("src/\n")
+    report = index(db, tree, scope=Scope(max_bytes=1000))
+    assert paths_of(db, tree) == {"b.txt"}
+    assert "the most is 1,000" in reasons(report, tree)["a.md"]
+
+
+def test_identical_passages_of_a_file_are_all_kept(db: weft.Weft, root: Path) -> None:
+    block = "def same():\n" + "    x = 1\n" * 200
+    write(root, {"a.py": (block + "\n\n") * 3})
+    index(db, root)
+    lines = sorted(record.lines or (0, 0) for record in db)
+    assert lines[0][0] == 1
+    assert lines[-1][1] == 607
+    assert len({record.text for record in db}) < len(db)
+
+
+def test_the_database_does_not_index_itself(root: Path) -> None:
+    write(root, {"a.txt": "words"})
+    with weft.open(root / "own.weft") as db:
+        index(db, root, scope=Scope(hidden=True))
+        assert paths_of(db, root) == {"a.txt"}
+
+
+def test_progress_counts_the_files_that_are_read(db: weft.Weft, tree: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    index(db, tree, progress=lambda done, total, _: seen.append((done, total)))
+    assert seen == [(n, 5) for n in range(1, 6)]
+
+
+def test_a_database_in_memory_takes_files_too(tree: Path) -> None:
+    with weft.open(":memory:") as db:
+        assert index(db, tree).added == 5
+        assert counts(index(db, tree)) == (0, 0, 0, 0, 5)
+
+
+@pytest.mark.parametrize("paths", [[], [""], ["a\0b"], [b"bytes"]])
+def test_what_is_no_path_is_refused(db: weft.Weft, paths: list[str]) -> None:
+    with pytest.raises(InvalidInput):
+        index(db, paths)

@@ -1,0 +1,124 @@
+"""Patterns mean what they mean to git, and none can take long."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from weft.ingest.ignore import MAX_PATTERN, MAX_PATTERNS, Rules
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge here")
+
+NAMES = ["a", "b", "ab", "a.log", "b.txt", "build", "x-y"]
+PIECES = [
+    "a",
+    "b",
+    "*",
+    "?",
+    "**",
+    "[ab]",
+    "[!a]",
+    "[a-c]",
+    "*.log",
+    "build",
+    "a*b",
+    "\\a",
+    "x-y",
+    "[[:alpha:]]",
+    "*b*",
+]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "folder", "expected"),
+    [
+        ("*.log", "deep/down/x.log", False, True),
+        ("/x.log", "deep/x.log", False, None),
+        ("build/", "build", False, None),
+        ("build/", "src/build", True, True),
+        ("docs/*.md", "docs/a.md", False, True),
+        ("docs/*.md", "docs/sub/a.md", False, None),
+        ("docs/**/a.md", "docs/a.md", False, True),
+        ("docs/**/a.md", "docs/x/y/a.md", False, True),
+        ("docs/**", "docs", True, None),
+        ("docs/**", "docs/x", True, True),
+        ("!keep.log", "keep.log", False, False),
+        ("# note", "# note", False, None),
+        ("\\#note", "#note", False, True),
+        ("trailing  ", "trailing", False, True),
+        ("kept\\ ", "kept ", False, True),
+        ("un[closed", "un[closed", False, None),
+        ("[]x]", "]", False, True),
+    ],
+)
+def test_a_pattern_decides(pattern: str, path: str, folder: bool, expected: bool | None) -> None:
+    assert Rules([pattern]).decide(path, path.rpartition("/")[2], folder=folder) is expected
+
+
+def test_the_last_pattern_that_matches_decides() -> None:
+    rules = Rules(["*.log", "!keep.log", "keep.log", "!keep.*"])
+    assert rules.decide("keep.log", "keep.log", folder=False) is False
+    assert rules.decide("other.log", "other.log", folder=False) is True
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> str:
+    parts = draw(st.lists(st.sampled_from(PIECES), min_size=1, max_size=3))
+    start = draw(st.sampled_from(["", "", "!", "/", "!/"]))
+    return start + "/".join(parts) + draw(st.sampled_from(["", "", "/"]))
+
+
+@needs_git
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines=st.lists(patterns(), min_size=1, max_size=5),
+    path=st.lists(st.sampled_from(NAMES), min_size=1, max_size=4),
+)
+def test_git_agrees(tmp_path: Path, lines: list[str], path: list[str]) -> None:
+    repository = tmp_path / "repository"
+    if not (repository / ".git").exists():
+        subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    (repository / ".gitignore").write_text("\n".join(lines) + "\n")
+    asked = "/".join(path)
+    answer = subprocess.run(
+        ["git", "-C", str(repository), "check-ignore", "-q", "--no-index", asked], capture_output=True
+    )
+    rules = Rules(lines)
+    # As the walk does it: a folder that is ignored is not entered.
+    ignored = any(
+        rules.decide("/".join(path[:depth]), path[depth - 1], folder=depth < len(path))
+        for depth in range(1, len(path) + 1)
+    )
+    assert ignored == (answer.returncode == 0)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*a" * 100 + "b",
+        "**/a/" * 60 + "b",
+        "[a-z]*" * 80 + "1",
+        "*?" * 100 + "b/",
+        "**a**a**a**a**a**a**a**b",
+    ],
+)
+def test_no_pattern_makes_matching_slow(pattern: str) -> None:
+    rules = Rules([pattern])
+    path = "/".join(["a" * 200] * 100)
+    started = time.process_time()
+    for _ in range(10):
+        rules.decide(path, "a" * 200, folder=False)
+    # Backtracking would take longer than the universe is old; this bound is about that, not about speed.
+    assert time.process_time() - started < 20
+
+
+def test_absurd_patterns_are_counted_and_not_used() -> None:
+    rules = Rules(["x" * (MAX_PATTERN + 1), *(f"name{n}" for n in range(MAX_PATTERNS + 5))])
+    assert rules.dropped == 7
+    assert rules.decide("name1", "name1", folder=False)

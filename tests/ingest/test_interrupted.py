@@ -1,0 +1,154 @@
+"""Stopped anywhere and started again, a run ends where an undisturbed one does."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import weft
+from ingest.conftest import contents_of, counts, write
+from weft.ingest import IndexInterrupted, files, index
+
+PROGRAM = Path(__file__).with_name("run_index.py")
+
+
+def fill(root: Path, seed: int, count: int = 120) -> None:
+    chance = random.Random(seed)
+    for n in range(count):
+        paragraphs = [
+            f"File {n}, part {p}: " + f"word{chance.randrange(999)} " * 60 for p in range(chance.randrange(9))
+        ]
+        write(root, {f"d{n % 7}/f{n}.{chance.choice(['md', 'txt', 'py'])}": "\n\n".join(paragraphs)})
+
+
+def undisturbed(folder: Path, root: Path) -> dict[str, str]:
+    with weft.open(folder) as db:
+        index(db, root)
+        return contents_of(db)
+
+
+def killed(folder: Path, root: Path, after: int) -> None:
+    """Run the program and kill it when it has reported so many files."""
+    with subprocess.Popen(
+        [sys.executable, str(PROGRAM), str(folder), str(root)], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        for number, _ in enumerate(child.stdout):
+            if number >= after:
+                child.send_signal(signal.SIGKILL)
+                break
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_at_random_and_run_again_gives_the_same_database(
+    tmp_path: Path, root: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    fill(root, seed)
+    expected = undisturbed(tmp_path / "calm.weft", root)
+    for _ in range(4):
+        killed(tmp_path / "killed.weft", root, chance.randrange(120))
+    assert undisturbed(tmp_path / "killed.weft", root) == expected
+
+    # And again, over a tree that has changed meanwhile.
+    for path in chance.sample(sorted(root.rglob("f*")), 30):
+        action = chance.choice(["remove", "rename", "change"])
+        if action == "remove":
+            path.unlink()
+        elif action == "rename":
+            path.rename(path.with_name(f"new-{path.name}"))
+        else:
+            write(root, {str(path.relative_to(root)): f"{path.read_text()}\n\nOne more paragraph."})
+    for _ in range(3):
+        killed(tmp_path / "killed.weft", root, chance.randrange(12))
+    again = undisturbed(tmp_path / "killed.weft", root)
+    assert again == undisturbed(tmp_path / "fresh.weft", root)
+    with weft.open(tmp_path / "killed.weft") as db:
+        assert index(db, root).records == 0
+
+
+def test_ctrl_c_reports_what_is_done_and_the_next_run_goes_on(
+    tmp_path: Path, root: Path, db: weft.Weft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "BATCH_RECORDS", 10)
+    fill(root, 1, 40)
+
+    def stop(done: int, total: int, path: str) -> None:
+        if done == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(IndexInterrupted) as caught:
+        index(db, root, progress=stop)
+    report = caught.value.report
+    assert report.interrupted
+    assert 0 < report.added <= 20
+    assert report.records == len(db)
+    rest = index(db, root)
+    assert rest.added == 40 - report.added
+    assert rest.unchanged == report.added
+    assert contents_of(db) == undisturbed(tmp_path / "calm.weft", root)
+
+
+def test_a_write_that_fails_leaves_each_file_as_it_was(
+    db: weft.Weft, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, {"a.txt": "first text"})
+    index(db, root)
+    before = contents_of(db)
+    write(root, {"a.txt": "second text", "b.txt": "another"})
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk has gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(db.store), "_insert", fail)
+        with pytest.raises(OSError, match="the disk has gone"):
+            index(db, root)
+    assert contents_of(db) == before
+    assert counts(index(db, root)) == (1, 1, 0, 0, 0)
+
+
+def test_two_runs_at_once_end_like_one(tmp_path: Path, root: Path) -> None:
+    fill(root, 3, 40)
+    command = [sys.executable, str(PROGRAM), str(tmp_path / "shared.weft"), str(root)]
+    runs = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [run.wait() for run in runs] == [0, 0]
+    with weft.open(tmp_path / "shared.weft") as db:
+        assert contents_of(db) == undisturbed(tmp_path / "calm.weft", root)
+
+
+@pytest.mark.slow
+def test_thousands_of_real_files(tmp_path: Path) -> None:
+    libraries = Path(sysconfig.get_paths()["stdlib"])
+    with weft.open(tmp_path / "real.weft", embedding__provider="none") as db:
+        report = index(db, libraries)
+        assert report.seen > 2000
+        assert report.added > 1000
+        by_path: dict[str, list[weft.Record]] = {}
+        for record in db:
+            by_path.setdefault(record.path or "", []).append(record)
+        for path, found in by_path.items():
+            if not path.endswith(".py") or any("encoding" in record.metadata for record in found):
+                continue
+            lines = (
+                Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").split("\n")
+            )
+            seen = set[int]()
+            for record in found:
+                assert record.lines is not None
+                first, last = record.lines
+                seen.update(range(first, last + 1))
+                source = "\n".join(line.removesuffix("\r") for line in lines[first - 1 : last])
+                assert record.text == source or (first == last and record.text in source), record.id
+            assert all(number in seen for number, line in enumerate(lines, 1) if line.strip()), path
+        again = index(db, libraries)
+        assert (again.records, again.added, again.updated, again.removed) == (0, 0, 0, 0)
+        assert os.path.commonpath([*by_path, str(libraries)]) == os.path.realpath(libraries)

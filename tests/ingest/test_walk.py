@@ -1,0 +1,161 @@
+"""Which files are found."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ingest.conftest import write
+from weft.errors import InvalidInput
+from weft.ingest.walk import MAX_DEPTH, Scope, Tree, walk
+
+
+def found(root: Path, scope: Scope | None = None) -> set[str]:
+    return {os.path.relpath(path, os.path.realpath(root)) for path in looked(root, scope).files}
+
+
+def looked(root: Path, scope: Scope | None = None) -> Tree:
+    tree = Tree()
+    walk(os.path.realpath(root), scope or Scope(), tree)
+    return tree
+
+
+def skipped(root: Path, scope: Scope | None = None) -> dict[str, str]:
+    return {
+        os.path.relpath(path, os.path.realpath(root)): why
+        for path, why in looked(root, scope).skipped.items()
+    }
+
+
+def test_ignore_files_count_at_every_level_and_the_deepest_decides(root: Path) -> None:
+    write(
+        root,
+        {
+            ".gitignore": "*.log\n/build/\n",
+            "a.txt": "",
+            "x.log": "",
+            "build/out.txt": "",
+            "sub/.gitignore": "!x.log\nsecret.txt\n",
+            "sub/x.log": "",
+            "sub/secret.txt": "",
+            "sub/build/kept.txt": "",
+        },
+    )
+    assert found(root) == {"a.txt", "sub/x.log", "sub/build/kept.txt"}
+    everything = {"a.txt", "x.log", "build/out.txt", "sub/x.log", "sub/secret.txt", "sub/build/kept.txt"}
+    assert found(root, Scope(ignore_files=False)) == everything
+
+
+def test_weftignore_precedes_ignore_which_precedes_gitignore(root: Path) -> None:
+    write(
+        root, {".gitignore": "a\nb\n", ".ignore": "!a\nc\n", ".weftignore": "!c\n", "a": "", "b": "", "c": ""}
+    )
+    assert found(root) == {"a", "c"}
+
+
+def test_the_rules_above_count_inside_a_repository(root: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    write(
+        root,
+        {
+            ".gitignore": "*.log\nsub/x\nout/\n",
+            "sub/a.log": "",
+            "sub/b.txt": "",
+            "sub/x": "",
+            "out/y.txt": "",
+        },
+    )
+    assert found(root / "sub") == {"b.txt"}
+    assert found(root / "out") == {"y.txt"}, "what is named is wanted"
+
+
+def test_hidden_files_are_left_out_unless_wanted_and_git_always(root: Path) -> None:
+    write(root, {".env": "", ".github/w.yml": "", ".git/config": "", "a": ""})
+    assert found(root) == {"a"}
+    assert found(root, Scope(hidden=True)) == {".env", ".github/w.yml", "a"}
+
+
+def test_include_and_exclude_take_patterns(root: Path) -> None:
+    write(root, {"a.md": "", "b.py": "", "docs/c.md": "", "docs/old/d.md": ""})
+    assert found(root, Scope(include=("*.md",), exclude=("old/",))) == {"a.md", "docs/c.md"}
+    with pytest.raises(InvalidInput, match="exclude takes patterns"):
+        Scope(exclude=("!a",))
+
+
+def test_a_weft_toml_in_the_folder_can_only_narrow(root: Path) -> None:
+    write(
+        root,
+        {
+            "weft.toml": '[ingest]\nexclude = ["*.log", "!b.txt", 3]\nmax_bytes = 100\nhidden = true\n[embedding]\nbase_url = "http://x"\n',
+            ".gitignore": "b.txt\nweft.toml\n",
+            "a.log": "",
+            "b.txt": "",
+            ".hidden": "",
+            "large.txt": "x" * 200,
+            "sub/weft.toml": "[ingest]\nmax_bytes = 1000000000\n",
+            "sub/large.txt": "x" * 200,
+            "sub/a.txt": "",
+        },
+    )
+    assert found(root) == {"sub/weft.toml", "sub/a.txt"} - {"sub/weft.toml"}
+    assert set(skipped(root)) == {"large.txt", "sub/large.txt"}
+
+
+def test_a_broken_weft_toml_is_reported(root: Path) -> None:
+    write(root, {"weft.toml": "[ingest\n", "a.txt": ""})
+    assert "not valid TOML" in skipped(root)["weft.toml"]
+    assert "a.txt" in found(root)
+
+
+def test_links_are_not_followed(root: Path) -> None:
+    write(root, {"a/x.txt": "", "../outside/secret.txt": ""})
+    (root / "a" / "loop").symlink_to(root)
+    (root / "out").symlink_to(root.parent / "outside")
+    (root / "secret.txt").symlink_to(root.parent / "outside" / "secret.txt")
+    (root / "dangling").symlink_to("nowhere")
+    (root / ".gitignore").symlink_to(root.parent / "outside" / "secret.txt")
+    assert found(root) == {"a/x.txt"}
+    reported = skipped(root)
+    assert {reported[name] for name in ("a/loop", "out", "secret.txt", "dangling")} == {
+        "a symbolic link, not a file"
+    }
+    assert "not used" in reported[".gitignore"]
+
+
+def test_pipes_and_sockets_are_never_opened(root: Path) -> None:
+    write(root, {"a.txt": ""})
+    os.mkfifo(root / "pipe.txt")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(root / "s"))
+        assert found(root) == {"a.txt"}
+        assert skipped(root) == {"pipe.txt": "a named pipe, not a file", "s": "a socket, not a file"}
+
+
+def test_nesting_is_bounded(root: Path) -> None:
+    # Each step is taken from inside the folder before: the whole is longer than a path may be.
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(600):
+        os.mkdir("deeper-and-deeper", dir_fd=here)
+        inner = os.open("deeper-and-deeper", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    write(root, {"a.txt": ""})
+    tree = looked(root)
+    assert len(tree.files) == 1
+    assert list(tree.skipped.values()) == [f"nested deeper than {MAX_DEPTH} folders"]
+    subprocess.run(["rm", "-rf", str(root)], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_that_may_not_be_entered_is_reported(root: Path) -> None:
+    write(root, {"a.txt": "", "closed/b.txt": ""})
+    (root / "closed").chmod(0)
+    try:
+        assert "Permission denied" in skipped(root)["closed"]
+    finally:
+        (root / "closed").chmod(0o700)

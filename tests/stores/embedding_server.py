@@ -1,0 +1,76 @@
+"""An embedding server on loopback that speaks OpenAI's protocol, and can be stopped and started again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+DIMENSIONS = 16
+
+
+def vector_of(text: str) -> list[float]:
+    digest = hashlib.sha256(text.encode()).digest()
+    return [(digest[place] - 127) / 64 for place in range(DIMENSIONS)]
+
+
+class EmbeddingServer:
+    """`failing` answers 503; `hold` keeps every answer back until `release`."""
+
+    def __init__(self) -> None:
+        self.failing = False
+        self.texts: list[str] = []
+        self._free = threading.Event()
+        self._free.set()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+                server._free.wait(30)
+                if not server.failing:
+                    server.texts += asked
+                    data = [{"index": at, "embedding": vector_of(text)} for at, text in enumerate(asked)]
+                    self.answer(200, {"data": data})
+                else:
+                    self.answer(503, {"error": "not now"})
+
+            def answer(self, status: int, body: object) -> None:
+                payload = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(payload)))
+                self.end_headers()
+                self.wfile.write(payload)
+
+            def log_message(self, *args: object) -> None:
+                """Quiet."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return {
+            "embedding__provider": "openai",
+            "embedding__model": "toy",
+            "embedding__base_url": f"http://127.0.0.1:{self._server.server_address[1]}/v1",
+            "embedding__retries": 0,
+            "embedding__timeout": 20.0,
+        }
+
+    def hold(self) -> None:
+        self._free.clear()
+
+    def release(self) -> None:
+        self._free.set()
+
+    def close(self) -> None:
+        self.release()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

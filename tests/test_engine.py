@@ -1,0 +1,174 @@
+"""What the one entry refuses, and what it promises after close."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from weft import Record, Weft
+from weft.engine import MAX_QUERY_CHARACTERS
+from weft.errors import FilterError, InvalidInput, NotFound, SettingsError, StoreClosed, WeftError
+
+
+@pytest.fixture
+def db() -> Weft:
+    opened = weft.open(":memory:")
+    opened.add([Record(id="a", text="harbour lights"), Record(id="b", text="mountain lights")])
+    return opened
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda db: db.add(5),
+        lambda db: db.add(None),
+        lambda db: db.add(Record(id="c", text="one record is not a list")),
+        lambda db: db.add(["text"]),
+        lambda db: db.add([Record(id="c", text="fine"), {"id": "d", "text": "a dict"}]),
+        lambda db: db.add("text"),
+        lambda db: db.remove("a"),
+        lambda db: db.remove(5),
+        lambda db: db.remove(None),
+        lambda db: db.remove([1]),
+        lambda db: db.remove(["a", None]),
+        lambda db: db.remove([b"a"]),
+        lambda db: db.get(1),
+        lambda db: db.get(None),
+        lambda db: db.search(None),
+        lambda db: db.search(b"lights"),
+        lambda db: db.search(["lights"]),
+        lambda db: db.search("x" * (MAX_QUERY_CHARACTERS + 1)),
+        lambda db: db.search("lights", limit=0),
+        lambda db: db.search("lights", limit=-1),
+        lambda db: db.search("lights", limit=1001),
+        lambda db: db.search("lights", limit=2.0),
+        lambda db: db.search("lights", limit="2"),
+        lambda db: db.search("lights", limit=True),
+        lambda db: db.search("lights", recipe="no such recipe"),
+        lambda db: db.search("lights", recipe=5),
+        lambda db: db.search("lights", filters=5),
+        lambda db: db.search("lights", filters=["kind"]),
+        lambda db: db.search("lights", filters="kind ="),
+        lambda db: db.search("lights", filters={"kind": {"$like": "x"}}),
+        lambda db: db.why("lights", 5),
+        lambda db: db.why("lights", None),
+        lambda db: db.why(None, "a"),
+        lambda db: db.why("lights", "a", limit=0),
+    ],
+)
+def test_a_wrong_value_is_refused_and_changes_nothing(db: Weft, call: Callable[[Any], object]) -> None:
+    with pytest.raises((InvalidInput, NotFound)) as caught:
+        call(db)
+    assert len(str(caught.value)) > 10
+    assert sorted(record.id for record in db) == ["a", "b"]
+    assert len(db.search("lights")) == 2
+
+
+def test_generators_and_empty_lists_are_lists(db: Weft) -> None:
+    assert db.add(Record(id=f"g{n}", text="lights") for n in range(3)).added == 3
+    assert db.add([]).added == 0
+    assert db.remove(name for name in ("g0", "g1", "unknown", "g1")) == 2
+    assert db.remove([]) == 0
+    assert len(db) == 3
+
+
+def test_a_batch_that_fails_is_not_half_written(db: Weft) -> None:
+    def broken() -> Any:
+        yield Record(id="c", text="lights")
+        raise RuntimeError("the reader broke")
+
+    with pytest.raises(RuntimeError, match="the reader broke"):
+        db.add(broken())
+    with pytest.raises(RuntimeError, match="the reader broke"):
+        db.remove(record.id for record in [*db, *broken()])
+    assert sorted(record.id for record in db) == ["a", "b"]
+
+
+def test_an_empty_question_is_no_error(db: Weft) -> None:
+    for query in ("", "   ", "?!", "\n"):
+        result = db.search(query)
+        assert not result.degraded
+        assert result.query == query
+
+
+def test_an_empty_database_answers(tmp_path: Path) -> None:
+    for place in (":memory:", tmp_path / "db"):
+        with weft.open(place) as empty:
+            result = empty.search("anything", filters="kind = 'x'", explain=True)
+            assert len(result) == 0
+            assert not result.degraded
+            assert len(empty) == 0
+            assert list(empty) == []
+            empty.optimise()
+            with pytest.raises(NotFound):
+                empty.why("anything", "a")
+
+
+def test_unknown_settings_and_recipes_are_refused_when_opening(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError):
+        weft.open(tmp_path / "db", search__limt=3)
+    with pytest.raises(NotFound, match="default"):
+        weft.open(tmp_path / "db", search__recipe="nothing")
+    with pytest.raises(InvalidInput):
+        weft.open(tmp_path / "db", settings=weft.Settings(), search__limit=3)
+    assert not (tmp_path / "db").exists()
+
+
+def test_a_closed_database_says_so(tmp_path: Path) -> None:
+    for place in (":memory:", tmp_path / "db"):
+        db = weft.open(place)
+        db.add([Record(id="a", text="harbour")])
+        listing = iter(db)
+        next(listing)
+        db.close()
+        db.close()
+        calls: list[Callable[[], object]] = [
+            lambda: db.add([Record(id="b", text="x")]),
+            lambda: db.remove(["a"]),
+            lambda: db.search("harbour"),
+            lambda: db.why("harbour", "a"),
+            lambda: db.get("a"),
+            lambda: len(db),
+            lambda: list(db),
+            db.optimise,
+        ]
+        for call in calls:
+            with pytest.raises(StoreClosed, match="closed"):
+                call()
+
+
+def test_the_filter_error_points_at_the_place(db: Weft) -> None:
+    with pytest.raises(FilterError) as caught:
+        db.search("lights", filters="kind = 'note' and and")
+    assert caught.value.position == 18
+
+
+def test_a_database_in_memory_is_its_own(db: Weft) -> None:
+    with weft.open(":memory:") as other:
+        assert len(other) == 0
+    assert len(db) == 2
+
+
+def test_a_process_that_ends_without_closing_ends_well_and_loses_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys, weft; db = weft.open(sys.argv[1], store__fold_at=4);"
+        "[db.add([weft.Record(id=str(n), text='harbour')]) for n in range(50)]; db.search('harbour')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "db")], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    with weft.open(tmp_path / "db") as db:
+        assert len(db.search("harbour", limit=100)) == 50
+
+
+def test_errors_are_weft_errors() -> None:
+    assert issubclass(InvalidInput, WeftError)
+    assert issubclass(InvalidInput, ValueError)
+    assert issubclass(NotFound, LookupError)

@@ -1,0 +1,170 @@
+"""Every naughty string, wherever a string may go: kept and found and given back unchanged, or refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft import Record, Weft
+from weft.analysis import query_terms
+from weft.errors import WeftError
+from weft.filters import Equal, canonical, field, matches, parse_filter
+
+RARE = "quixotry"
+
+
+@pytest.fixture(scope="module")
+def naughty(shared_data: Path) -> list[str]:
+    strings: list[str] = json.loads((shared_data / "security/blns/blns.json").read_text())
+    assert len(strings) > 400
+    return [*strings, "a\0b", "\0", "\ufeff", "\U0010ffff", "e\u0301" * 100, "x" * 70_000, "\r\n\t"]
+
+
+@pytest.fixture(scope="module")
+def filled(naughty: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Weft, list[Record]]]:
+    """One record per string and place that takes it."""
+    records = []
+    for at, string in enumerate(naughty):
+        for place in ("text", "title", "kind", "path", "url", "parent", "collection", "scope", "sensitivity"):
+            try:
+                records.append(Record(**{"id": f"{place}-{at}", "text": RARE, place: string}))  # type: ignore[arg-type]
+            except WeftError:
+                assert place != "text"
+        try:
+            records.append(Record(id=string, text=RARE))
+        except WeftError:
+            assert not string or len(string.encode()) > 1024
+        records.append(Record(id=f"value-{at}", text=RARE, metadata={"value": string, "list": [string]}))
+        try:
+            records.append(Record(id=f"key-{at}", text=RARE, metadata={string: "there", "in": {string: 1}}))
+        except WeftError:
+            assert not string or len(string.encode()) > 1024
+    with weft.open(tmp_path_factory.mktemp("naughty") / "db") as db:
+        written = db.add(records)
+        assert written.added == len({record.id for record in records})
+        db.optimise()
+        yield db, records
+
+
+def test_they_are_given_back_unchanged(filled: tuple[Weft, list[Record]]) -> None:
+    db, records = filled
+    latest = {record.id: record for record in records}
+    assert {record.id: record for record in db} == latest
+    for name, record in latest.items():
+        assert db.get(name) == record
+        assert Record.from_dict(json.loads(record.to_json())) == record
+
+
+def test_they_are_found_as_text_and_title(naughty: list[str], filled: tuple[Weft, list[Record]]) -> None:
+    db, _ = filled
+    for at, string in enumerate(naughty):
+        if query_terms(string):
+            for place in ("text", "title"):
+                result = db.search(string, recipe="keyword", limit=1000, filters={"id": f"{place}-{at}"})
+                assert [getattr(hit, place) for hit in result] == [string]
+
+
+def test_any_query_is_answered(naughty: list[str], filled: tuple[Weft, list[Record]]) -> None:
+    db, _ = filled
+    for string in naughty:
+        result = db.search(string, limit=3)
+        assert not result.degraded
+        assert result.query == string
+        json.dumps(db.search(string, limit=3, explain=True).to_dict())
+
+
+def test_as_filter_values_they_find_exactly_their_records(
+    naughty: list[str], filled: tuple[Weft, list[Record]]
+) -> None:
+    db, records = filled
+    latest = {record.id: record for record in records}.values()
+    for string in naughty:
+        for name in ("id", "title", "collection", "path", "metadata.value", "metadata.list"):
+            wanted = field(name) == string
+            assert parse_filter(str(wanted)) == wanted == parse_filter({name: string})
+            expected = sorted(record.id for record in latest if matches(wanted, record))
+            if len(expected) <= 1000:
+                result = db.search(RARE, recipe="vector", limit=1000, filters=wanted)
+                have_vectors = {record.id for record in latest if RARE in record.text}
+                assert {hit.id for hit in result} >= set(expected) & have_vectors
+                assert {hit.id for hit in result} <= set(expected)
+
+
+def test_as_metadata_keys_they_can_be_asked_for(
+    naughty: list[str], filled: tuple[Weft, list[Record]]
+) -> None:
+    db, _ = filled
+    for at, string in enumerate(naughty):
+        if not string or len(string.encode()) > 1024:
+            continue
+        for wanted in (
+            Equal(canonical(("metadata", string)), "there"),
+            Equal(canonical(("metadata", "in", string)), 1),
+        ):
+            assert parse_filter(str(wanted)) == wanted
+            result = db.search(RARE, recipe="keyword", limit=1000, filters=wanted)
+            assert f"key-{at}" in {hit.id for hit in result}
+
+
+def test_as_filter_text_they_are_a_filter_or_a_clear_error(
+    naughty: list[str], filled: tuple[Weft, list[Record]]
+) -> None:
+    db, _ = filled
+    for string in naughty:
+        try:
+            db.search(RARE, limit=1, filters=string)
+        except WeftError as error:
+            assert str(error)
+
+
+def test_they_name_no_recipe_and_no_record_but_their_own(
+    naughty: list[str], filled: tuple[Weft, list[Record]]
+) -> None:
+    db, records = filled
+    known = {record.id for record in records}
+    for string in naughty:
+        with pytest.raises(WeftError):
+            db.search(RARE, recipe=string or "?")
+        if string in known:
+            assert db.why(RARE, string).id == string
+        else:
+            with pytest.raises(WeftError):
+                db.why(RARE, string)
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["id", "text", "title", "collection", "kind", "path", "url", "parent", "sensitivity", "scope"],
+)
+def test_a_lone_surrogate_is_refused_in_every_field(place: str) -> None:
+    with pytest.raises(WeftError, match="surrogate"):
+        Record(**{"id": "x", "text": "y", place: "a\ud800b"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("metadata", [{"a\ud800": 1}, {"a": "\udfff"}, {"a": ["\udfff"]}, {"a": {"\ud800": 1}}])
+def test_a_lone_surrogate_is_refused_in_metadata(metadata: dict[str, object]) -> None:
+    with pytest.raises(WeftError, match="surrogate"):
+        Record.from_dict({"id": "x", "text": "y", "metadata": metadata})
+
+
+def test_a_lone_surrogate_is_refused_in_every_question() -> None:
+    with weft.open(":memory:") as db:
+        db.add([Record(id="a", text="harbour")])
+        for ask in (
+            lambda: db.search("harbour \ud800"),
+            lambda: db.search("harbour", filters={"kind": "\ud800"}),
+            lambda: db.search("harbour", filters={"a\ud800": 1}),
+            lambda: db.search("harbour", filters="kind = '\ud800'"),
+            lambda: db.search("harbour", recipe="\ud800"),
+            lambda: db.why("harbour", "\ud800"),
+            lambda: db.why("\ud800", "a"),
+            lambda: db.get("\ud800"),
+            lambda: db.remove(["a", "\ud800"]),
+        ):
+            with pytest.raises(WeftError):
+                ask()
+        assert len(db) == 1
