@@ -120,27 +120,27 @@ def test_unknown_settings_and_recipes_are_refused_when_opening(tmp_path: Path) -
     assert not (tmp_path / "db").exists()
 
 
-def test_a_closed_database_says_so(tmp_path: Path) -> None:
-    for place in (":memory:", tmp_path / "db"):
-        db = weft.open(place)
-        db.add([Record(id="a", text="harbour")])
-        listing = iter(db)
-        next(listing)
-        db.close()
-        db.close()
-        calls: list[Callable[[], object]] = [
-            lambda: db.add([Record(id="b", text="x")]),
-            lambda: db.remove(["a"]),
-            lambda: db.search("harbour"),
-            lambda: db.why("harbour", "a"),
-            lambda: db.get("a"),
-            lambda: len(db),
-            lambda: list(db),
-            db.optimise,
-        ]
-        for call in calls:
-            with pytest.raises(StoreClosed, match="closed"):
-                call()
+@pytest.mark.parametrize("place", ["memory", "disk"])
+def test_a_closed_database_says_so(tmp_path: Path, place: str) -> None:
+    db = weft.open(":memory:" if place == "memory" else tmp_path / "db")
+    db.add([Record(id="a", text="harbour")])
+    listing = iter(db)
+    next(listing)
+    db.close()
+    db.close()
+    calls: list[Callable[[], object]] = [
+        lambda: db.add([Record(id="b", text="x")]),
+        lambda: db.remove(["a"]),
+        lambda: db.search("harbour"),
+        lambda: db.why("harbour", "a"),
+        lambda: db.get("a"),
+        lambda: len(db),
+        lambda: list(db),
+        db.optimise,
+    ]
+    for call in calls:
+        with pytest.raises(StoreClosed, match="closed"):
+            call()
 
 
 def test_the_filter_error_points_at_the_place(db: Weft) -> None:

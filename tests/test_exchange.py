@@ -20,7 +20,21 @@ from weft.records import Json
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 name = text.filter(bool)
 odd = st.sampled_from(
-    ["\u2028", "\x85", "\x00", "\r\n", "\ufeff", "a\u0301", "𝔘𝔫𝔦", "👩‍👩‍👧", "\u202e", '"\\/', "null", "İı", " "]
+    [
+        "\u2028",
+        "\x85",
+        "\x00",
+        "\r\n",
+        "\ufeff",
+        "a\u0301",
+        "𝔘𝔫𝔦",
+        "👩‍👩‍👧",
+        "\u202e",
+        '"\\/',
+        "null",
+        "İı",
+        " ",
+    ]
 )
 values: st.SearchStrategy[Json] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | text | odd,

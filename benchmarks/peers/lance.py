@@ -29,7 +29,7 @@ class LancePeer:
     hybrid = True
     packages = ("lancedb",)
     modules = ("lancedb", "lancedb.rerankers")
-    efforts = (64, 128, 192, 256, 384, 512, 768)
+    efforts = (128, 192, 256, 384, 512, 768)
     writes_beside_searches = True
 
     def __init__(self) -> None:

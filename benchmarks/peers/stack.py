@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.corpus import GROUPS, Corpus
-from benchmarks.peers.base import POOL, Efforts, Embedding, Found, Passage, passages, reciprocal_ranks
+from benchmarks.peers.base import POOL, Efforts, Embedding, Found, Passage, Vector, passages, reciprocal_ranks
 
 SCAN_BELOW: Final = 0.05
 """Where fewer pass the filter, an exact scan over those beats the graph."""
@@ -43,7 +44,7 @@ class StackPeer:
         self._graph: Any = None
         self._numbers = np.empty(0, np.int64)
         self._dead: set[int] = set()
-        self._masks: dict[int, np.ndarray[Any, np.dtype[np.bool_]]] = {}
+        self._masks: dict[int, NDArray[np.bool_]] = {}
         self._embedding: Embedding | None = None
 
     def build(self, folder: Path, corpus: Corpus) -> float:
@@ -98,21 +99,22 @@ class StackPeer:
         query = self._embedding.of(text)
         mask = self._mask(below)
         if mask is not None and np.count_nonzero(mask) < SCAN_BELOW * len(mask):
-            among = np.flatnonzero(mask)
-            stored = faiss.rev_swig_ptr(
-                faiss.downcast_index(self._graph.storage).get_xb(), self._graph.ntotal * len(query)
-            )
-            scores = stored.reshape(-1, len(query))[among] @ query
-            best = np.argpartition(-scores, min(POOL, len(scores) - 1))[:POOL]
-            numbers: list[int] = self._numbers[among[best[np.argsort(-scores[best])]]].tolist()
+            at = self._scan(query, np.flatnonzero(mask))
+        else:
+            parameters = faiss.SearchParametersHNSW(efSearch=self._efforts.of(below))
+            if mask is not None:
+                bits = np.packbits(mask, bitorder="little")
+                parameters.sel = faiss.IDSelectorBitmap(bits)
+            at = self._graph.search(query[None], POOL, params=parameters)[1][0]
+        numbers: list[int] = self._numbers[at[at >= 0]].tolist()
         return numbers
-        parameters = faiss.SearchParametersHNSW(efSearch=self._efforts.of(below))
-        if mask is not None:
-            bits = np.packbits(mask, bitorder="little")
-            parameters.sel = faiss.IDSelectorBitmap(bits)
-        _, found = self._graph.search(query[None], POOL, params=parameters)
-        numbers: list[int] = self._numbers[found[0][found[0] >= 0]].tolist()
-        return numbers
+
+    def _scan(self, query: Vector, among: NDArray[np.intp]) -> NDArray[np.intp]:
+        flat = self._faiss.downcast_index(self._graph.storage).get_xb()
+        stored = self._faiss.rev_swig_ptr(flat, self._graph.ntotal * len(query)).reshape(-1, len(query))
+        scores = stored[among] @ query
+        best = np.argpartition(-scores, min(POOL, len(scores) - 1))[:POOL]
+        return among[best[np.argsort(-scores[best])]]
 
     def add(self, passage: Passage) -> None:
         with self._sql as connection:
@@ -158,7 +160,7 @@ class StackPeer:
             if value is not None
         ]
 
-    def _mask(self, below: int | None) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+    def _mask(self, below: int | None) -> NDArray[np.bool_] | None:
         if below is None and not self._dead:
             return None
         mask = self._masks.get(below or 0)

@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, TypeVar
 
 from weft.embedding import EmbeddingSpec
 from weft.errors import InvalidInput, NotFound
 from weft.filters import Filter, parse_filter
 from weft.pipeline import Pipeline, Plan
 from weft.recipes import BUILT_IN, Recipe, find_recipe, recipe_from_dict
-from weft.records import Record
+from weft.records import Record, is_unicode
 from weft.results import Result, Why
 from weft.settings import Settings, load
 from weft.sources.base import Question, Source
@@ -26,6 +26,8 @@ from weft.stores.embedded.store import Also, EmbeddedStore, Written
 from weft.vectors import Vectors
 
 MEMORY: Final = ":memory:"
+
+T = TypeVar("T")
 
 MAX_QUERY_CHARACTERS: Final = 100_000
 """A question; a longer text is a document, and belongs into the database."""
@@ -66,7 +68,7 @@ class Weft:
 
     def add(self, records: Iterable[Record]) -> Written:
         """Add or replace records, all or none. When it returns, they are durable and the next search sees them."""
-        batch = list(records)
+        batch = _listed(records, "add() takes a list of weft.Record values")
         for record in batch:
             if not isinstance(record, Record):
                 raise InvalidInput(f"add() takes weft.Record values, not {type(record).__name__}")
@@ -74,9 +76,8 @@ class Weft:
 
     def remove(self, ids: Iterable[str]) -> int:
         """Remove records by id, all or none; returns how many there were."""
-        if isinstance(ids, str):
-            raise InvalidInput("remove() takes a list of ids; for one record use remove([id])")
-        return self.apply((), lambda _: ids).removed
+        wanted = [_checked_id(name) for name in _listed(ids, "remove() takes a list of ids")]
+        return self.apply((), lambda _: wanted).removed
 
     def apply(self, records: Sequence[Record], also: Also = lambda _: ()) -> Written:
         """Add records in one transaction with what `also` writes and removes; for weft's own ingest."""
@@ -88,7 +89,7 @@ class Weft:
 
     def get(self, record_id: str) -> Record | None:
         """The record with this id, or None."""
-        return self.store.get([record_id]).get(record_id)
+        return self.store.get([_checked_id(record_id)]).get(record_id)
 
     def __len__(self) -> int:
         return self.store.count()
@@ -125,7 +126,7 @@ class Weft:
         plan = self._plan(query, recipe, limit, filters, explain=True)
         self.vectors.ready()
         with self.store.snapshot() as snapshot:
-            key = snapshot.key_of(record_id)
+            key = snapshot.key_of(_checked_id(record_id))
             if key is None:
                 raise NotFound(f"There is no record {record_id!r}")
             question = Question(query, snapshot, self.vectors.for_query)
@@ -164,6 +165,8 @@ class Weft:
     ) -> Plan:
         if not isinstance(query, str):
             raise InvalidInput(f"The query must be a string, not {type(query).__name__}")
+        if not is_unicode(query):
+            raise InvalidInput("The query has a lone surrogate; it is not valid Unicode")
         if len(query) > MAX_QUERY_CHARACTERS:
             raise InvalidInput(
                 f"The query has {len(query):,} characters; the most is {MAX_QUERY_CHARACTERS:,}. "
@@ -203,6 +206,20 @@ def open(  # noqa: A001 - weft.open is the name people use
     elif overrides:
         raise InvalidInput("Give either settings or single overrides, not both")
     return Weft(path, settings, sources)
+
+
+def _listed(values: Iterable[T], wanted: str) -> list[T]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InvalidInput(f"{wanted}, not {type(values).__name__}; put a single one into a list: [value]")
+    return list(values)
+
+
+def _checked_id(value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(f"An id must be a string, not {type(value).__name__}")
+    if not is_unicode(value):
+        raise InvalidInput("The id has a lone surrogate; it is not valid Unicode")
+    return value
 
 
 def _explicit(settings: Settings) -> bool:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol
+from typing import IO, Any, Final, Protocol
 
 from weft.errors import InvalidInput
 from weft.records import MAX_METADATA_BYTES, MAX_TEXT_BYTES, Record
@@ -82,7 +82,7 @@ def write_file(path: Path, content: Iterable[bytes]) -> None:
 
 
 def read_records(
-    stream: BinaryIO, bad: Callable[[BadLine], None] | None = None, read: Callable[[int], None] | None = None
+    stream: IO[bytes], bad: Callable[[BadLine], None] | None = None, read: Callable[[int], None] | None = None
 ) -> Iterator[Record]:
     """The records of a stream. A line that is none is raised, or given to `bad` and left out.
 
@@ -115,7 +115,7 @@ def read_records(
 
 
 def import_records(
-    stream: BinaryIO,
+    stream: IO[bytes],
     add: Callable[[list[Record]], Counts] | None,
     *,
     skip_bad: bool = False,
@@ -193,7 +193,7 @@ def _record(value: object, number: int) -> Record:
         raise BadLine(number, str(error)) from error
 
 
-def _skip(stream: BinaryIO) -> None:
+def _skip(stream: IO[bytes]) -> None:
     """Read on to the end of an over-long line."""
     while (part := stream.readline(MAX_LINE_BYTES)) and not part.endswith(b"\n"):
         pass

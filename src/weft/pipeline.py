@@ -73,8 +73,10 @@ class Pipeline:
         answers = self._ask_all(plan, question)
         searched = time.perf_counter()
         lists = [
-            (use.name, answer.found.keys, answer.found.scores)
-            for use, answer in zip(recipe.sources, answers, strict=True)
+            (use.name, *found)
+            for use, found, answer in zip(
+                recipe.sources, self._completed(plan, question, answers), answers, strict=True
+            )
             if answer.error is None
         ]
         fused = fuse(recipe.fusion, lists, [use.name for use in recipe.sources])
@@ -106,6 +108,24 @@ class Pipeline:
     ) -> NDArray[np.float64]:
         """The scores that a source of the recipe gives to these records, whether it found them or not."""
         return self._sources[use.source].scores(plan.ask(use, question), keys)
+
+    def _completed(self, plan: Plan, question: Question, answers: Sequence[_Answer]) -> list[Found]:
+        """What the sources found; where the recipe says so, with their scores of what only others found."""
+        found = [answer.found for answer in answers]
+        if not plan.recipe.complete or len(found) < 2:
+            return found
+        union = np.unique(np.concatenate([keys for keys, _ in found]))
+        for at, use in enumerate(plan.recipe.sources):
+            missing = union[np.isin(union, found[at].keys, assume_unique=True, invert=True)]
+            # A list of its own collections has no opinion on others; a user's source is asked once.
+            if (
+                answers[at].error is None
+                and len(missing)
+                and not use.collections
+                and use.source not in self._own
+            ):
+                found[at] = _extended(found[at], missing, self.scores(plan, use, question, missing), use)
+        return found
 
     def _ask_all(self, plan: Plan, question: Question) -> list[_Answer]:
         """Each source's answer; those that may wait run beside each other, the others here."""
@@ -171,6 +191,15 @@ class Pipeline:
         return _Answer(found, _ms(began, time.perf_counter()))
 
 
+def _extended(found: Found, keys: NDArray[np.int64], scores: NDArray[np.float64], use: SourceUse) -> Found:
+    """A source's answer with further records; those it has no score for, or too low a one, stay out."""
+    usable = scores > max(0.0, use.min_score or 0.0)
+    keys = np.concatenate([found.keys, keys[usable]])
+    scores = np.concatenate([found.scores, scores[usable]])
+    best = np.argsort(-scores, kind="stable")
+    return Found(keys[best], scores[best])
+
+
 def _failed(reason: str, began: float | None = None) -> _Answer:
     return _Answer(Found.nothing(), 0.0 if began is None else _ms(began, time.perf_counter()), reason)
 
@@ -218,6 +247,10 @@ def _trace(
     names = snapshot.ids(fused.keys)
     ranked, scores = fused.keys[ranking], fused.scores[ranking]
     last = float(scores[plan.limit - 1]) if len(scores) > plan.limit else 0.0
+    ranks = np.full_like(fused.ranks, -1)
+    for at, answer in enumerate(answer for answer in answers if answer.error is None):
+        # A score that completes the picture is not a rank: the source did not bring the record.
+        ranks[at, np.searchsorted(fused.keys, answer.found.keys)] = np.arange(len(answer.found.keys))
     beyond = {
         key: Dropped(
             "limit", f"rank {plan.limit + at} of {len(ranked)}, and {plan.limit} were asked for", score, last
@@ -247,7 +280,7 @@ def _trace(
         fused_keys=fused.keys,
         fused_scores=fused.scores,
         shares=fused.terms,
-        ranks=fused.ranks,
+        ranks=ranks,
         source_scores=fused.source_scores,
         stages=(StageTrace("limit", ranked[: plan.limit], scores[: plan.limit], beyond),),
         ids={key: name.decode() for key, name in zip(fused.keys.tolist(), names, strict=True)},

@@ -7,8 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+import numpy as np
+
 from weft.errors import InvalidInput, NotFound
-from weft.ranking.fusion import RRF, Fusion, Weighted, fusion_from_dict, fusion_to_dict, sources_named
+from weft.ranking.fusion import (
+    RRF,
+    Fusion,
+    Weighted,
+    fuse,
+    fusion_from_dict,
+    fusion_to_dict,
+    sources_named,
+)
 from weft.stores.contract import BM25
 
 MAX_LIMIT: Final = 1000
@@ -73,6 +83,8 @@ class Recipe:
     limit: int | None = None
     """Results when the caller names no number; None: the setting search.limit."""
     max_limit: int = MAX_LIMIT
+    complete: bool = False
+    """Whether each source also scores what only the others found, so that no share is missing from a sum."""
     bm25: BM25 | None = None
     """None: the [keyword] settings."""
     about: str = field(default="", compare=False)
@@ -83,6 +95,10 @@ class Recipe:
         object.__setattr__(self, "sources", tuple(self.sources))
         if not self.sources:
             raise InvalidInput(f"Recipe {self.name!r} needs at least one source")
+        if not all(isinstance(use, SourceUse) for use in self.sources):
+            raise InvalidInput(f"Recipe {self.name!r}: each of its sources is a SourceUse(source=...)")
+        if not isinstance(self.fusion, Fusion):
+            raise InvalidInput(f"Recipe {self.name!r}: its fusion is a value such as RRF(k=60)")
         names = [use.name for use in self.sources]
         if len(set(names)) != len(names):
             raise InvalidInput(
@@ -94,6 +110,11 @@ class Recipe:
                 f"Recipe {self.name!r}: its fusion names the source {min(unknown)!r}, which it does not "
                 f"search. It searches: {', '.join(names)}"
             )
+        try:
+            # What fusion needs to know of each source shows when it is tried.
+            fuse(self.fusion, [(name, np.zeros(1, np.int64), np.ones(1)) for name in names])
+        except ValueError as error:
+            raise InvalidInput(f"Recipe {self.name!r}: {error}") from error
         for label, value in (("limit", self.limit), ("max_limit", self.max_limit)):
             if value is not None and (type(value) is not int or not 1 <= value <= MAX_LIMIT):
                 raise InvalidInput(
@@ -122,6 +143,7 @@ class Recipe:
                 for use in self.sources
             ],
             "fusion": fusion_to_dict(self.fusion),
+            "complete": self.complete,
             "max_limit": self.max_limit,
             "about": self.about,
         }
@@ -144,6 +166,7 @@ BUILT_IN: Final[Mapping[str, Recipe]] = {
             sources=(SourceUse(source="keyword", pool=DEEP), SourceUse(source="vector", pool=DEEP)),
             # The best of the plain fusions on eight collections; docs/quality.md has ours.
             fusion=Weighted({"keyword": 0.3, "vector": 0.7}, {"keyword": "max", "vector": "none"}),
+            complete=True,
         ),
         Recipe(
             name="rrf",

@@ -139,6 +139,17 @@ def shown(value: object) -> str:
     return repr(value)[:80] if plain or isinstance(value, date) else f"a value of type {type(value).__name__}"
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written down: a lone surrogate cannot."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def check_metadata_key(key: object) -> str:
     """The key, if it can name a metadata field."""
     if not isinstance(key, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -203,7 +204,7 @@ class Trace:
             Standing(
                 source.name,
                 int(self.ranks[at, place]) + 1 if self.ranks[at, place] >= 0 else None,
-                float(self.source_scores[at, place]) if self.ranks[at, place] >= 0 else None,
+                None if math.isnan(self.source_scores[at, place]) else float(self.source_scores[at, place]),
                 float(self.shares[at, place]),
             )
             for at, source in enumerate(answered)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import weft as library
-from tests.apps.conftest import RECORDS, Weft, jsonl
 from weft.exchange import read_records
+
+from .conftest import RECORDS, Weft, jsonl
 
 # Import and export
 
@@ -93,7 +94,9 @@ def test_remove_is_all_or_none(filled: Weft) -> None:
 
 
 def test_recipes_are_listed_with_those_of_the_settings(weft: Weft, home: Path) -> None:
-    (home / "weft.toml").write_text('[recipes.mine]\nbase = "rrf"\nabout = "My own."\n[search]\nrecipe = "mine"\n')
+    (home / "weft.toml").write_text(
+        '[recipes.mine]\nbase = "rrf"\nabout = "My own."\n[search]\nrecipe = "mine"\n'
+    )
     listed = json.loads(weft("recipes", "--json").stdout)["recipes"]
     mine = next(recipe for recipe in listed if recipe["name"] == "mine")
     assert (mine["about"], mine["default"], mine["built_in"]) == ("My own.", True, False)

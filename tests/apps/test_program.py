@@ -12,9 +12,10 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.apps.conftest import RECORDS, Run, Weft, jsonl
 from weft.apps.cli.exits import MEANINGS
 from weft.apps.cli.program import COMMANDS, program
+
+from .conftest import RECORDS, Run, Weft, jsonl
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 
@@ -74,7 +75,9 @@ def test_the_program_as_a_process(run: Run) -> None:
     assert run("doctor", "--quick").returncode == 0
     gone = run("get", "nobody", "--json")
     assert gone.returncode == 3
-    assert json.loads(gone.stderr) == {"error": {"type": "NotFound", "message": "There is no record 'nobody'."}}
+    assert json.loads(gone.stderr) == {
+        "error": {"type": "NotFound", "message": "There is no record 'nobody'."}
+    }
     assert run("serch").returncode == 2
 
 
@@ -135,7 +138,9 @@ def test_an_interrupt_leaves_with_130(home: Path) -> None:
 # Which database
 
 
-def test_the_nearest_database_above_is_used(filled: Weft, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_database_above_is_used(
+    filled: Weft, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (home / "a" / "b").mkdir(parents=True)
     monkeypatch.chdir(home / "a" / "b")
     assert filled("get", "boat").exit_code == 0

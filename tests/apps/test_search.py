@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import click
 import pytest
 
-from tests.apps.conftest import Weft, jsonl
 from weft.apps.cli.demo import samples
 from weft.apps.cli.snippets import matches, snippet
+
+from .conftest import Weft, jsonl
 
 LANGUAGES = [
     ("笔记本电脑丢失", "zh/backup"),
@@ -196,7 +198,7 @@ def test_a_snippet_is_cut_around_the_words_of_the_question() -> None:
 def test_marks_are_apart_and_ascending() -> None:
     spans = matches("naïve needle, NEEDLE's eye; 针尖针尖", "needle naive 针尖")
     assert spans == sorted(spans)
-    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
 
 
 def test_styles_are_for_screens_only(filled: Weft) -> None:

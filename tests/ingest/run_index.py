@@ -8,7 +8,7 @@ import weft
 from weft.ingest import files, index
 
 # Small transactions: many places to be killed at.
-files.BATCH_RECORDS = 20
+vars(files)["BATCH_RECORDS"] = 20
 
 if __name__ == "__main__":
     with weft.open(sys.argv[1]) as db:

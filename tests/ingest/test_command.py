@@ -27,7 +27,7 @@ def test_a_report_ends_the_run(root: Path) -> None:
     write(root, {"a.md": "# Tea\n\nSteep it for three minutes.", "b.bin": b"\0\1"})
     done = call("index", str(root))
     assert done.exit_code == 0, done.stderr
-    assert "added          1" in done.stdout
+    assert "added      1\n" in done.stdout
     assert "1 record written, 0 removed in" in done.stdout
     assert "binary: it has zero bytes" in done.stdout
     found = call("search", "how long to steep tea", "--json")

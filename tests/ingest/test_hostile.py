@@ -72,15 +72,14 @@ def test_a_gigabyte_is_not_read(db: weft.Weft, root: Path) -> None:
     ],
 )
 def test_any_name_can_be_indexed_again_and_removed(db: weft.Weft, root: Path, name: bytes) -> None:
-    place = os.path.join(os.fsencode(root), name)
-    with open(place, "wb") as file:
-        file.write(b"content of a file with an odd name")
+    place = root / os.fsdecode(name)
+    place.write_bytes(b"content of a file with an odd name")
     assert index(db, root).added == 1
     (record,) = db
-    assert record.path == walk.known_as(os.path.realpath(os.fsdecode(place)))
+    assert record.path == walk.known_as(os.path.realpath(place))
     assert db.search("odd name", limit=1)[0].id == record.id
     assert counts(index(db, root)) == (0, 0, 0, 0, 1)
-    os.unlink(place)
+    place.unlink()
     assert index(db, root).removed == 1
     assert len(db) == 0
 
@@ -107,6 +106,7 @@ def test_lines_and_files_without_end_are_cut_and_nothing_is_lost(db: weft.Weft, 
     assert {record.lines for record in pieces} == {(1, 1)}
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -98,6 +97,7 @@ def test_git_agrees(tmp_path: Path, lines: list[str], path: list[str]) -> None:
     assert ignored == (answer.returncode == 0)
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -111,11 +111,8 @@ def test_git_agrees(tmp_path: Path, lines: list[str], path: list[str]) -> None:
 def test_no_pattern_makes_matching_slow(pattern: str) -> None:
     rules = Rules([pattern])
     path = "/".join(["a" * 200] * 100)
-    started = time.process_time()
-    for _ in range(10):
-        rules.decide(path, "a" * 200, folder=False)
-    # Backtracking would take longer than the universe is old; this bound is about that, not about speed.
-    assert time.process_time() - started < 20
+    # Backtracking would take longer than the universe is old, and this test its time-out.
+    assert rules.decide(path, "a" * 200, folder=False) is None
 
 
 def test_absurd_patterns_are_counted_and_not_used() -> None:

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import weft
-from weft import Record, Recipe, Result, Weft
+from weft import Recipe, Record, Result, Weft
 from weft.errors import SourceError
 from weft.ranking.fusion import RRF
 from weft.recipes import SourceUse
@@ -222,7 +222,9 @@ def test_closing_with_a_hanging_source_is_quick(opened: Callable[[Mine], Weft]) 
 def test_a_source_that_is_not_there_is_named(opened: Callable[[Mine], Weft]) -> None:
     db = opened(Mine(answering(([], []))))
     recipe = Recipe(
-        name="x", sources=(SourceUse(source="keyword"), SourceUse(source="graph")), fusion=RRF(k=60, first_rank=1)
+        name="x",
+        sources=(SourceUse(source="keyword"), SourceUse(source="graph")),
+        fusion=RRF(k=60, first_rank=1),
     )
     result = db.search("harbour", recipe=recipe)
     assert len(result) == 6

@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 DIMENSIONS = 16
 
@@ -54,7 +55,7 @@ class EmbeddingServer:
         self._thread.start()
 
     @property
-    def settings(self) -> dict[str, object]:
+    def settings(self) -> dict[str, Any]:
         return {
             "embedding__provider": "openai",
             "embedding__model": "toy",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_filters import filters, records
 
 import weft
+from test_filters import filters, records
 from weft import Filter, Record, Weft
 from weft.filters import matches
 from weft.stores.embedded import fields
@@ -82,7 +82,8 @@ def test_the_fewest_still_get_all_that_they_may_see(tmp_path: Path) -> None:
         db.add(
             Record(
                 id=f"{n:04}",
-                text="harbour " * (1 if n % 100 == 0 else 5) + ("padding words beyond the topic " * (n % 100 == 0)),
+                text="harbour " * (1 if n % 100 == 0 else 5)
+                + ("padding words beyond the topic " * (n % 100 == 0)),
                 scope="private" if n % 100 == 0 else "public",
             )
             for n in range(1500)

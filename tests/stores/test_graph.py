@@ -39,9 +39,7 @@ def graph() -> tuple[VectorSegment, Floats]:
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 1.0])
-def test_the_graph_finds_the_nearest_at_any_filter(
-    graph: tuple[VectorSegment, Floats], share: float
-) -> None:
+def test_the_graph_finds_the_nearest_at_any_filter(graph: tuple[VectorSegment, Floats], share: float) -> None:
     segment, queries = graph
     allowed = np.random.default_rng(3).random(len(segment.rows)) < share
     hits = total = 0

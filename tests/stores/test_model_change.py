@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from weft.stores.embedded import keeper, layers, models
 
 from .helpers import COMMON, assert_holds, by_keyword, by_vector, is_nearest, numbered, poll
 
-SMALL = {"embedding__dimensions": 64}
+SMALL: dict[str, Any] = {"embedding__dimensions": 64}
 
 
 def model_of(db: Weft) -> str:
@@ -255,5 +256,5 @@ def test_a_removed_text_leaves_no_vector_behind(tmp_path: Path) -> None:
         db.add([numbered("b", 3)])
         (model,) = db.store.models.wanted()
         gone = db.store.models.missing(model.number, [b"0" * 16])
-        db.store.models.fill(model.number, {digest: b"\0" * 512 for digest in gone})
+        db.store.models.fill(model.number, dict.fromkeys(gone, b"\x00" * 512))
         assert stored(db) == {256: 1}

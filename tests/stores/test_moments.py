@@ -135,7 +135,7 @@ def test_a_listing_that_is_not_finished_holds_nobody_up(tmp_path: Path) -> None:
             db.add([numbered(f"r{n}", n) for n in range(3)])
             listing = iter(db)
             next(listing)
-            done = threading.Thread(target=lambda db=db: db.add([numbered("late", 9)]), daemon=True)  # type: ignore[misc]
+            done = threading.Thread(target=lambda db=db: db.add([numbered("late", 9)]), daemon=True)
             done.start()
             done.join(10)
             assert not done.is_alive()

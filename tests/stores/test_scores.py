@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,8 @@ def test_rankings_are_the_same_in_any_arrangement_of_segments(
         expected = [answers(tail, filters) for filters in FILTERS]
     with weft.open(folder, store__fold_at=10**6) as db:
         fill(db, records, seed, cuts)
-        for arrange in (lambda: None, db.keeper.fold, db.keeper.settle, db.optimise):
+        arrangements: list[Callable[[], None]] = [lambda: None, db.keeper.fold, db.keeper.settle, db.optimise]
+        for arrange in arrangements:
             arrange()
             assert [answers(db, filters) for filters in FILTERS] == expected
     with weft.open(folder) as db:
@@ -88,12 +90,13 @@ def reference(records: list[Record], query: str, bm25: BM25) -> dict[str, float]
     fields = [("text", bm25.text_weight), ("title", bm25.title_weight)]
     lengths, counts = [], []
     for record in records:
-        length, count = 0.0, Counter[int]()
+        length = 0.0
+        count: dict[int, float] = defaultdict(float)
         for name, weight in fields:
             found, size = count_terms(getattr(record, name))
             length += weight * size
             for term, times in found.items():
-                count[term] += weight * times  # type: ignore[assignment]
+                count[term] += weight * times
         lengths.append(length)
         counts.append(count)
     average = sum(lengths) / len(lengths)
@@ -101,13 +104,13 @@ def reference(records: list[Record], query: str, bm25: BM25) -> dict[str, float]
     out: dict[str, float] = {}
     for record, length, count in zip(records, lengths, counts, strict=True):
         score = 0.0
-        for term in query_terms(query):
-            frequency = sum(term.hash in held for held in holding)
+        for asked in query_terms(query):
+            frequency = sum(asked.hash in held for held in holding)
             idf = math.log(1 + (len(records) - frequency + 0.5) / (frequency + 0.5))
-            times = count[term.hash]
+            said = count[asked.hash]
             norm = bm25.k1 * (1 - bm25.b + bm25.b * length / average)
-            if times:
-                score += term.count * idf * times * (bm25.k1 + 1) / (times + norm)
+            if said:
+                score += asked.count * idf * said * (bm25.k1 + 1) / (said + norm)
         if score:
             out[record.id] = score
     return out

@@ -155,7 +155,7 @@ def html(source: str) -> Document:
 
 
 def _tag(page: _Page, name: str, closing: bool, number: int) -> None:
-    if name in _CELL:
+    if name in _CELL and not closing:
         page.text(" ", number, exact=False)
     if name not in _BLOCK:
         return

@@ -8,12 +8,12 @@ from typing import Final
 
 from weft.ingest.chunk import Document
 
-_ATX: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\Z")
+_ATX: Final = re.compile(r" {0,3}(#{1,6})(?=[ \t]|\Z)")
 _SETEXT: Final = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _NOT_A_PARAGRAPH: Final = re.compile(r" {0,3}(?:[>|]|[-*+][ \t]|\d{1,9}[.)][ \t])| {4}|\t")
 _ADORNMENT: Final = re.compile(r"([=\-~^\"'#*+`:._])\1{2,}\Z")
-_ATTRIBUTES: Final = re.compile(r"[ \t]*\{#[^{}]*\}[ \t]*\Z")
+_ATTRIBUTES: Final = re.compile(r"[ \t]*\{#[^{}]*\}\Z")
 
 MAX_HEADING: Final = 200
 """Characters of a heading that are kept; a longer one is a paragraph that somebody underlined."""
@@ -35,8 +35,7 @@ def markdown(lines: Sequence[str]) -> Document:
         elif (opening := _FENCE.match(line)) and not (opening[1][0] == "`" and "`" in line[opening.end() :]):
             fence, opened = opening[1], at
         elif heading := _ATX.match(line):
-            text = _ATTRIBUTES.sub("", heading[2] or "")
-            document.headings[at] = (len(heading[1]), text[:MAX_HEADING])
+            document.headings[at] = (len(heading[1]), _heading(line[heading.end() :]))
         elif at and _SETEXT.match(line) and _is_paragraph(document, at - 1):
             level = 1 if line.lstrip()[0] == "=" else 2
             document.headings[at - 1] = (level, lines[at - 1].strip()[:MAX_HEADING])
@@ -46,6 +45,15 @@ def markdown(lines: Sequence[str]) -> Document:
         # Never closed: everything after it is one block for Markdown, and no reason to cut badly.
         document.glued.difference_update(range(opened, len(lines)))
     return document
+
+
+def _heading(text: str) -> str:
+    """A heading without the #s that may close it and the anchor that may follow it."""
+    text = text.strip()
+    open_ended = text.rstrip("#")
+    if open_ended != text and open_ended[-1:] in ("", " ", "\t"):
+        text = open_ended.rstrip()
+    return _ATTRIBUTES.sub("", text[:MAX_HEADING])
 
 
 def _front_matter(document: Document) -> int:

@@ -89,7 +89,10 @@ class EmbeddingSettings(_Section):
     ] = None
     timeout: Annotated[float, Rule("Seconds to wait for one remote answer.", least=0.001, most=3600)] = 30.0
     retries: Annotated[int, Rule("Further attempts when a remote model fails.", least=0, most=20)] = 3
-    batch: Annotated[int, Rule("Texts given to the model at once.", least=1, most=4096)] = 64
+    batch: Annotated[
+        int | None,
+        Rule("Texts given to the model at once; by default as many as it asks for.", least=1, most=4096),
+    ] = None
     query_prefix: Annotated[str, Rule("Put before a query, for models trained with one.")] = ""
     document_prefix: Annotated[str, Rule("Put before a record's text, for models trained with one.")] = ""
 
@@ -104,7 +107,7 @@ class KeywordSettings(_Section):
     b: Annotated[
         float, Rule("How much a long text is discounted, from not at all to fully.", least=0, most=1)
     ] = 0.4
-    title_weight: Annotated[float, Rule("What a term in the title counts.", least=0, most=1000)] = 1.0
+    title_weight: Annotated[float, Rule("What a term in the title counts.", least=0, most=1000)] = 2.0
     text_weight: Annotated[float, Rule("What a term in the text counts.", least=0, most=1000)] = 1.0
 
 

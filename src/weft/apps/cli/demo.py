@@ -56,7 +56,9 @@ def demo(session: Session) -> int:
     else:
         kept = f" The database is {session.db}." if session.db else ""
         said = f"All {len(show.checked)} checks hold" if good else "Something is not as it should be"
-        output.say(click.style(f"\n{said}, after {seconds:.1f} s.{kept}", fg="green" if good else "red", bold=True))
+        output.say(
+            click.style(f"\n{said}, after {seconds:.1f} s.{kept}", fg="green" if good else "red", bold=True)
+        )
     return OK if good else UNEXPECTED
 
 
@@ -84,7 +86,9 @@ class _Show:
             mark = click.style("✓", fg="green") if ok else click.style("✗ not so:", fg="red", bold=True)
             output.say(f"  {mark} {what}")
 
-    def search(self, db: Weft, query: str, *, limit: int = 3, where: str = "", explain: bool = False) -> list[str]:
+    def search(
+        self, db: Weft, query: str, *, limit: int = 3, where: str = "", explain: bool = False
+    ) -> list[str]:
         """Search, show the hits, and give their ids."""
         result = db.search(query, limit=limit, filters=where or None, explain=explain)
         if not self.silent:
@@ -172,7 +176,9 @@ def _change(db: Weft, show: _Show) -> None:
     show.heading("Change a record", "weft import changed.jsonl")
     train = db.get("note/train")
     assert train is not None
-    db.add([replace(train, text="The night train is cancelled until autumn; there is a sleeper bus instead.")])
+    db.add(
+        [replace(train, text="The night train is cancelled until autumn; there is a sleeper bus instead.")]
+    )
     found = show.search(db, "sleeper bus", limit=1)
     show.check("its new words find it at once", found == ["note/train"])
     gone = db.search("platform breakfast", recipe="keyword")
@@ -192,5 +198,7 @@ def _folder(session: Session) -> Iterator[Path]:
             yield Path(temporary) / "demo.weft"
         return
     if (session.db / DATABASE_FILE).exists():
-        raise InvalidInput(f"{session.db} is a database already; the demo wants a new folder, to keep yours as it is.")
+        raise InvalidInput(
+            f"{session.db} is a database already; the demo wants a new folder, to keep yours as it is."
+        )
     yield session.db

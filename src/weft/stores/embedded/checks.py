@@ -80,8 +80,8 @@ def check(
         found += _backlog(store)
     found += leftovers(store)
     found += disk(store)
-    found += [Finding("repairs", "note", notice) for notice in dict.fromkeys(store.notices)]
-    return found
+    said = " ".join(finding.message for finding in found)
+    return found + [Finding("repairs", "note", notice) for notice in store.notices if notice not in said]
 
 
 def repair(findings: Iterable[Finding], progress: Callable[[int, int], None] | None = None) -> list[str]:
@@ -277,8 +277,8 @@ def _index(
     """Whether an index holds exactly these rows, each once and as the records have it."""
     label = f"{name} index"
     seq, purged = moment(connection)
-    problems = _damaged(store, index, name)
     layers = index.at(connection, seq, purged)
+    problems = _damaged(store, index, name)
     parts = [
         layer.segment.rows if layer.live is None else layer.segment.rows[layer.live]
         for layer in layers.layers
@@ -311,17 +311,16 @@ def _index(
 
 
 def _damaged(store: EmbeddedStore, index: LayeredIndex[Any, Any], name: str) -> list[str]:
-    """Files of an index that are not as they were written."""
+    """What was found out about an index when it was opened, and files that are not as they were written."""
+    problems = [notice for notice in store.notices if f"{index.name} index" in notice]
     if store.folder is None:
-        return []
-    before = len(store.notices)
-    entries = index.covered()
-    problems = store.notices[before:]
-    for entry in entries:
+        return problems
+    for entry in index.covered():
         try:
             read_arrays(store.folder / INDEX_FOLDER / name / Path(entry.file).name, entry.checksum)
         except Damaged as damage:
-            problems.append(str(damage))
+            if not any(str(damage) in notice for notice in problems):
+                problems.append(str(damage))
     return problems
 
 

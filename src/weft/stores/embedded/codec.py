@@ -19,6 +19,7 @@ INSERT: Final = f"INSERT INTO records ({COLUMNS}) VALUES ({', '.join('?' * 18)})
 SELECT: Final = f"SELECT {COLUMNS} FROM records"
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def embedding_hash(text: str) -> bytes:
@@ -34,7 +35,7 @@ def to_values(record: Record, row: int, content: bytes, embedding: bytes) -> tup
         record.id,
         record.collection,
         record.kind,
-        None if record.timestamp is None else record.timestamp.timestamp(),
+        None if record.timestamp is None else (record.timestamp - _EPOCH) // _MICROSECOND,
         record.parent,
         record.position,
         record.sensitivity,
@@ -67,11 +68,7 @@ def from_values(values: Sequence[Any]) -> Record:
     put(record, "lines", None if first is None else (first, last))
     put(record, "parent", parent)
     put(record, "position", position)
-    put(
-        record,
-        "timestamp",
-        None if timestamp is None else _EPOCH + timedelta(microseconds=round(timestamp * 1e6)),
-    )
+    put(record, "timestamp", None if timestamp is None else _EPOCH + timestamp * _MICROSECOND)
     put(record, "sensitivity", sensitivity)
     put(record, "scope", scope)
     put(record, "metadata", {} if metadata == "{}" else json.loads(metadata))

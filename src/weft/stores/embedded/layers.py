@@ -14,6 +14,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -52,18 +53,18 @@ class Segment(ABC):
 
     def find(self, rows: Rows) -> NDArray[np.intp]:
         """The position of each row, -1 where it is not here."""
-        order = np.argsort(self.rows, kind="stable") if not self._ascending() else None
-        at = np.searchsorted(self.rows, rows, sorter=order)
-        at[at == len(self.rows)] = 0
-        if order is not None and len(order):
-            at = order[at]
         if not len(self.rows):
             return np.full(len(rows), -1, np.intp)
+        at = np.minimum(np.searchsorted(self.rows, rows, sorter=self._order), len(self.rows) - 1)
+        if self._order is not None:
+            at = self._order[at]
         at[self.rows[at] != rows] = -1
         return at
 
-    def _ascending(self) -> bool:
-        return bool(np.all(self.rows[1:] > self.rows[:-1]))
+    @cached_property
+    def _order(self) -> NDArray[np.intp] | None:
+        """What sorts the rows; None when they ascend, as all do but those with late vectors."""
+        return None if (self.rows[1:] > self.rows[:-1]).all() else np.argsort(self.rows, kind="stable")
 
 
 class Tail(ABC):
@@ -216,11 +217,6 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
     def is_open(self) -> bool:
         """Whether this process has looked at it."""
         return self._state is not None
-
-    @property
-    def tail_count(self) -> int:
-        """How many records wait to be folded, as far as this process has looked."""
-        return self._state.tail_count if self._state else 0
 
     def _caught_up(
         self, connection: sqlite3.Connection, state: Layers[SegmentT, TailT], seq: int

@@ -20,7 +20,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         id          TEXT NOT NULL UNIQUE,
         collection  TEXT NOT NULL,
         kind        TEXT NOT NULL,
-        timestamp   REAL,
+        timestamp   INTEGER, -- microseconds since 1970: whole, so that every moment comes back as it was
         parent      TEXT,
         position    INTEGER,
         sensitivity TEXT NOT NULL,

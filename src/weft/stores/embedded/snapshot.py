@@ -46,13 +46,14 @@ class Snapshot:
         self._keyword = keyword
         self._vector = vector
         self._fields = fields
+        self._last: tuple[tuple[tuple[tuple[int, float], ...], BM25], Scorer] | None = None
 
     # Searching.
 
     def keyword_search(self, terms: Terms, bm25: BM25, k: int, where: Filter = EVERYTHING) -> Found:
         """The k best records by BM25."""
-        parts, stats = self._keyword
-        scorer = Scorer(parts, stats, terms, bm25)
+        parts, _ = self._keyword
+        scorer = self._scorer(terms, bm25)
         allowed = self._allowed(where)
         found = [
             scorer.best(index, k, visible(part.rows, part.live, allowed)) for index, part in enumerate(parts)
@@ -68,8 +69,8 @@ class Snapshot:
 
     def keyword_scores(self, terms: Terms, bm25: BM25, keys: Rows) -> NDArray[np.float64]:
         """The BM25 score of each record, 0 where no term occurs."""
-        parts, stats = self._keyword
-        scorer = Scorer(parts, stats, terms, bm25)
+        parts, _ = self._keyword
+        scorer = self._scorer(terms, bm25)
         out = np.zeros(len(keys), np.float64)
         for index, part in enumerate(parts):
             at, here = _locate(part.rows, keys)
@@ -86,10 +87,10 @@ class Snapshot:
             at = layer.segment.find(keys)
             here = np.flatnonzero(at >= 0)
             out[here] = similarity(layer.segment.vectors[at[here]], query)
-        wanted = {key: at for at, key in enumerate(keys.tolist())}
-        for position, row in enumerate(layers.tail.rows[: layers.tail_count]):
-            if row in wanted:
-                out[wanted[row]] = similarity(layers.tail.vectors[position : position + 1], query)[0]
+        for place, key in enumerate(keys.tolist()):
+            position = layers.tail.places.get(key, layers.tail_count)
+            if position < layers.tail_count:
+                out[place] = similarity(layers.tail.vectors[position : position + 1], query)[0]
         return out
 
     # Records.
@@ -137,6 +138,13 @@ class Snapshot:
         mask = self._fields.mask(self._connection, where, self.seq)
         passing = (mask[part.rows] if part.live is None else mask[part.rows] & part.live for part in parts)
         return sum(int(np.count_nonzero(here)) for here in passing)
+
+    def _scorer(self, terms: Terms, bm25: BM25) -> Scorer:
+        """Kept for the length of a search, which may first find by it and then score by it."""
+        key = (tuple(terms), bm25)
+        if self._last is None or self._last[0] != key:
+            self._last = (key, Scorer(*self._keyword, terms, bm25))
+        return self._last[1]
 
     def _allowed(self, where: Filter) -> Callable[[Rows], Mask] | None:
         if where == EVERYTHING:

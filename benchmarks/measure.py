@@ -1,0 +1,264 @@
+"""The measurements that run in one process: search effort, recall, interleaved queries, writes."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.corpus import GROUPS, SEED, Corpus, embedder
+from benchmarks.peers.base import LIMIT, Found, Passage, Peer
+
+FILTERS: Final[tuple[int | None, ...]] = (None, 1, 10, 50)
+"""Nothing filtered, and filters that let 1, 10 and 50 % of the passages pass."""
+
+RECALL: Final = 0.98
+TIES: Final = 1e-5
+"""Passages this close to the tenth count as it: neither order is wrong."""
+
+SLOW_MS: Final = 40.0
+"""A system slower than this is asked every third question only; the run should end today."""
+
+Search = Callable[[str, int | None], list[Found]]
+Stats = dict[str, float]
+
+
+def key_of(below: int | None) -> str:
+    """A filter's name in results."""
+    return "all" if below is None else f"{below}%"
+
+
+class Truth:
+    """Exact search, to compare with."""
+
+    def __init__(self, corpus: Corpus, questions: Sequence[str]) -> None:
+        model = embedder()
+        asked = np.stack([model.embed_query(question) for question in questions])
+        self._scores: NDArray[np.float32] = asked @ np.asarray(corpus.vectors).T
+        self._at = {question: at for at, question in enumerate(questions)}
+        groups = np.arange(len(corpus.texts)) % GROUPS
+        self._least = {
+            below: np.array([_tenth(row if below is None else row[groups < below]) for row in self._scores])
+            for below in FILTERS
+        }
+
+    def recall(self, question: str, below: int | None, found: Sequence[int]) -> float:
+        """The share of the nearest ten among the first ten found."""
+        at = self._at[question]
+        if len(set(found)) != len(found):
+            raise ValueError("a passage was found twice")
+        if below is not None and any(number % GROUPS >= below for number in found):
+            raise ValueError("a passage was found that the filter excludes")
+        least = self._least[below][at]
+        good = self._scores[at, list(found[:LIMIT])] >= least - TIES
+        return int(np.count_nonzero(good)) / LIMIT
+
+
+def _tenth(scores: NDArray[np.float32]) -> float:
+    if len(scores) < LIMIT:
+        return -2.0
+    return float(np.partition(scores, len(scores) - LIMIT)[len(scores) - LIMIT])
+
+
+def recall_of(peer: Peer, truth: Truth, questions: Sequence[str], below: int | None) -> float:
+    """Mean dense recall@10."""
+    return float(np.mean([truth.recall(text, below, peer.dense(text, below)[:LIMIT]) for text in questions]))
+
+
+def choose_efforts(peer: Peer, corpus: Corpus) -> dict[str, int]:
+    """The cheapest search effort that reaches RECALL, for each filter; the greatest where none does."""
+    chosen: dict[str, int] = {}
+    if not peer.efforts:
+        return chosen
+    truth = Truth(corpus, corpus.trials)
+    for below in FILTERS:
+        trials: Sequence[str] = corpus.trials
+        for effort in peer.efforts:
+            peer.set_effort(below, effort)
+            began = time.perf_counter()
+            peer.dense(trials[0], below)
+            if (time.perf_counter() - began) * 1000 > SLOW_MS:
+                trials = trials[:30]
+            chosen[key_of(below)] = effort
+            if recall_of(peer, truth, trials, below) >= RECALL:
+                break
+    return chosen
+
+
+def measured_recall(peer: Peer, corpus: Corpus, truth: Truth, slow: bool) -> Stats:
+    """Dense recall@10 for each filter, on the questions of the run."""
+    asked = corpus.queries[:: 6 if slow else 2]
+    return {key_of(below): recall_of(peer, truth, asked, below) for below in FILTERS}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of query of one system."""
+
+    peer: str
+    name: str
+    search: Search
+    below: int | None
+
+
+def cases_of(peers: Mapping[str, Peer]) -> list[Case]:
+    """Everything that is timed in the interleaved run."""
+    cases = [
+        Case(name, key_of(below), peer.search, below) for name, peer in peers.items() for below in FILTERS
+    ]
+    for extra, method in (("default", "search_default"), ("explained", "search_explained")):
+        for name, peer in peers.items():
+            if hasattr(peer, method):
+                cases.append(Case(name, extra, getattr(peer, method), None))
+    return cases
+
+
+def varied(question: str, number: int) -> str:
+    """The same question as another string, so that no system answers from a cache of questions."""
+    return question + " " * number
+
+
+def interleaved(
+    cases: Sequence[Case], questions: Sequence[str], trials: Sequence[str]
+) -> dict[str, dict[str, Stats]]:
+    """Each question goes to every case before the next, in an order shuffled anew, so noise hits all alike."""
+    rng = random.Random(SEED + 2)
+    slow: set[str] = set()
+    for case in cases:
+        times = []
+        for question in trials[:10]:
+            began = time.perf_counter()
+            case.search(question, case.below)
+            times.append((time.perf_counter() - began) * 1000)
+        if np.median(times) > SLOW_MS:
+            slow.add(case.peer)
+    taken: dict[tuple[str, str], list[float]] = {(case.peer, case.name): [] for case in cases}
+    counts: dict[tuple[str, str], list[int]] = {(case.peer, case.name): [] for case in cases}
+    numbers = {(case.peer, case.name): at for at, case in enumerate(cases)}
+    for turn, question in enumerate(questions):
+        order = [case for case in cases if case.peer not in slow or turn % 3 == 0]
+        rng.shuffle(order)
+        for case in order:
+            mark = (case.peer, case.name)
+            asked = varied(question, numbers[mark] + 1)
+            began = time.perf_counter()
+            found = case.search(asked, case.below)
+            taken[mark].append((time.perf_counter() - began) * 1000)
+            counts[mark].append(len(found))
+    out: dict[str, dict[str, Stats]] = {}
+    for mark, times in taken.items():
+        out.setdefault(mark[0], {})[mark[1]] = {**spread(times), "results": float(np.mean(counts[mark]))}
+    return out
+
+
+def alone(
+    cases: Iterable[Case], questions: Sequence[str], limit_s: float = 6.0
+) -> dict[str, dict[str, Stats]]:
+    """Each case by itself, one question after the other: what a program with only one of them sees."""
+    out: dict[str, dict[str, Stats]] = {}
+    for number, case in enumerate(cases, 100):
+        times: list[float] = []
+        end = time.perf_counter() + limit_s
+        for question in questions:
+            asked = varied(question, number)
+            began = time.perf_counter()
+            case.search(asked, case.below)
+            times.append((time.perf_counter() - began) * 1000)
+            if time.perf_counter() > end:
+                break
+        out.setdefault(case.peer, {})[case.name] = spread(times)
+    return out
+
+
+def spread(times: Sequence[float]) -> Stats:
+    """Milliseconds in two numbers, and of how many."""
+    return {
+        "p50_ms": float(np.percentile(times, 50)),
+        "p99_ms": float(np.percentile(times, 99)),
+        "count": float(len(times)),
+    }
+
+
+def writes(peer: Peer, corpus: Corpus, adds: int = 50, removes: int = 20) -> dict[str, Any]:
+    """Single adds and removals, each durable and followed by a search that must see it."""
+    model = embedder()
+    first = len(corpus.texts)
+    added: list[float] = []
+    after: list[float] = []
+    seen = unseen = 0
+    for number, text in enumerate(corpus.fresh[:adds], first):
+        began = time.perf_counter()
+        peer.add(Passage(number, text, model.embed_query(text)))
+        added.append((time.perf_counter() - began) * 1000)
+        began = time.perf_counter()
+        found = peer.search(_start(text), None)
+        after.append((time.perf_counter() - began) * 1000)
+        seen += number in [hit.number for hit in found]
+    removed: list[float] = []
+    for number, text in enumerate(corpus.fresh[: min(removes, adds)], first):
+        began = time.perf_counter()
+        peer.remove(number)
+        removed.append((time.perf_counter() - began) * 1000)
+        unseen += number not in [hit.number for hit in peer.search(_start(text), None)]
+    return {
+        "add": spread(added),
+        "add_seen": seen / len(added),
+        "search_after_add": spread(after),
+        "remove": spread(removed),
+        "remove_seen": unseen / len(removed),
+    }
+
+
+def _start(text: str) -> str:
+    return " ".join(text.split()[:40])
+
+
+def beside_writer(
+    peer: Peer, corpus: Corpus, *, rate: int = 100, seconds: float = 4.0, first: int = 10_000_000
+) -> dict[str, float]:
+    """Searches while another thread adds records at a steady rate, against the same searches without it."""
+    questions = corpus.queries
+    idle = _searches(peer, questions, seconds / 2, 201)
+    stop = threading.Event()
+    wrote = 0
+
+    def write() -> None:
+        nonlocal wrote
+        model = embedder()
+        began = time.perf_counter()
+        while not stop.is_set():
+            text = f"{corpus.fresh[wrote % len(corpus.fresh)]} {wrote}"
+            peer.add(Passage(first + wrote, text, model.embed_query(text)))
+            wrote += 1
+            stop.wait(max(0.0, began + wrote / rate - time.perf_counter()))
+
+    writer = threading.Thread(target=write)
+    began = time.perf_counter()
+    writer.start()
+    try:
+        busy = _searches(peer, questions, seconds, 202)
+    finally:
+        stop.set()
+        writer.join()
+    reached = wrote / (time.perf_counter() - began)
+    before, during = float(np.median(idle)), float(np.median(busy))
+    return {"idle_p50_ms": before, "busy_p50_ms": during, "ratio": during / before, "records_per_s": reached}
+
+
+def _searches(peer: Peer, questions: Sequence[str], seconds: float, variant: int) -> list[float]:
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    turn = 0
+    while time.perf_counter() < end:
+        asked = varied(questions[turn % len(questions)], variant + 10 * (turn // len(questions)))
+        began = time.perf_counter()
+        peer.search(asked, None)
+        times.append((time.perf_counter() - began) * 1000)
+        turn += 1
+    return times

@@ -1,0 +1,218 @@
+"""Results as Markdown tables and a plot, written into docs/benchmarks.md between its markers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.figures import LARGE, Figure, compared, designed
+
+BEGIN: Final = "<!-- measured: written by python -m benchmarks.run -->"
+END: Final = "<!-- end of measured -->"
+CASES: Final = (("all", "unfiltered"), ("1%", "1 % pass"), ("10%", "10 % pass"), ("50%", "50 % pass"))
+
+Entry = dict[str, Any]
+
+
+def write(results: Path, page: Path) -> None:
+    """Put the newest result of each size into the page, and its plot beside it."""
+    newest = latest(results)
+    if not newest:
+        raise SystemExit("There are no results to write about yet")
+    shown = newest.get(LARGE) or newest[max(newest)]
+    picture = plot(shown, page.parent / "img" / "benchmarks.svg")
+    text = page.read_text() if page.exists() else f"# Benchmarks\n\n{BEGIN}\n{END}\n"
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    body = "\n".join([*_measured(newest), *_picture(shown, picture)])
+    page.write_text(f"{before}{BEGIN}\n\n{body}\n{END}{after}")
+
+
+def latest(folder: Path) -> dict[int, Entry]:
+    """The newest result of each size; names begin with the date."""
+    newest: dict[int, Entry] = {}
+    for file in sorted(folder.glob("????-??-??-*.json")):
+        result = json.loads(file.read_text())
+        newest[result["size"]] = result
+    return dict(sorted(newest.items(), reverse=True))
+
+
+def _measured(newest: dict[int, Entry]) -> Iterable[str]:
+    large = newest.get(LARGE)
+    if large is not None:
+        yield from _figures("What weft is designed for", list(designed(newest)))
+        yield from _figures("Beside the others, one run, 100,000 passages", list(compared(large)))
+    for size, result in newest.items():
+        yield from _section(size, result)
+
+
+def _figures(title: str, figures: list[Figure]) -> Iterable[str]:
+    yield f"## {title}\n"
+    yield "| what | wanted | measured | |"
+    yield "|---|---|---|---|"
+    for figure in figures:
+        yield f"| {figure.what} | {figure.wanted} | {figure.measured} | {figure.verdict} |"
+    yield ""
+
+
+def _section(size: int, result: Entry) -> Iterable[str]:
+    machine = result["machine"]
+    yield f"## {size:,} passages\n"
+    yield (
+        f"`{result['command']}` on {result['date'][:10]}: {machine['cores']} cores of {machine['cpu']}, "
+        f"{machine['memory_bytes'] / 2**30:.0f} GiB, {machine['system']}, Python {machine['python']}. "
+        f"Load of the machine before and after: {machine['load_before']:.1f}, {machine['load_after']:.1f}. "
+        f"The run took {result['run_s'] / 60:.0f} minutes.\n"
+    )
+    systems = {name: entry for name, entry in result["systems"].items() if "interleaved" in entry}
+    yield "Query, milliseconds, p50 / p99, all systems in turn on each question; in brackets p50 when alone:\n"
+    yield from _table(
+        ["", *(title for _, title in CASES)],
+        ([_name(entry), *(_times(entry, key) for key, _ in CASES)] for entry in systems.values()),
+    )
+    weft = systems.get("weft", {}).get("interleaved", {})
+    if "default" in weft:
+        yield (
+            f"weft's default recipe (a hundred from each source): {_times(systems['weft'], 'default')}; "
+            f"with its trace: {_times(systems['weft'], 'explained')}.\n"
+        )
+    yield "Dense recall@10 against exact search, with the search effort (ef) chosen for it; results of 10:\n"
+    yield from _table(
+        ["", *(title for _, title in CASES)],
+        ([_name(entry), *(_recall(entry, key) for key, _ in CASES)] for entry in systems.values()),
+    )
+    yield "Writes, single and durable, milliseconds (p50), and searches beside a writer of 100 records/s:\n"
+    yield from _table(
+        ["", "add", "seen by the next search", "remove", "search right after an add", "beside a writer"],
+        ([_name(entry), *_writes(entry)] for entry in systems.values()),
+    )
+    yield "Building, disk, memory, and the first answer of a new process:\n"
+    yield from _table(
+        [
+            "",
+            "build, s",
+            "with embedding, s",
+            "disk, MB",
+            "resident, MB",
+            "cold open, ms",
+            "with imports, ms",
+        ],
+        ([_name(entry), *_sizes(entry)] for entry in systems.values()),
+    )
+    times = result["weft"]
+    yield (
+        f"`weft --help`: {times['help_ms']:.0f} ms; `import weft`: {times['import_ms']:.0f} ms; the engine with "
+        f"all it needs: {times['import_engine_ms']:.0f} ms; Python itself: {times['python_ms']:.0f} ms.\n"
+    )
+    yield from _setups(result, systems)
+
+
+def _setups(result: Entry, systems: dict[str, Entry]) -> Iterable[str]:
+    for entry in systems.values():
+        named = ", ".join(f"{package} {version}" for package, version in entry["versions"].items())
+        yield f"- {entry['label']} ({named}): {entry['about']}."
+    for name, entry in result["systems"].items():
+        if "error" in entry:
+            yield f"- {name}: not measured completely: {entry['error']}."
+    for name, why in result["not_measured"].items():
+        yield f"- {name}: not measured, {why}."
+    yield ""
+
+
+def _table(head: list[str], rows: Iterable[list[str]]) -> Iterable[str]:
+    yield "| " + " | ".join(head) + " |"
+    yield "|---" * len(head) + "|"
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+    yield ""
+
+
+def _name(entry: Entry) -> str:
+    return f"**{entry['label']}**" if entry["label"] == "weft" else str(entry["label"])
+
+
+def _times(entry: Entry, key: str) -> str:
+    mixed, alone = entry["interleaved"][key], entry["alone"][key]
+    return f"{_ms(mixed['p50_ms'])} / {_ms(mixed['p99_ms'])} ({_ms(alone['p50_ms'])})"
+
+
+def _ms(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def _recall(entry: Entry, key: str) -> str:
+    if "recall" not in entry:
+        return "–"
+    effort = entry["effort"].get(key)
+    results = entry["interleaved"][key]["results"]
+    return f"{entry['recall'][key]:.3f}{f' (ef {effort})' if effort else ''}; {results:g}"
+
+
+def _writes(entry: Entry) -> list[str]:
+    if "writes" not in entry:
+        return ["–"] * 5
+    writes = entry["writes"]
+    beside = entry.get("beside_writer")
+    return [
+        _ms(writes["add"]["p50_ms"]),
+        f"{writes['add_seen']:.0%}",
+        _ms(writes["remove"]["p50_ms"]),
+        _ms(writes["search_after_add"]["p50_ms"]),
+        f"{beside['ratio']:.2f}× at {beside['records_per_s']:.0f}/s" if beside else "–",
+    ]
+
+
+def _sizes(entry: Entry) -> list[str]:
+    build, cold = entry["build"], entry["cold"]
+    return [
+        f"{build['without_embedding_s']:.1f}",
+        f"{build['with_embedding_s']:.1f}",
+        f"{build['disk_bytes'] / 1e6:.0f}",
+        f"{entry['memory']['resident_bytes'] / 1e6:.0f}",
+        f"{cold['without_imports_ms']:.0f}",
+        f"{cold['with_imports_ms']:.0f}",
+    ]
+
+
+def _picture(result: Entry, picture: Path | None) -> Iterable[str]:
+    if picture is not None:
+        yield f"![p50 of each system with and without filters, {result['size']:,} passages](img/{picture.name})\n"
+
+
+def plot(result: Entry, file: Path) -> Path | None:
+    """Query times of every system as bars, on a logarithmic scale; None without matplotlib."""
+    try:
+        matplotlib: Any = import_module("matplotlib")
+    except ImportError:
+        return None
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "weft", "font.size": 9})
+    pyplot: Any = import_module("matplotlib.pyplot")
+    systems = [entry for entry in result["systems"].values() if "interleaved" in entry]
+    figure, axes = pyplot.subplots(figsize=(8, 3.6), layout="constrained")
+    width = 0.8 / len(CASES)
+    for at, (key, title) in enumerate(CASES):
+        heights = [entry["interleaved"][key]["p50_ms"] for entry in systems]
+        places = [place + (at - 1.5) * width for place in range(len(systems))]
+        bars = axes.bar(places, heights, width, label=title, color=f"C{at}")
+        axes.bar_label(bars, [_ms(height) for height in heights], fontsize=6, padding=1)
+    axes.set_yscale("log")
+    axes.set_ylabel("p50, ms")
+    axes.set_xticks(range(len(systems)), [_wrapped(entry["label"]) for entry in systems])
+    axes.set_title(f"Hybrid query, text in, ten texts out, {result['size']:,} passages")
+    axes.legend(frameon=False, ncols=4, loc="upper left")
+    axes.margins(y=0.2)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    save: Callable[..., None] = figure.savefig
+    save(file, metadata={"Date": None})
+    pyplot.close(figure)
+    return file
+
+
+def _wrapped(label: str) -> str:
+    return label.replace(" + ", " +\n").replace(" (", "\n(")

@@ -1,0 +1,227 @@
+"""`python -m benchmarks.run`: builds, measures, and writes results, docs/benchmarks.md and its plot."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import measure, worker
+from benchmarks.corpus import Corpus, embedder, load
+from benchmarks.peers import HOMES, installed, make, versions
+from benchmarks.peers.base import Peer
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+COLD_STARTS: Final = 3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure every size, then write the page."""
+    options = _options(arguments)
+    sizes = [int(size) for size in options.sizes.split(",")]
+    asked = options.peers.split(",")
+    unknown = [name for name in asked if name not in HOMES]
+    if unknown:
+        raise SystemExit(f"There is no system {unknown[0]!r}. Systems: {', '.join(HOMES)}")
+    for size in sizes:
+        result = measured(size, asked, options.queries, cache=options.cache)
+        options.out.mkdir(parents=True, exist_ok=True)
+        file = options.out / f"{result['date'][:10]}-{size}.json"
+        file.write_text(json.dumps(result, indent=1) + "\n")
+        _say(f"{size:,} passages took {result['run_s']:.0f} s: {file.name}")
+    if options.page:
+        from benchmarks import report
+
+        report.write(options.out, options.page)
+        _say(f"wrote {options.page.name}")
+    return 0
+
+
+def measured(size: int, names: Sequence[str], questions: int, *, cache: Path | None = None) -> dict[str, Any]:
+    """One run at one size over the systems that are installed."""
+    here, missing = installed(names)
+    corpus = load(size, questions, cache)
+    began = time.perf_counter()
+    load_before = os.getloadavg()[0]
+    systems: dict[str, dict[str, Any]] = {name: {} for name in here}
+    rate = embedding_rate(corpus)
+    with tempfile.TemporaryDirectory(prefix="weft-bench-run-") as scratch:
+        folder = Path(scratch)
+        asked = folder / "questions.json"
+        asked.write_text(json.dumps(corpus.trials))
+        for name in here:
+            _say(f"{size:,}: building {name}")
+            with _noting(systems[name]):
+                built = worker.run("build", name, folder / name, size, asked, cache)
+                systems[name]["build"] = built | _embedding_apart(name, built, size / rate)
+                systems[name]["cold"] = cold(name, folder / name, size, asked, cache)
+                systems[name]["memory"] = worker.run("memory", name, folder / name, size, asked, cache)
+        _in_process(systems, corpus, folder)
+    text_bytes = sum(len(text.encode()) for text in corpus.texts)
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": f"python -m benchmarks.run --sizes {size} --queries {questions}",
+        "size": size,
+        "machine": machine() | {"load_before": load_before, "load_after": os.getloadavg()[0]},
+        "corpus": {
+            "digest": corpus.digest,
+            "text_bytes": text_bytes,
+            "vector_bytes": corpus.vectors.nbytes,
+            "embedded_per_s": rate,
+        },
+        "weft": program_times(),
+        "systems": systems,
+        "not_measured": missing,
+        "run_s": time.perf_counter() - began,
+    }
+
+
+def _in_process(systems: dict[str, dict[str, Any]], corpus: Corpus, folder: Path) -> None:
+    """Everything that is timed side by side."""
+    peers: dict[str, Peer] = {}
+    for name, entry in systems.items():
+        if "error" in entry:
+            continue
+        with _noting(entry):
+            peer = make(name)
+            peer.open(folder / name)
+            entry |= {"label": peer.label, "about": peer.about, "hybrid": peer.hybrid}
+            entry["versions"] = versions(peer)
+            _say(f"{len(corpus.texts):,}: choosing the effort of {name}")
+            entry["effort"] = measure.choose_efforts(peer, corpus)
+            peers[name] = peer
+    cases = measure.cases_of(peers)
+    _say(f"{len(corpus.texts):,}: {len(corpus.queries)} questions, interleaved")
+    for name, timed in measure.interleaved(cases, corpus.queries, corpus.trials).items():
+        systems[name]["interleaved"] = timed
+    for name, timed in measure.alone(cases, corpus.queries).items():
+        systems[name]["alone"] = timed
+    truth = measure.Truth(corpus, corpus.queries)
+    for name, peer in peers.items():
+        _say(f"{len(corpus.texts):,}: recall and writes of {name}")
+        with _noting(systems[name]):
+            slow = systems[name]["interleaved"]["50%"]["p50_ms"] > measure.SLOW_MS
+            systems[name]["recall"] = measure.measured_recall(peer, corpus, truth, slow)
+            systems[name]["writes"] = measure.writes(peer, corpus)
+            if peer.writes_beside_searches:
+                systems[name]["beside_writer"] = measure.beside_writer(peer, corpus)
+            peer.close()
+
+
+def cold(name: str, folder: Path, size: int, asked: Path, cache: Path | None) -> dict[str, float]:
+    """The middle of several cold starts."""
+    starts = [worker.run("cold", name, folder, size, asked, cache) for _ in range(COLD_STARTS)]
+    inner = [start["open_ms"] + start["first_query_ms"] for start in starts]
+    whole = [start["imports_ms"] + without for start, without in zip(starts, inner, strict=True)]
+    return {
+        "with_imports_ms": statistics.median(whole),
+        "without_imports_ms": statistics.median(inner),
+        "open_ms": statistics.median(start["open_ms"] for start in starts),
+        "first_query_ms": statistics.median(start["first_query_ms"] for start in starts),
+    }
+
+
+def embedding_rate(corpus: Corpus) -> float:
+    """Passages per second of the model alone, which all systems share."""
+    model = embedder()
+    sample = corpus.texts[:5000]
+    began = time.perf_counter()
+    for at in range(0, len(sample), 1000):
+        model.embed_documents(sample[at : at + 1000])
+    return len(sample) / (time.perf_counter() - began)
+
+
+def _embedding_apart(name: str, built: dict[str, float], embedding: float) -> dict[str, float]:
+    """Build times with and without embedding. weft embeds while it builds; the others were given vectors."""
+    if name == "weft":
+        return {
+            "without_embedding_s": built["total_s"] - embedding,
+            "with_embedding_s": built["total_s"],
+            "searchable_with_embedding_s": built["searchable_s"],
+        }
+    return {
+        "without_embedding_s": built["total_s"],
+        "with_embedding_s": built["total_s"] + embedding,
+        "searchable_with_embedding_s": built["searchable_s"] + embedding,
+    }
+
+
+def program_times() -> dict[str, float]:
+    """How long `weft --help` and the import take, in milliseconds; the middle of five."""
+    python = sys.executable
+    script = Path(python).with_name("weft")
+    commands = {
+        "help_ms": [str(script), "--help"] if script.exists() else [python, "-m", "weft.apps.cli", "--help"],
+        "import_ms": [python, "-c", "import weft"],
+        "import_engine_ms": [python, "-c", "import weft.engine, weft.embedding.static"],
+        "python_ms": [python, "-c", "pass"],
+    }
+    out: dict[str, float] = {}
+    for name, command in commands.items():
+        times = []
+        for _ in range(5):
+            began = time.perf_counter()
+            subprocess.run(command, capture_output=True, check=False)
+            times.append((time.perf_counter() - began) * 1000)
+        out[name] = statistics.median(times)
+    return out
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on; no names."""
+    model = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError, IndexError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line for line in lines if line.startswith("model name")).split(":", 1)[1].strip()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "memory_bytes": memory,
+        "system": platform.system(),
+        "python": platform.python_version(),
+    }
+
+
+@contextlib.contextmanager
+def _noting(entry: dict[str, Any]) -> Any:
+    """A system that fails is named in the results; the others go on."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - whatever a system under test does
+        # Without what some systems add about the machine that they were compiled on.
+        entry["error"] = f"{type(error).__name__}: {str(error).partition(', /')[0][:200]}"
+        _say(f"  failed: {entry['error']}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
+    parser.add_argument("--sizes", default="10000,100000", help="numbers of passages")
+    parser.add_argument("--peers", default=",".join(HOMES), help=f"some of {','.join(HOMES)}")
+    parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks.md")
+    parser.add_argument("--no-page", dest="page", action="store_const", const=None)
+    parser.add_argument(
+        "--cache", type=Path, help="where passages and vectors are kept; the temporary folder"
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

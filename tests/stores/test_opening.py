@@ -1,0 +1,183 @@
+"""Places that are no database, files of other programs and versions, damage, and a full disk."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.errors import StoreCorrupt, StoreError, StoreFull, StoreVersion
+from weft.stores.embedded.schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+from .helpers import assert_holds, by_keyword, numbered
+
+
+def test_a_file_is_no_place_for_a_database(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("mine")
+    with pytest.raises(StoreError, match="is a file"):
+        weft.open(path)
+    assert path.read_text() == "mine"
+    with pytest.raises(StoreError):
+        weft.open(path / "below")
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "holiday.jpg").write_bytes(b"picture")
+    with pytest.raises(StoreError, match=re.escape("holiday.jpg")):
+        weft.open(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["holiday.jpg"]
+
+
+def test_an_empty_folder_and_missing_parents_are_fine(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "a" / "b" / "ü c"):
+        with weft.open(folder) as db:
+            db.add([numbered("a", 1)])
+            assert len(db) == 1
+
+
+def test_a_database_of_another_program_is_refused_untouched(tmp_path: Path) -> None:
+    folder = tmp_path / "db"
+    folder.mkdir()
+    with sqlite3.connect(folder / "weft.db") as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    connection.close()
+    before = (folder / "weft.db").read_bytes()
+    with pytest.raises(StoreVersion, match="another program"):
+        weft.open(folder)
+    assert (folder / "weft.db").read_bytes() == before
+
+
+def test_a_newer_database_is_refused_with_advice(tmp_path: Path) -> None:
+    folder = tmp_path / "db"
+    weft.open(folder).close()
+    with sqlite3.connect(folder / "weft.db") as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    connection.close()
+    with pytest.raises(StoreVersion, match=r"newer weft.*pip install -U weft"):
+        weft.open(folder)
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, but long enough to be one " * 50, b"SQLite format 3\0"]
+)
+def test_something_else_in_the_file_is_said_to_be_damage(tmp_path: Path, content: bytes) -> None:
+    folder = tmp_path / "db"
+    folder.mkdir()
+    (folder / "weft.db").write_bytes(content)
+    with pytest.raises(StoreCorrupt, match="weft export"):
+        weft.open(folder)
+
+
+def test_a_damaged_page_is_said_when_it_is_met(tmp_path: Path) -> None:
+    folder = tmp_path / "db"
+    with weft.open(folder) as db:
+        db.add(numbered(f"r{n}", n) for n in range(500))
+        with db.store.database.write() as connection:
+            (page,) = connection.execute(
+                "SELECT rootpage FROM sqlite_master WHERE name = 'records'"
+            ).fetchone()
+    data = bytearray((folder / "weft.db").read_bytes())
+    size = int.from_bytes(data[16:18], "big")
+    data[(page - 1) * size : page * size] = b"\xff" * size
+    (folder / "weft.db").write_bytes(data)
+    with pytest.raises(StoreCorrupt, match="backup"), weft.open(folder) as db:
+        list(db)
+
+
+def test_an_empty_file_is_an_empty_database(tmp_path: Path) -> None:
+    folder = tmp_path / "db"
+    folder.mkdir()
+    (folder / "weft.db").write_bytes(b"")
+    with weft.open(folder) as db:
+        db.add([numbered("a", 1)])
+        assert_holds(db, {"a": numbered("a", 1)})
+
+
+def test_a_full_disk_loses_nothing_that_was_confirmed(tmp_path: Path) -> None:
+    with weft.open(tmp_path / "db") as db:
+        db.add([numbered("a", 1, metadata={"colour": "red"})])
+        with db.store.database.write() as connection:
+            (pages,) = connection.execute("PRAGMA page_count").fetchone()
+            connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        with pytest.raises(StoreFull, match="Free some space"):
+            db.add(numbered(f"r{n}", 10 + n, metadata={"shape": "round"}) for n in range(300))
+        assert_holds(db, {"a": numbered("a", 1, metadata={"colour": "red"})})
+        with db.store.database.write() as connection:
+            connection.execute("PRAGMA max_page_count = 1073741823")
+        db.add([numbered("b", 2, metadata={"shape": "round"})])
+        # Fields that were first named in the failed batch are found by their names.
+        assert by_keyword(db, "gemeinsam", filters="shape = 'round'") == ["b"]
+        assert by_keyword(db, "gemeinsam", filters="colour = 'red'") == ["a"]
+    with weft.open(tmp_path / "db") as db:
+        assert by_keyword(db, "gemeinsam", filters="shape = 'round'") == ["b"]
+
+
+def test_a_full_disk_under_the_indexes_fails_no_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from weft.stores.embedded import segments
+
+    def full(path: Path, arrays: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    with weft.open(tmp_path / "db", store__fold_at=2) as db:
+        monkeypatch.setattr(segments, "write_arrays", full)
+        expected = {f"r{n}": numbered(f"r{n}", n) for n in range(20)}
+        for record in expected.values():
+            db.add([record])
+        assert_holds(db, expected)
+        with pytest.raises(StoreError, match="No space left"):
+            db.optimise()
+        monkeypatch.undo()
+        db.optimise()
+        assert_holds(db, expected)
+
+
+def schema(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    found = connection.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
+    return {(name, " ".join(sql.split())) for name, sql in found if sql}
+
+
+@pytest.mark.parametrize("start", range(VERSION + 1))
+def test_a_database_of_any_earlier_version_becomes_a_current_one(tmp_path: Path, start: int) -> None:
+    weft.open(tmp_path / "fresh").close()
+    folder = tmp_path / "older"
+    folder.mkdir()
+    connection = sqlite3.connect(folder / "weft.db")
+    for step in MIGRATIONS[:start]:
+        connection.executescript(step)
+    if start:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {start}")
+    connection.close()
+    with weft.open(folder) as db:
+        db.add([numbered("a", 1)])
+        assert_holds(db, {"a": numbered("a", 1)})
+    fresh, older = (sqlite3.connect(tmp_path / name / "weft.db") for name in ("fresh", "older"))
+    assert schema(fresh) == schema(older)
+    for pragma in ("application_id", "user_version", "journal_mode"):
+        assert fresh.execute(f"PRAGMA {pragma}").fetchone() == older.execute(f"PRAGMA {pragma}").fetchone()
+    fresh.close()
+    older.close()
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from weft.stores.embedded import database
+
+    folder = tmp_path / "db"
+    with weft.open(folder) as db:
+        db.add([numbered("a", 1)])
+    with monkeypatch.context() as patch:
+        broken = (*MIGRATIONS, "CREATE TABLE later (x); INSERT INTO nowhere VALUES (1);")
+        patch.setattr(database, "MIGRATIONS", broken)
+        patch.setattr(database, "VERSION", VERSION + 1)
+        with pytest.raises(StoreError):
+            weft.open(folder)
+    with weft.open(folder) as db:
+        assert_holds(db, {"a": numbered("a", 1)})

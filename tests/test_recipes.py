@@ -1,0 +1,166 @@
+"""Recipes are values: checked when made, told apart by name, written as tables, and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from weft import Record
+from weft.errors import InvalidInput, NotFound
+from weft.ranking.fusion import RRF, Weighted
+from weft.recipes import BUILT_IN, Pool, Recipe, SourceUse, find_recipe, recipe_from_dict
+from weft.stores.contract import BM25
+
+KEYWORD = SourceUse(source="keyword")
+FUSION = RRF(k=60, first_rank=1)
+
+
+def recipe(**parts: Any) -> Recipe:
+    return Recipe(**{"name": "mine", "sources": (KEYWORD,), "fusion": FUSION, **parts})
+
+
+def use(**parts: Any) -> SourceUse:
+    return SourceUse(**parts)
+
+
+def pool(**parts: Any) -> Pool:
+    return Pool(**parts)
+
+
+@pytest.mark.parametrize(
+    ("make", "advice"),
+    [
+        (lambda: recipe(name=""), "needs a name"),
+        (lambda: recipe(name=5), "needs a name"),
+        (lambda: recipe(sources=()), "at least one source"),
+        (lambda: recipe(sources=(KEYWORD, KEYWORD)), "name them apart"),
+        (lambda: recipe(fusion=Weighted({"vector": 1.0}, "none")), "It searches: keyword"),
+        (lambda: recipe(fusion=RRF(k=60, weights={"other": 1.0})), "It searches: keyword"),
+        (lambda: recipe(sources=("keyword",)), "SourceUse"),
+        (lambda: recipe(fusion="rrf"), "fusion"),
+        (
+            lambda: recipe(
+                sources=(KEYWORD, SourceUse(source="vector")), fusion=Weighted({"keyword": 1.0}, "none")
+            ),
+            "no weights for the source 'vector'",
+        ),
+        (lambda: recipe(limit=0), "from 1 to 1000"),
+        (lambda: recipe(limit=True), "from 1 to 1000"),
+        (lambda: recipe(max_limit=1001), "from 1 to 1000"),
+        (lambda: use(source=""), "such as 'keyword'"),
+        (lambda: use(source=3), "text"),
+        (lambda: use(source="keyword", collections="notes"), "list of names"),
+        (lambda: use(source="keyword", collections=(1,)), "list of names"),
+        (lambda: use(source="keyword", min_score="high"), "must be a number"),
+        (lambda: use(source="keyword", min_score=float("nan")), "must be a number"),
+        (lambda: pool(times=0), "above 0"),
+        (lambda: pool(times=float("inf")), "above 0"),
+        (lambda: pool(plus=-1), "whole number"),
+        (lambda: pool(at_least=1.5), "whole number"),
+        (lambda: BM25(k1=-1), "k1"),
+        (lambda: BM25(b=2), "between 0 and 1"),
+        (lambda: BM25(text_weight=0, title_weight=0), "above 0"),
+        (lambda: recipe_from_dict("x", {"sorces": []}), "no setting 'sorces'"),
+        (lambda: recipe_from_dict("x", {"sources": ["keyword"]}), "needs 'fusion'"),
+        (lambda: recipe_from_dict("x", {}), 'base = "default"'),
+        (lambda: recipe_from_dict("x", {"base": "default", "sources": [{"sorce": 1}]}), "no setting 'sorce'"),
+        (lambda: recipe_from_dict("x", {"base": "default", "sources": [7]}), "a name or a table"),
+        (lambda: recipe_from_dict("x", {"base": "default", "sources": 7}), "x"),
+        (lambda: recipe_from_dict("x", {"base": "default", "bm25": {"k2": 1}}), "k2"),
+        (lambda: recipe_from_dict("x", {"base": "default", "limit": 0}), "from 1 to"),
+        (lambda: recipe_from_dict("x", {"base": "default", "fusion": {"method": "magic"}}), "magic"),
+    ],
+)
+def test_a_recipe_that_cannot_work_is_refused_with_advice(make: Callable[[], object], advice: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        make()
+    assert advice in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        *BUILT_IN.values(),
+        recipe(
+            sources=(
+                SourceUse(source="keyword", name="exact", collections=("a", "b"), pool=Pool(2, 3, 4)),
+                SourceUse(source="vector", min_score=0.25),
+            ),
+            fusion=Weighted({"exact": 2.0, "vector": 1.0}, {"exact": "max", "vector": "none"}),
+            limit=7,
+            max_limit=50,
+            bm25=BM25(0.9, 0.3, 1.0, 2.0),
+            about="all of it",
+        ),
+    ],
+    ids=lambda one: one.name,
+)
+def test_a_recipe_survives_being_written_as_a_table(one: Recipe) -> None:
+    again = recipe_from_dict(one.name, one.to_dict())
+    assert again == one
+    assert again.about == one.about
+    assert again.to_dict() == one.to_dict()
+
+
+def test_a_pool_grows_with_the_limit() -> None:
+    assert Pool(times=3, at_least=100).size(10) == 100
+    assert Pool(times=3, at_least=100).size(50) == 150
+    assert Pool(times=1.5, plus=2).size(3) == 7
+    assert Pool(times=0.1).size(1) == 1
+
+
+def test_an_unknown_recipe_names_the_known() -> None:
+    with pytest.raises(NotFound, match="default, keyword, rrf, vector"):
+        find_recipe("nothing", BUILT_IN)
+
+
+def test_a_recipe_of_weft_toml_is_used_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "weft.toml").write_text(
+        """
+        [search]
+        recipe = "titles"
+
+        [recipes.titles]
+        base = "keyword"
+        limit = 2
+        bm25 = { k1 = 0.5, b = 0.0, text_weight = 0.1, title_weight = 5.0 }
+
+        [recipes.notes]
+        about = "Notes only."
+        sources = ["keyword", { source = "vector", name = "meaning", collections = ["notes"] }]
+        fusion = { method = "rrf", k = 10, weights = { meaning = 2.0, "*" = 1.0 } }
+        """
+    )
+    monkeypatch.chdir(tmp_path)
+    with weft.open(":memory:") as db:
+        db.add(
+            [
+                Record(id="text", text="harbour harbour harbour"),
+                Record(id="title", text="words about a place by the sea", title="harbour"),
+                Record(id="note", text="harbour at night", collection="notes"),
+            ]
+        )
+        result = db.search("harbour")
+        assert (result.recipe, result[0].id, len(result)) == ("titles", "title", 2)
+        assert db.recipes["titles"].sources == BUILT_IN["keyword"].sources
+        assert db.recipes["notes"].about == "Notes only."
+        told = db.search("harbour", recipe="notes", explain=True)
+        assert told.trace is not None
+        assert [(source.name, len(source.keys)) for source in told.trace.sources] == [
+            ("keyword", 3),
+            ("meaning", 1),
+        ]
+        assert told[0].id == "note"
+
+
+def test_a_recipe_of_weft_toml_that_cannot_work_is_refused_when_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weft.toml").write_text('[recipes.broken]\nbase = "default"\nlimit = 5000\n')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="broken"):
+        weft.open(":memory:")

@@ -1,0 +1,65 @@
+"""Hits and results: sequences with citations, that become plain JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import weft
+from weft import Record
+from weft.results import Hit, Result, citation
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, "r1"),
+        ({"path": "notes/a.md"}, "notes/a.md"),
+        ({"path": "notes/a.md", "lines": (3, 9)}, "notes/a.md:3-9"),
+        ({"path": "notes/a.md", "lines": (3, 3)}, "notes/a.md:3"),
+        ({"url": "https://example.org/x"}, "https://example.org/x"),
+        ({"path": "a.md", "url": "https://example.org/x"}, "a.md"),
+        ({"lines": (1, 2)}, "r1"),
+    ],
+)
+def test_a_citation_says_where_the_text_really_is(fields: dict[str, object], expected: str) -> None:
+    assert citation(Record.from_dict({"id": "r1", "text": "words", **fields})) == expected
+
+
+def test_a_result_is_a_sequence_of_hits() -> None:
+    hits = tuple(Hit(Record(id=name, text=name), 1.0, rank) for rank, name in enumerate("abc", 1))
+    result = Result("question", "default", hits)
+    assert len(result) == 3
+    assert result[0].id == "a"
+    assert result[-1].text == "c"
+    assert [hit.id for hit in result[1:]] == ["b", "c"]
+    assert hits[1] in result
+    assert [hit.rank for hit in result] == [1, 2, 3]
+
+
+def test_a_result_becomes_json_with_all_that_was_kept() -> None:
+    record = Record(
+        id="a",
+        text="harbour",
+        title="Port",
+        kind="note",
+        path="a.md",
+        lines=(1, 2),
+        metadata={"n": [1, None]},
+    )
+    with weft.open(":memory:") as db:
+        db.add([record])
+        result = db.search("harbour", explain=True)
+        document = json.loads(json.dumps(result.to_dict()))
+    (hit,) = document["hits"]
+    assert hit["rank"] == 1
+    assert hit["citation"] == "a.md:1-2"
+    assert hit["metadata"] == {"n": [1, None]}
+    assert {name: hit[name] for name in record.to_dict()} == json.loads(record.to_json())
+    assert hit["explanation"]["score"] == hit["score"]
+    assert document["degraded"] == []
+    assert document["milliseconds"] > 0
+    assert result[0].collection == "default"
+    assert result[0].title == "Port"
+    assert result[0].metadata == {"n": [1, None]}
