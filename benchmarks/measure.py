@@ -25,6 +25,8 @@ TIES: Final = 1e-5
 SLOW_MS: Final = 40.0
 """A system slower than this is asked every third question only; the run should end today."""
 
+WRITER_SECONDS = 4.0
+
 Search = Callable[[str, int | None], list[Found]]
 Stats = dict[str, float]
 
@@ -220,9 +222,10 @@ def _start(text: str) -> str:
 
 
 def beside_writer(
-    peer: Peer, corpus: Corpus, *, rate: int = 100, seconds: float = 4.0, first: int = 10_000_000
+    peer: Peer, corpus: Corpus, *, rate: int = 100, first: int = 10_000_000
 ) -> dict[str, float]:
     """Searches while another thread adds records at a steady rate, against the same searches without it."""
+    seconds = WRITER_SECONDS
     questions = corpus.queries
     idle = _searches(peer, questions, seconds / 2, 201)
     stop = threading.Event()

@@ -114,9 +114,10 @@ class Pipeline:
         found = [answer.found for answer in answers]
         if not plan.recipe.complete or len(found) < 2:
             return found
-        union = np.unique(np.concatenate([keys for keys, _ in found]))
+        known = [set(keys.tolist()) for keys, _ in found]
+        union: set[int] = set().union(*known)
         for at, use in enumerate(plan.recipe.sources):
-            missing = union[np.isin(union, found[at].keys, assume_unique=True, invert=True)]
+            missing = np.array(sorted(union - known[at]), np.int64)
             # A list of its own collections has no opinion on others; a user's source is asked once.
             if (
                 answers[at].error is None
@@ -178,8 +179,9 @@ class Pipeline:
     def _call(self, source: Source, use: SourceUse, ask: Ask) -> _Answer:
         began = time.perf_counter()
         try:
-            found = _checked(source.search(ask), ask.pool)
+            found = source.search(ask)
             if use.source in self._own:
+                found = _checked(found, ask.pool)
                 _check_records(found, ask)
             if use.min_score is not None:
                 enough = found.scores >= use.min_score

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft import Record, Weft
+from weft import Record
 from weft.errors import StoreClosed
 from weft.filters import parse_filter
 
@@ -142,51 +141,56 @@ def test_a_listing_that_is_not_finished_holds_nobody_up(tmp_path: Path) -> None:
             assert by_keyword(db, word(9)) == ["late"]
 
 
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
 def test_many_short_threads_do_not_use_up_the_files(tmp_path: Path) -> None:
     with weft.open(tmp_path / "db") as db:
         db.add([numbered("r", 1)])
-        before = len(os.listdir("/proc/self/fd"))
+        before = open_files()
         for _ in range(60):
             thread = threading.Thread(target=by_keyword, args=(db, COMMON))
             thread.start()
             thread.join()
-        assert len(os.listdir("/proc/self/fd")) < before + 20
+        assert open_files() < before + 20
 
 
-def test_closing_beside_searches_and_writes_is_said_to_them(tmp_path: Path) -> None:
-    for turn in range(5):
-        db = weft.open(tmp_path / f"db{turn}", store__fold_at=4)
-        db.add([numbered(f"r{n}", n) for n in range(30)])
-        count = iter(range(100, 10**6))
-        odd: list[BaseException] = []
-        started = threading.Barrier(4)
+@pytest.mark.parametrize("turn", range(3))
+def test_closing_beside_searches_and_writes_is_said_to_them(tmp_path: Path, turn: int) -> None:
+    db = weft.open(tmp_path / "db", store__fold_at=4)
+    db.add([numbered(f"r{n}", n) for n in range(30)])
+    count = iter(range(100, 10**6))
+    odd: list[BaseException] = []
+    started = threading.Barrier(4)
 
-        def work(step: Callable[[], object]) -> None:
-            started.wait()
-            try:
-                while True:
-                    step()
-            except StoreClosed:
-                pass
-            except BaseException as error:  # noqa: BLE001 - handed to the test
-                odd.append(error)
-
-        def search(db: Weft = db) -> object:
-            return db.search(COMMON)
-
-        def add(db: Weft = db, count: Iterator[int] = count) -> object:
-            return db.add([numbered("x", next(count))])
-
-        threads = [threading.Thread(target=work, args=(step,)) for step in (search, search, add)]
-        for thread in threads:
-            thread.start()
+    def work(step: Callable[[], object]) -> None:
         started.wait()
-        db.close()
-        db.close()
-        for thread in threads:
-            thread.join(30)
-            assert not thread.is_alive()
-        assert not odd, odd
+        try:
+            while True:
+                step()
+        except StoreClosed:
+            pass
+        except BaseException as error:  # noqa: BLE001 - handed to the test
+            odd.append(error)
+
+    steps: list[Callable[[], object]] = [
+        lambda: db.search(COMMON),
+        lambda: db.search(COMMON, recipe="vector", filters="exists id"),
+        lambda: db.add([numbered("x", next(count))]),
+    ]
+    threads = [threading.Thread(target=work, args=(step,)) for step in steps]
+    for thread in threads:
+        thread.start()
+    started.wait()
+    for _ in range(turn * 3):
+        db.search(COMMON)
+    db.close()
+    db.close()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert not odd, odd
 
 
 def test_a_word_said_a_hundred_thousand_times_is_found_folded_or_not(tmp_path: Path) -> None:

@@ -6,9 +6,17 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from hypothesis import settings
+import pytest
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 import weft
 from weft import Record, Weft
@@ -149,13 +157,22 @@ class FolderMachine(Machine):
         shutil.rmtree(self.folder / "db" / "index", ignore_errors=True)
         self.handles = [self.opened()]
 
-    def everything_is_said_to_be_sound(self) -> None:
-        assert all(not handle.store.notices for handle in self.handles)
+    @invariant()
+    def nothing_had_to_be_repaired(self) -> None:
+        assert not any(handle.store.notices for handle in self.handles)
 
 
 BRIEF = settings(max_examples=12, stateful_step_count=25, deadline=None)
+LONG = settings(max_examples=150, stateful_step_count=60, deadline=None, suppress_health_check=[*HealthCheck])
 
-TestInMemory = Machine.TestCase
-TestInMemory.settings = BRIEF
-TestOnDisk = FolderMachine.TestCase
-TestOnDisk.settings = BRIEF
+
+@pytest.mark.parametrize("machine", [Machine, FolderMachine])
+def test_any_sequence_of_steps_agrees_with_a_dictionary(machine: type[Machine]) -> None:
+    run_state_machine_as_test(machine, settings=BRIEF)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("machine", [Machine, FolderMachine])
+def test_any_long_sequence_of_steps_agrees_with_a_dictionary(machine: type[Machine]) -> None:
+    run_state_machine_as_test(machine, settings=LONG)

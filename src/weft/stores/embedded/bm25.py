@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,23 +68,16 @@ class Scorer:
         # rarest terms come first, because their records bound the score that the best must reach.
         found.sort(key=lambda entry: (-entry[0], entry[1]))
         self._found = found
+        self._totals: dict[int, NDArray[np.float32]] = {}
 
     def best(self, index: int, k: int, allowed: Mask | None) -> tuple[Rows, NDArray[np.float32]]:
         """The k best allowed records of a part, and all that tie with the last of them."""
-        part = self._parts[index]
-        total = np.zeros(part.count, np.float32)
-        sample: NDArray[np.int32] | None = None
-        for weight, _, postings in self._found:
-            hits = postings[index]
-            if hits is None:
-                continue
-            np.add.at(total, hits.positions, self._impact(part, hits.positions, hits, weight))
-            if sample is None and len(hits.positions) >= k:
-                sample = hits.positions[: k + SAMPLE]
+        part, total = self._parts[index], self._total(index)
         if allowed is not None:
-            total *= allowed
+            total = total * allowed
         # The k-th best of some records is no better than the k-th best of all: what is below it is out.
-        bound = _kth(total[sample], k) if sample is not None else np.float32(0.0)
+        sample = next((p.positions for p in self._postings(index) if len(p.positions) >= k), None)
+        bound = _kth(total[sample[: k + SAMPLE]], k) if sample is not None else np.float32(0.0)
         chosen = np.flatnonzero(total >= bound if bound > 0 else total > 0)
         scores = total[chosen]
         if len(chosen) > k:
@@ -94,23 +87,28 @@ class Scorer:
 
     def score_at(self, index: int, positions: NDArray[np.intp]) -> NDArray[np.float32]:
         """The scores at these positions of a part."""
-        part = self._parts[index]
-        total = np.zeros(len(positions), np.float32)
-        for weight, _, postings in self._found:
-            hits = postings[index]
-            if hits is None or not len(hits.positions):
-                continue
-            at = np.minimum(np.searchsorted(hits.positions, positions), len(hits.positions) - 1)
-            here = np.flatnonzero(hits.positions[at] == positions)
-            picked = Postings(hits.positions[at[here]], tuple(counts[at[here]] for counts in hits.counts))
-            total[here] += self._impact(part, picked.positions, picked, weight)
+        return self._total(index)[positions]
+
+    def _total(self, index: int) -> NDArray[np.float32]:
+        """The score of every record of a part."""
+        total = self._totals.get(index)
+        if total is None:
+            part = self._parts[index]
+            total = np.zeros(part.count, np.float32)
+            lengths = part.weighted_lengths(self._weights)
+            for weight, _, postings in self._found:
+                hits = postings[index]
+                if hits is not None:
+                    np.add.at(total, hits.positions, self._impact(hits, lengths, weight))
+            self._totals[index] = total
         return total
 
-    def _impact(
-        self, part: Part, positions: NDArray[np.int32], hits: Postings, weight: float
-    ) -> NDArray[np.float32]:
+    def _postings(self, index: int) -> Iterator[Postings]:
+        return (hits for _, _, postings in self._found if (hits := postings[index]) is not None)
+
+    def _impact(self, hits: Postings, lengths: NDArray[np.float32], weight: float) -> NDArray[np.float32]:
         frequency = weighted(hits.counts, self._weights)
-        norm = part.weighted_lengths(self._weights).take(positions)
+        norm = lengths.take(hits.positions)
         norm *= self._slope
         norm += self._base
         norm += frequency

@@ -174,10 +174,7 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         segments: Iterable[SegmentT],  # noqa: ARG002
         tail: Iterable[int],  # noqa: ARG002
     ) -> Iterable[Any]:
-        """Those of the items that neither a segment nor the tail holds, which hold no row after `since`.
-
-        As a rule that is all of them: a range has only its own records.
-        """
+        """Those of the items that neither segments nor tail hold; as a rule all, and all after `since`."""
         return items
 
     # Reading.
