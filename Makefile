@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-DATA ?= ../shared/data/cranfield ../shared/data/scifact_train
+DATA ?= $(addprefix ../shared/data/,scifact_train cranfield locomo_dev 2wiki_dev musique_train)
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+EXTRAS := --extra dev --extra onnx --extra http-models --extra pdf --extra eval
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow lint format bench eval lock clean
@@ -42,15 +44,20 @@ format: setup ## put the code into the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## measure speed and quality; every figure in the docs comes from here
+bench: setup ## measure speed beside other engines; writes docs/benchmarks.md
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/bench.lock
 	$(BIN)/python -m benchmarks.run
 
-eval: setup ## score retrieval on the collections in DATA="folder …"
-	$(BIN)/weft eval $(DATA)
+eval: setup ## measure quality on the collections in DATA="folder …"; writes docs/quality.md
+	WEFT_MODELS=.cache/models $(BIN)/weft models install minilm
+	WEFT_MODELS=.cache/models $(BIN)/weft eval $(DATA) --scope locomo_dev=conversation --model static --model minilm \
+		--cache .cache/eval --write docs/quality.md
 
 lock: setup ## renew the pinned versions in requirements/
 	$(BIN)/python -m pip install --quiet uv
-	$(COMPILE) --upgrade --all-extras --output-file requirements/dev.lock
+	$(COMPILE) --upgrade $(EXTRAS) --output-file requirements/dev.lock
+	$(COMPILE) --upgrade $(EXTRAS) --extra bench --constraint requirements/dev.lock \
+		--output-file requirements/bench.lock
 	$(COMPILE) --no-annotate --constraint requirements/dev.lock --output-file requirements/core.lock
 
 clean: ## remove the environment and what tools leave behind

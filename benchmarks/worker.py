@@ -38,11 +38,18 @@ def build(peer: str, folder: Path, size: int, cache: Path | None) -> dict[str, f
 
     corpus = load(size, 1, cache)
     system = make(peer)
+    before = resource.getrusage(resource.RUSAGE_SELF)
     began = time.perf_counter()
     found = system.build(folder, corpus)
     total = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"searchable_s": found, "total_s": total, "disk_bytes": folder_bytes(folder), "peak_bytes": peak}
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "searchable_s": found,
+        "total_s": total,
+        "cpu_s": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
+        "disk_bytes": folder_bytes(folder),
+        "peak_bytes": used.ru_maxrss * 1024,
+    }
 
 
 def cold(peer: str, folder: Path, question: str, began: float) -> dict[str, float]:

@@ -119,7 +119,7 @@ def _expression(body: str, *, anchored: bool) -> str | None:
     parts = body.split("/") if anchored else ["**", body]
     groups: list[list[str]] = [[]]
     for part in parts:
-        if part == "**":
+        if len(part) > 1 and not part.strip("*"):
             groups.append([])
         else:
             component = _component(part)
@@ -184,8 +184,6 @@ def _bracket(part: str, at: int) -> tuple[str, int] | None:
     first = at
     while at < len(part):
         if part[at] == "]" and at > first:
-            if not inside:
-                return ("[^/]" if negated else r"(?!)"), at + 1
             body = "".join(inside)
             return (f"(?!/)[^{body}]" if negated else f"(?!/)[{body}]"), at + 1
         if part.startswith("[:", at):
@@ -200,8 +198,8 @@ def _bracket(part: str, at: int) -> tuple[str, int] | None:
         low, at = _literal(part, at)
         if at + 1 < len(part) and part[at] == "-" and part[at + 1] != "]":
             high, at = _literal(part, at + 1)
-            if low <= high:
-                inside.append(f"{re.escape(low)}-{re.escape(high)}")
+            # For git, a range that runs backwards is still its first character.
+            inside.append(f"{re.escape(low)}-{re.escape(high)}" if low <= high else re.escape(low))
         else:
             inside.append(re.escape(low))
     return None

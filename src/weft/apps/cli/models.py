@@ -120,6 +120,8 @@ def use(session: Session, model: str) -> None:
         db.vectors.settle()
         with output.progress(session, f"Vectors of {model}") as update:
             _build(db, update)
+        # So that the next search finds the new vectors in an index, and need not read them all.
+        db.keeper.fold(wait=True)
         active = db.store.models.wanted()[0]
         records = len(db)
     _warn_of_settings(provider, name)

@@ -195,7 +195,7 @@ def _embedded(
     """Whether some vectors are what the model gives for the texts."""
     query = (
         "SELECT r.row, r.title, r.text, v.vector FROM records r "
-        f"JOIN vectors v ON v.model = {model.number:d} AND v.hash = r.embedding WHERE r.row"
+        f"CROSS JOIN vectors v ON v.model = {model.number:d} AND v.hash = r.embedding WHERE r.row"
     )
     stored = list(for_rows(connection, query, rows, order="ORDER BY r.row"))
     texts = [f"{title}\n{text}" if title else text for _, title, text, _ in stored]

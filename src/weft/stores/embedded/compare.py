@@ -40,7 +40,8 @@ def agree_vector(
 ) -> bool:
     """Vectors, bit by bit as the database has them."""
     query = (
-        f"SELECT r.row, v.vector FROM records r JOIN vectors v ON v.model = {model.number:d} "
+        # A cross join keeps this order: the few records first, then the vector of each.
+        f"SELECT r.row, v.vector FROM records r CROSS JOIN vectors v ON v.model = {model.number:d} "
         "AND v.hash = r.embedding WHERE r.row"
     )
     stored = dict(for_rows(connection, query, rows, order="").fetchall())

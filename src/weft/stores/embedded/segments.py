@@ -95,10 +95,12 @@ class MemorySegments:
         return Entry(name, "", low, high, clean, count)
 
     def publish(self, entries: Sequence[Entry]) -> None:
+        # Only what was on the list goes: another thread may have written what it will publish next.
+        gone = {entry.file for entry in self._entries} - {entry.file for entry in entries}
         self._entries = tuple(entries)
         self._published += 1
-        kept = {entry.file for entry in entries}
-        self._arrays = {name: arrays for name, arrays in self._arrays.items() if name in kept}
+        for name in gone:
+            del self._arrays[name]
 
     @contextlib.contextmanager
     def exclusive(self, work: Work, *, wait: bool = False) -> Iterator[bool]:
@@ -164,6 +166,9 @@ class SegmentFolder:
 
     def write(self, arrays: Arrays, *, low: int, high: int, clean: int, count: int) -> Entry:
         self._make_room()
+        if not self._manifest.exists():
+            # So that segments without a list are a sign of damage, and not of a first fold under way.
+            self.publish(())
         name = f"{low:x}-{high:x}-{os.getpid():x}-{time.time_ns():x}.seg"
         checksum = write_arrays(self._folder / name, arrays)
         return Entry(name, checksum, low, high, clean, count)

@@ -41,6 +41,21 @@ BUILD_EFFORT: Final = 128
 SCAN_BELOW: Final = 0.05
 """When fewer than this share of records pass the filter, scanning those is faster and exact."""
 
+JUDGED: Final = 100
+SAMPLE: Final = 2048
+"""A filtered search in the graph is judged by its hundred best against a sample of what passes the filter."""
+
+LOAD: Final = """
+    SELECT r.row, v.vector FROM records r CROSS JOIN vectors v ON v.model = ?1 AND v.hash = r.embedding
+    WHERE r.row > ?2 AND r.row <= ?3
+    UNION ALL
+    SELECT r.row, v.vector FROM arrivals a JOIN records r ON r.row = a.row
+    JOIN vectors v ON v.model = ?1 AND v.hash = r.embedding
+    WHERE a.model = ?1 AND a.seq > ?2 AND a.seq <= ?3 AND a.row <= ?2
+"""
+"""Records written in a range, and older ones whose vector came in it. CROSS keeps the order of the join: the
+planner would rather look at every vector there is, at each search after a write."""
+
 BUILD_CHUNK: Final = 4096
 """Vectors added to a graph between two looks at whether the work should be given up."""
 
@@ -119,12 +134,26 @@ class VectorSegment(Segment):
             among = np.flatnonzero(allowed)
             return among[_top(_products(self.vectors[among], query), k)]
         parameters = faiss.SearchParametersHNSW(efSearch=effort(k, passing / count))
-        if allowed is not None:
-            bits = np.packbits(allowed, bitorder="little")
-            parameters.sel = faiss.IDSelectorBitmap(bits)
-        _, found = self._index.search(query[None], min(k, passing), params=parameters)
-        at: NDArray[np.intp] = found[0]
-        return at[at >= 0]
+        if allowed is None:
+            _, found = self._index.search(query[None], k, params=parameters)
+            return found[0][found[0] >= 0]  # type: ignore[no-any-return]
+        bits = np.packbits(allowed, bitorder="little")
+        parameters.sel = faiss.IDSelectorBitmap(bits)
+        wanted = min(max(k, JUDGED), passing)
+        _, found = self._index.search(query[None], wanted, params=parameters)
+        at: NDArray[np.intp] = found[0][found[0] >= 0]
+        among = np.flatnonzero(allowed)
+        if len(at) < wanted or self._missed(at, among, query):
+            return among[_top(self.vectors[among] @ query, k)]
+        return at[:k]
+
+    def _missed(self, found: NDArray[np.intp], among: NDArray[np.intp], query: Vectors) -> bool:
+        """Whether the graph has lost its way, as it does where all that passes the filter is far from the query:
+        a sample of what passes then has more that is nearer than the last one found than it should have."""
+        sample = among[:: -(-len(among) // SAMPLE)]
+        nearer = np.count_nonzero(self.vectors[sample] @ query > (self.vectors[found] @ query).min())
+        expected = len(found) * len(sample) / len(among)
+        return bool(nearer > expected + 3 * np.sqrt(expected) + 1)
 
 
 class VectorTail(Tail):
@@ -162,18 +191,7 @@ class VectorIndex(LayeredIndex[VectorSegment, VectorTail]):
         return VectorTail(self.dimensions)
 
     def load(self, connection: sqlite3.Connection, low: int, high: int) -> Iterable[Embedded]:
-        # Records written in the range, and older ones whose vector came in it.
-        found = connection.execute(
-            """
-            SELECT r.row, v.vector FROM records r JOIN vectors v ON v.model = ?1 AND v.hash = r.embedding
-            WHERE r.row > ?2 AND r.row <= ?3
-            UNION ALL
-            SELECT r.row, v.vector FROM arrivals a JOIN records r ON r.row = a.row
-            JOIN vectors v ON v.model = ?1 AND v.hash = r.embedding
-            WHERE a.model = ?1 AND a.seq > ?2 AND a.seq <= ?3 AND a.row <= ?2
-            """,
-            (self.model, low, high),
-        )
+        found = connection.execute(LOAD, (self.model, low, high))
         # A text without meaning has no direction: its zero vector is not an answer to anything.
         return (Embedded(row, vector) for row, vector in found if vector.strip(b"\0"))
 
