@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-import numpy as np
-
 from weft.errors import InvalidInput, NotFound
 from weft.ranking.fusion import (
     RRF,
     Fusion,
     Weighted,
-    fuse,
     fusion_from_dict,
     fusion_to_dict,
     sources_named,
+    try_out,
 )
 from weft.stores.contract import BM25
 
@@ -112,7 +110,7 @@ class Recipe:
             )
         try:
             # What fusion needs to know of each source shows when it is tried.
-            fuse(self.fusion, [(name, np.zeros(1, np.int64), np.ones(1)) for name in names])
+            try_out(self.fusion, names)
         except ValueError as error:
             raise InvalidInput(f"Recipe {self.name!r}: {error}") from error
         for label, value in (("limit", self.limit), ("max_limit", self.max_limit)):

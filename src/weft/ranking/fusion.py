@@ -55,6 +55,7 @@ __all__ = [
     "fusion_to_dict",
     "order",
     "sources_named",
+    "try_out",
 ]
 
 BORDA = "borda"  # the one normalisation that also gives a value to candidates a list does not have
@@ -168,6 +169,11 @@ def sources_named(method: Fusion) -> set[str]:
     """The sources that a fusion's weights and normalisations name, for a check when a recipe is read."""
     tables = (getattr(method, "weights", None), getattr(method, "normalise", None))
     return {name for table in tables if isinstance(table, Mapping) for name in table} - {OTHERS}
+
+
+def try_out(method: Fusion, names: Sequence[str]) -> None:
+    """Fuse a candidate of each source; raises ValueError where the method lacks something about one of them."""
+    fuse(method, [(name, np.zeros(1, np.int64), np.ones(1)) for name in names])
 
 
 def order(

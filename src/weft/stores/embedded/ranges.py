@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.stores.embedded.segments import Entry
-
-if TYPE_CHECKING:
-    from weft.stores.embedded.layers import Layer
 
 MERGE_RATIO: Final = 0.25
 """A segment joins the one before it when it has a quarter of its size: at most about log4(n / fold) segments
@@ -20,6 +17,22 @@ remain, and a record is rewritten about that often."""
 
 REWRITE_DEAD: Final = 0.25
 """A segment is written anew when a quarter of it has been removed."""
+
+
+class Worn(Protocol):
+    """A segment of which some has been removed."""
+
+    @property
+    def entry(self) -> Entry: ...
+
+    @property
+    def live(self) -> object | None: ...
+
+    @property
+    def live_count(self) -> int: ...
+
+
+L = TypeVar("L", bound=Worn)
 
 
 def moment(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -68,12 +81,12 @@ def chunks(connection: sqlite3.Connection, low: int, high: int, size: int) -> It
         low = found[0]
 
 
-def plan_merges(layers: Sequence[Layer[Any]], *, whole: bool = False) -> list[list[Layer[Any]]]:
+def plan_merges(layers: Sequence[L], *, whole: bool = False) -> list[list[L]]:
     """Runs of neighbours to be written as one segment each."""
     if whole:
         worn = any(layer.live is not None for layer in layers)
         return [list(layers)] if len(layers) > 1 or worn else []
-    runs: list[list[Layer[Any]]] = []
+    runs: list[list[L]] = []
     for layer in layers:
         runs.append([layer])
         while len(runs) > 1 and _size(runs[-1]) >= MERGE_RATIO * _size(runs[-2]):
@@ -82,9 +95,9 @@ def plan_merges(layers: Sequence[Layer[Any]], *, whole: bool = False) -> list[li
     return [run for run in runs if len(run) > 1 or _worn(run[0])]
 
 
-def _size(run: Sequence[Layer[Any]]) -> int:
+def _size(run: Sequence[Worn]) -> int:
     return sum(layer.live_count for layer in run)
 
 
-def _worn(layer: Layer[Any]) -> bool:
-    return layer.live_count < (1 - REWRITE_DEAD) * len(layer.segment.rows)
+def _worn(layer: Worn) -> bool:
+    return layer.live_count < (1 - REWRITE_DEAD) * layer.entry.count

@@ -138,9 +138,11 @@ class SegmentFolder:
                 raise Damaged("it was built by another version or with other text analysis")
             return tuple(Entry(**entry) for entry in body["segments"])
         except FileNotFoundError as error:
-            if self._folder.exists() and any(self._folder.glob("*.seg")):
-                raise Damaged("manifest.json is missing") from error
-            return ()
+            if not any(self._folder.glob("*.seg")):
+                return ()
+            if self._manifest.exists():
+                return self.entries()  # the first list was published between the two looks
+            raise Damaged("manifest.json is missing") from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Damaged(f"manifest.json: {error}") from error
 
