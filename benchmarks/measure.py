@@ -191,10 +191,11 @@ def writes(peer: Peer, corpus: Corpus, adds: int = 50, removes: int = 20) -> dic
     """Single adds and removals, each durable and followed by a search that must see it."""
     model = embedder()
     first = len(corpus.texts)
+    texts = _distinct(corpus, adds)
     added: list[float] = []
     after: list[float] = []
     seen = unseen = 0
-    for number, text in enumerate(corpus.fresh[:adds], first):
+    for number, text in enumerate(texts, first):
         began = time.perf_counter()
         peer.add(Passage(number, text, model.embed_query(text)))
         added.append((time.perf_counter() - began) * 1000)
@@ -203,7 +204,7 @@ def writes(peer: Peer, corpus: Corpus, adds: int = 50, removes: int = 20) -> dic
         after.append((time.perf_counter() - began) * 1000)
         seen += number in [hit.number for hit in found]
     removed: list[float] = []
-    for number, text in enumerate(corpus.fresh[: min(removes, adds)], first):
+    for number, text in enumerate(texts[:removes], first):
         began = time.perf_counter()
         peer.remove(number)
         removed.append((time.perf_counter() - began) * 1000)
@@ -219,6 +220,13 @@ def writes(peer: Peer, corpus: Corpus, adds: int = 50, removes: int = 20) -> dic
 
 def _start(text: str) -> str:
     return " ".join(text.split()[:40])
+
+
+def _distinct(corpus: Corpus, count: int) -> list[str]:
+    """Texts that no passage is a near copy of, so that a search for one must put it among the first ten."""
+    tried = corpus.fresh[: 3 * count]
+    nearest = (embedder().embed_documents(tried) @ np.asarray(corpus.vectors).T).max(axis=1)
+    return [text for text, score in zip(tried, nearest, strict=True) if score < 0.95][:count]
 
 
 def beside_writer(

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import FilterError
-from weft.filters.text import MAX_DEPTH, MAX_TEXT_BYTES
 from weft.filters import (
     BUILTIN_FIELDS,
     EVERYTHING,
@@ -31,6 +30,7 @@ from weft.filters import (
     parse_filter,
     segments,
 )
+from weft.filters.text import MAX_DEPTH, MAX_TEXT_BYTES
 from weft.records import Record
 
 A, B, C = Equal("a", 1), Equal("b", 2), Equal("c", 3)

@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "records": ("errors",),
     "filters": ("errors", "records"),
     "analysis": ("errors",),
+    "exchange": ("errors", "records"),
     "results": ("errors", "records", "filters"),
     "ranking": ("errors", "results"),
     "embedding": ("errors",),
@@ -44,7 +45,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": (*RUNNING, "engine"),
     "evaluation": (*RUNNING, "engine", ""),
     "testing": (*RUNNING, "engine", ""),
-    "apps": (*RUNNING, "engine", "evaluation", ""),
+    "apps": (*RUNNING, "engine", "exchange", "evaluation", ""),
 }
 
 # What a room may import from outside; a room not listed may import what pyproject.toml declares.

@@ -11,6 +11,8 @@ from typing import Final, TypeVar
 from weft.embedding import EmbeddingSpec
 from weft.errors import InvalidInput, NotFound
 from weft.filters import Filter, parse_filter
+from weft.ingest import IndexReport, Progress, Scope
+from weft.ingest import index as index_files
 from weft.pipeline import Pipeline, Plan
 from weft.recipes import BUILT_IN, Recipe, find_recipe, recipe_from_dict
 from weft.records import Record, is_unicode
@@ -78,6 +80,17 @@ class Weft:
         """Remove records by id, all or none; returns how many there were."""
         wanted = [_checked_id(name) for name in _listed(ids, "remove() takes a list of ids")]
         return self.apply((), lambda _: wanted).removed
+
+    def index(
+        self,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        collection: str = "files",
+        scope: Scope | None = None,
+        progress: Progress | None = None,
+    ) -> IndexReport:
+        """Take in files and folders: what is new or changed becomes records, what is gone leaves."""
+        return index_files(self, paths, collection=collection, scope=scope, progress=progress)
 
     def apply(self, records: Sequence[Record], also: Also = lambda _: ()) -> Written:
         """Add records in one transaction with what `also` writes and removes; for weft's own ingest."""

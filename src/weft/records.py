@@ -103,7 +103,7 @@ class Record:
                 f"A record has no field {unknown[0]!r}. Fields: {', '.join(_DEFAULTS)}. "
                 "Anything else belongs into metadata."
             )
-        missing = [name for name in ("id", "text") if name not in values]
+        missing = [name for name in ("id", "text") if values.get(name) is None]
         if missing:
             raise InvalidInput(f"A record needs the field {missing[0]!r}")
         return cls(**{name: value for name, value in values.items() if value is not None})

@@ -22,7 +22,7 @@ MODELS: Final = ("weft-static-256",)
 MAX_PIECES: Final = 2048
 """Part of the model's definition: what comes after does not count."""
 
-ALGORITHM: Final = b"1"
+ALGORITHM: Final = b"2"
 """Raised when the same table would give other vectors than before."""
 
 _DATA: Final = Path(__file__).parent / "data"
@@ -65,6 +65,9 @@ class StaticEmbedder:
             if prefix and text and not text.isspace():
                 text = prefix + text
             pieces = np.array(self._pieces.encode(text, MAX_PIECES), dtype=np.intp)
+            # What the vocabulary does not know says nothing: with a vector of its own, any two texts in a
+            # script that the model never saw would mean the same.
+            pieces = pieces[pieces != self._pieces.unknown]
             if len(pieces):
                 # One text at a time: its rows stay in the cache, and along this axis numpy adds them one
                 # after the other. A table kept as float32 would be a quarter faster and cost 39 MB.

@@ -45,7 +45,7 @@ class WordPieces:
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
         self._longest = max(map(len, vocabulary))
-        self._unknown = (self._numbers[UNKNOWN],)
+        self.unknown = self._numbers[UNKNOWN]
         self._runs = _Remembered(self)
         self._tokenizer: Tokenizer | None = None
 
@@ -67,7 +67,7 @@ class WordPieces:
     def _word(self, word: str) -> tuple[int, ...]:
         """Greedy: the longest piece of the vocabulary that fits, from the left."""
         if len(word) > MAX_WORD:
-            return self._unknown
+            return (self.unknown,)
         pieces: list[int] = []
         start, prefix = 0, ""
         while start < len(word):
@@ -76,7 +76,7 @@ class WordPieces:
                 if number is not None:
                     break
             else:
-                return self._unknown
+                return (self.unknown,)
             pieces.append(number)
             start, prefix = end, CONTINUATION
         return tuple(pieces)

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import click
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from weft.apps.cli.exits import Complaint
-    from weft.apps.cli.session import Session
     from weft.results import Degraded, Standing
 
 UNWRAPPED: Final = 100_000
@@ -29,6 +28,16 @@ Update = Callable[[int, int], None]
 """How much is done, of how much (0: not known)."""
 
 
+class Manner(Protocol):
+    """How the user wants to be spoken to."""
+
+    @property
+    def quiet(self) -> bool: ...
+
+    @property
+    def json(self) -> bool: ...
+
+
 def emit(value: Mapping[str, Any] | Sequence[Any]) -> None:
     """One JSON value on one line of standard output."""
     click.echo(_CONTROL.sub(_escaped, json.dumps(value, ensure_ascii=False)))
@@ -39,9 +48,9 @@ def say(text: str = "") -> None:
     click.echo(text)
 
 
-def note(session: Session, text: str) -> None:
+def note(manner: Manner, text: str) -> None:
     """A line beside the answer, on standard error."""
-    if not session.quiet:
+    if not manner.quiet:
         click.echo(text, err=True)
 
 
@@ -131,9 +140,9 @@ def standings_table(standings: Sequence[Standing], *, indent: int) -> None:
 
 
 @contextlib.contextmanager
-def progress(session: Session, label: str) -> Iterator[Update]:
+def progress(manner: Manner, label: str) -> Iterator[Update]:
     """A progress bar on standard error, if that is a screen and someone wants to see it."""
-    if session.quiet or session.json or not sys.stderr.isatty():
+    if manner.quiet or manner.json or not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -52,6 +52,8 @@ class Keeper:
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._lock = threading.Lock()
+        self._embedding = threading.Lock()
+        """A foreground call and the background thread do not make the same vectors twice."""
         self._thread: threading.Thread | None = None
         self._unfolded = 0
         self.last_error: str | None = None
@@ -145,6 +147,10 @@ class Keeper:
 
     def embed_backlog(self, progress: Callable[[Model, int, int], None] | None = None) -> None:
         """Make the vectors that records wait for, and switch to a model once it has them all."""
+        with self._embedding:
+            self._embed_backlog(progress)
+
+    def _embed_backlog(self, progress: Callable[[Model, int, int], None] | None) -> None:
         for state in self._store.models.progress():
             done = self._fill(state.model, state.pending, progress) if state.pending else True
             if done and state.model.state == "building" and self._store.models.switch(state.model.number):
