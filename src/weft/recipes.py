@@ -152,8 +152,8 @@ class Recipe:
         return out
 
 
-DEEP: Final = Pool(times=3, at_least=100)
-"""A hundred candidates from each source: what one list has at rank 80 the other may have at rank 2."""
+DEEP: Final = Pool(times=3, at_least=50)
+"""Fifty candidates from each source. With completed scores, deeper pools change no figure: docs/quality.md."""
 
 BUILT_IN: Final[Mapping[str, Recipe]] = {
     recipe.name: recipe

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 
 from weft.stores.embedded.arrays import Arrays, Damaged, read_arrays, write_arrays
 
-SWEEP_AFTER_SECONDS: Final = 60.0
+SWEEP_AFTER_SECONDS: Final = 20.0
 """A file that left the list is kept this long: another process may have read the list and not yet the file."""
 
 

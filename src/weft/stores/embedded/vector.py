@@ -42,7 +42,7 @@ SCAN_BELOW: Final = 0.05
 """When fewer than this share of records pass the filter, scanning those is faster and exact."""
 
 JUDGED: Final = 100
-SAMPLE: Final = 2048
+SAMPLE: Final = 512
 """A filtered search in the graph is judged by its hundred best against a sample of what passes the filter."""
 
 LOAD: Final = """
@@ -71,7 +71,7 @@ class Embedded(NamedTuple):
 
 def effort(k: int, share: float) -> int:
     """How wide the graph search is: wider for more results, and where the filter lets few pass."""
-    return int(max(192, 2 * k) * (1 if share > 0.4 else 2 if share > 0.15 else 3))
+    return max(256, 2 * k) * (1 if share > 0.4 else 2)
 
 
 class VectorSegment(Segment):
@@ -131,8 +131,7 @@ class VectorSegment(Segment):
         if self._index is None or passing < max(SCAN_BELOW * count, 4 * k):
             if allowed is None or passing == count:
                 return _top(_products(self.vectors, query), k)
-            among = np.flatnonzero(allowed)
-            return among[_top(_products(self.vectors[among], query), k)]
+            return self._scanned(query, k, allowed)
         parameters = faiss.SearchParametersHNSW(efSearch=effort(k, passing / count))
         if allowed is None:
             _, found = self._index.search(query[None], k, params=parameters)
@@ -142,17 +141,22 @@ class VectorSegment(Segment):
         wanted = min(max(k, JUDGED), passing)
         _, found = self._index.search(query[None], wanted, params=parameters)
         at: NDArray[np.intp] = found[0][found[0] >= 0]
-        among = np.flatnonzero(allowed)
-        if len(at) < wanted or self._missed(at, among, query):
-            return among[_top(self.vectors[among] @ query, k)]
+        if len(at) < wanted or self._missed(at, allowed, passing, query):
+            return self._scanned(query, k, allowed)
         return at[:k]
 
-    def _missed(self, found: NDArray[np.intp], among: NDArray[np.intp], query: Vectors) -> bool:
+    def _scanned(self, query: Vectors, k: int, allowed: Mask) -> NDArray[np.intp]:
+        among = np.flatnonzero(allowed)
+        return among[_top(_products(self.vectors[among], query), k)]
+
+    def _missed(self, found: NDArray[np.intp], allowed: Mask, passing: int, query: Vectors) -> bool:
         """Whether the graph has lost its way, as it does where all that passes the filter is far from the query:
         a sample of what passes then has more that is nearer than the last one found than it should have."""
-        sample = among[:: -(-len(among) // SAMPLE)]
-        nearer = np.count_nonzero(self.vectors[sample] @ query > (self.vectors[found] @ query).min())
-        expected = len(found) * len(sample) / len(among)
+        sample = np.arange(0, len(allowed), max(1, passing // SAMPLE))
+        sample = sample[allowed[sample]]
+        farthest = _products(self.vectors[found], query).min()
+        nearer = np.count_nonzero(_products(self.vectors[sample], query) > farthest)
+        expected = len(found) * len(sample) / passing
         return bool(nearer > expected + 3 * np.sqrt(expected) + 1)
 
 
