@@ -42,7 +42,7 @@ SCAN_BELOW: Final = 0.05
 """When fewer than this share of records pass the filter, scanning those is faster and exact."""
 
 JUDGED: Final = 100
-SAMPLE: Final = 512
+SAMPLE: Final = 1024
 """A filtered search in the graph is judged by its hundred best against a sample of what passes the filter."""
 
 LOAD: Final = """
