@@ -157,7 +157,8 @@ class VectorSegment(Segment):
         farthest = _products(self.vectors[found], query).min()
         nearer = np.count_nonzero(_products(self.vectors[sample], query) > farthest)
         expected = len(found) * len(sample) / passing
-        return bool(nearer > expected + 3 * np.sqrt(expected) + 1)
+        spread = np.sqrt(expected * (1 - len(sample) / passing))
+        return bool(nearer >= max(1.0, expected + 3 * spread))
 
 
 class VectorTail(Tail):
