@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +14,9 @@ import pytest
 
 import weft
 from weft.ingest import IndexReport
+
+NOBODY = 65534
+"""The user who owns nothing."""
 
 OLD = time.time() - 3600
 """A time that is long settled, so that a file is known by its time and not read again."""
@@ -55,3 +61,25 @@ def counts(report: IndexReport) -> tuple[int, int, int, int, int]:
 def reasons(report: IndexReport, root: Path) -> dict[str, str]:
     """Why files were skipped, by name relative to the root."""
     return {os.path.relpath(path, os.path.realpath(root)): reason for path, reason in report.skipped}
+
+
+@contextlib.contextmanager
+def locked(*paths: Path) -> Iterator[None]:
+    """While in the block, nobody may read these paths; root, who may read everything, is nobody for so long."""
+    modes = [(path, path.stat().st_mode) for path in paths]
+    top = Path(tempfile.gettempdir()).resolve()
+    for path, _ in modes:
+        path.chmod(0)
+        for folder in path.resolve().parents:
+            if folder.is_relative_to(top) and folder != top and folder not in paths:
+                folder.chmod(folder.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        for path, mode in modes:
+            path.chmod(mode)
