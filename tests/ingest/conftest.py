@@ -72,7 +72,7 @@ def locked(*paths: Path) -> Iterator[None]:
         path.chmod(0)
         for folder in path.resolve().parents:
             if folder.is_relative_to(top) and folder != top and folder not in paths:
-                folder.chmod(folder.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
+                folder.chmod(folder.stat().st_mode | stat.S_IRWXG | stat.S_IXOTH | stat.S_IROTH)
     root = os.geteuid() == 0
     if root:
         os.seteuid(NOBODY)
