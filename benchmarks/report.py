@@ -97,6 +97,7 @@ def _section(size: int, result: Entry) -> Iterable[str]:
         [
             "",
             "build, s",
+            "its CPU, s",
             "with embedding, s",
             "disk, MB",
             "resident, MB",

@@ -90,6 +90,7 @@ def measured(size: int, names: Sequence[str], questions: int, *, cache: Path | N
 def _in_process(systems: dict[str, dict[str, Any]], corpus: Corpus, folder: Path) -> None:
     """Everything that is timed side by side."""
     peers: dict[str, Peer] = {}
+    truth = measure.Truth(corpus, corpus.queries)
     for name, entry in systems.items():
         if "error" in entry:
             continue
@@ -99,7 +100,7 @@ def _in_process(systems: dict[str, dict[str, Any]], corpus: Corpus, folder: Path
             entry |= {"label": peer.label, "about": peer.about, "hybrid": peer.hybrid}
             entry["versions"] = versions(peer)
             _say(f"{len(corpus.texts):,}: choosing the effort of {name}")
-            entry["effort"] = measure.choose_efforts(peer, corpus)
+            entry["effort"], entry["recall"] = measure.choose_efforts(peer, corpus, truth)
             peers[name] = peer
     cases = measure.cases_of(peers)
     _say(f"{len(corpus.texts):,}: {len(corpus.queries)} questions, interleaved")
@@ -107,12 +108,9 @@ def _in_process(systems: dict[str, dict[str, Any]], corpus: Corpus, folder: Path
         systems[name]["interleaved"] = timed
     for name, timed in measure.alone(cases, corpus.queries).items():
         systems[name]["alone"] = timed
-    truth = measure.Truth(corpus, corpus.queries)
     for name, peer in peers.items():
-        _say(f"{len(corpus.texts):,}: recall and writes of {name}")
+        _say(f"{len(corpus.texts):,}: writes of {name}")
         with _noting(systems[name]):
-            slow = systems[name]["interleaved"]["50%"]["p50_ms"] > measure.SLOW_MS
-            systems[name]["recall"] = measure.measured_recall(peer, corpus, truth, slow)
             systems[name]["writes"] = measure.writes(peer, corpus)
             if peer.writes_beside_searches:
                 systems[name]["beside_writer"] = measure.beside_writer(peer, corpus)

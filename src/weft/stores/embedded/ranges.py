@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from weft.stores.embedded.segments import Entry
 
-MERGE_RATIO: Final = 0.25
-"""A segment joins the one before it when it has a quarter of its size: at most about log4(n / fold) segments
-remain, and a record is rewritten about that often."""
+MERGE_RATIO: Final = 0.1
+"""A segment joins the one before it when it has a tenth of its size. Few segments remain, and a vector is put
+into a graph about once: a larger share would build graphs in the middle that the next merge builds again."""
 
 REWRITE_DEAD: Final = 0.25
 """A segment is written anew when a quarter of it has been removed."""
