@@ -28,6 +28,9 @@ class Degraded:
     def __str__(self) -> str:
         return f"{self.source}: {self.reason}"
 
+    def to_dict(self) -> dict[str, Json]:
+        return {"source": self.source, "reason": self.reason}
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -38,6 +41,9 @@ class Standing:
     score: float | None
     share: float
     """What this source added to the fused score."""
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"source": self.source, "rank": self.rank, "score": self.score, "share": self.share}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +69,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Json]:
         return {
-            "sources": [
-                {"source": s.source, "rank": s.rank, "score": s.score, "share": s.share}
-                for s in self.standings
-            ],
+            "sources": [standing.to_dict() for standing in self.standings],
             "fused": self.fused,
             "adjustments": [
                 {"stage": a.stage, "before": a.before, "after": a.after, "reason": a.reason}
@@ -301,7 +304,7 @@ class Result(Sequence[Hit]):
             "query": self.query,
             "recipe": self.recipe,
             "hits": [hit.to_dict() for hit in self.hits],
-            "degraded": [{"source": d.source, "reason": d.reason} for d in self.degraded],
+            "degraded": [source.to_dict() for source in self.degraded],
             "milliseconds": self.milliseconds,
         }
         if self.trace is not None:
@@ -332,9 +335,6 @@ class Why:
             "number": self.number,
             "needed": self.needed,
             "rank": self.rank,
-            "sources": [
-                {"source": s.source, "rank": s.rank, "score": s.score, "share": s.share}
-                for s in self.standings
-            ],
-            "degraded": [{"source": d.source, "reason": d.reason} for d in self.degraded],
+            "sources": [standing.to_dict() for standing in self.standings],
+            "degraded": [source.to_dict() for source in self.degraded],
         }
