@@ -76,7 +76,7 @@ def _section(size: int, result: Entry) -> Iterable[str]:
     weft = systems.get("weft", {}).get("interleaved", {})
     if "default" in weft:
         yield (
-            f"weft's default recipe (a hundred from each source): {_times(systems['weft'], 'default')}; "
+            f"weft's default recipe (completed scores): {_times(systems['weft'], 'default')}; "
             f"with its trace: {_times(systems['weft'], 'explained')}.\n"
         )
     yield "Dense recall@10 against exact search, with the search effort (ef) chosen for it; results of 10:\n"
