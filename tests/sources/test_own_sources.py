@@ -48,7 +48,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[[Mine], Weft]]:
     databases = []
 
     def open_with(mine: Mine) -> Weft:
-        db = weft.open(tmp_path / "db", sources={"mine": mine}, search__deadline=0.3)
+        db = weft.open(tmp_path / "db", sources={"mine": mine}, search__deadline=2.0)
         databases.append(db)
         db.add([Record(id=f"r{n}", text=f"harbour number {n}") for n in range(5)])
         db.add([PRIVATE])
@@ -182,7 +182,7 @@ def test_a_hanging_source_is_not_waited_for_and_not_piled_up(opened: Callable[[M
     for _ in range(8):
         began = time.monotonic()
         result = db.search("harbour", recipe=RECIPE)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 20
         assert_others_answer(result, "")
     assert len(calls) == 4
     assert "4 earlier calls" in result.degraded[0].reason
@@ -215,7 +215,7 @@ def test_closing_with_a_hanging_source_is_quick(opened: Callable[[Mine], Weft]) 
     assert db.search("harbour", recipe=RECIPE).degraded
     began = time.monotonic()
     db.close()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     never.set()
 
 
