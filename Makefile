@@ -8,10 +8,10 @@ DATA ?= $(addprefix ../shared/data/,scifact_train cranfield locomo_dev 2wiki_dev
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
-EXTRAS := --extra dev --extra onnx --extra http-models --extra pdf --extra eval
+EXTRAS := --extra dev --extra onnx --extra http-models --extra pdf --extra watch --extra files --extra tui --extra eval --extra code --extra tokens --extra mcp --extra http
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format bench eval lock clean
+.PHONY: help setup tools demo test test-slow lint format bench eval lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -32,7 +32,10 @@ demo: setup ## see weft find, fuse and explain
 test: setup ## run the tests, all cores
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-test-slow: setup ## run the long proofs: crashes, many processes, minutes of writing
+tools:
+	scripts/tools.sh
+
+test-slow: setup tools ## run the long proofs: crashes, many processes, minutes of writing
 	$(BIN)/python -m pytest -m slow
 
 lint: setup ## check style, format and types

@@ -36,7 +36,7 @@ class Figure:
 def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
     """The table of figures that weft is designed for."""
     result = results.get(LARGE)
-    if result is None or "interleaved" not in result["systems"].get("weft", {}):
+    if result is None or "beside_writer" not in result["systems"].get("weft", {}):
         return
     weft = result["systems"]["weft"]
     alone, mixed = weft["alone"], weft["interleaved"]

@@ -67,8 +67,8 @@ def _section(size: int, result: Entry) -> Iterable[str]:
         f"Load of the machine before and after: {machine['load_before']:.1f}, {machine['load_after']:.1f}. "
         f"The run took {result['run_s'] / 60:.0f} minutes.\n"
     )
-    systems = {name: entry for name, entry in result["systems"].items() if "interleaved" in entry}
-    yield "Query, milliseconds, p50 / p99, all systems in turn on each question; in brackets p50 when alone:\n"
+    systems = {name: entry for name, entry in result["systems"].items() if "alone" in entry}
+    yield "Query, milliseconds, p50 / p99, all systems in turn on each question; in brackets p50 in a process of its own:\n"
     yield from _table(
         ["", *(title for _, title in CASES)],
         ([_name(entry), *(_times(entry, key) for key, _ in CASES)] for entry in systems.values()),
@@ -196,7 +196,7 @@ def plot(result: Entry, file: Path) -> Path | None:
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "weft", "font.size": 9})
     pyplot: Any = import_module("matplotlib.pyplot")
-    systems = [entry for entry in result["systems"].values() if "interleaved" in entry]
+    systems = [entry for entry in result["systems"].values() if "alone" in entry]
     figure, axes = pyplot.subplots(figsize=(8, 3.6), layout="constrained")
     width = 0.8 / len(CASES)
     for at, (key, title) in enumerate(CASES):

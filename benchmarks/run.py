@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,9 +22,11 @@ from benchmarks import measure, worker
 from benchmarks.corpus import Corpus, embedder, load
 from benchmarks.peers import HOMES, installed, make, versions
 from benchmarks.peers.base import Peer
+from benchmarks.worker import Job
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-COLD_STARTS: Final = 3
+COLD_STARTS = 3
+WRITER_SECONDS = 4.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,16 +61,25 @@ def measured(size: int, names: Sequence[str], questions: int, *, cache: Path | N
     rate = embedding_rate(corpus)
     with tempfile.TemporaryDirectory(prefix="weft-bench-run-") as scratch:
         folder = Path(scratch)
-        asked = folder / "questions.json"
-        asked.write_text(json.dumps(corpus.trials))
-        for name in here:
+        (folder / "questions.json").write_text(json.dumps(corpus.trials))
+        jobs = {
+            name: Job(name, str(folder / name), size, questions, str(cache) if cache else None)
+            for name in here
+        }
+        for name, job in jobs.items():
             _say(f"{size:,}: building {name}")
             with _noting(systems[name]):
-                built = worker.run("build", name, folder / name, size, asked, cache)
+                built = worker.run("build", job)
                 systems[name]["build"] = built | _embedding_apart(name, built, size / rate)
-                systems[name]["cold"] = cold(name, folder / name, size, asked, cache)
-                systems[name]["memory"] = worker.run("memory", name, folder / name, size, asked, cache)
-        _in_process(systems, corpus, folder)
+                systems[name]["cold"] = cold(job)
+                systems[name]["memory"] = worker.run("memory", job)
+        _side_by_side(systems, corpus, folder)
+        for name, job in jobs.items():
+            if "error" not in systems[name]:
+                _say(f"{size:,}: {name} alone, and its writes")
+                with _noting(systems[name]):
+                    chosen = replace(job, efforts=systems[name]["effort"], writer_seconds=WRITER_SECONDS)
+                    systems[name] |= worker.run("solo", chosen)
     text_bytes = sum(len(text.encode()) for text in corpus.texts)
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -87,8 +99,8 @@ def measured(size: int, names: Sequence[str], questions: int, *, cache: Path | N
     }
 
 
-def _in_process(systems: dict[str, dict[str, Any]], corpus: Corpus, folder: Path) -> None:
-    """Everything that is timed side by side."""
+def _side_by_side(systems: dict[str, dict[str, Any]], corpus: Corpus, folder: Path) -> None:
+    """All systems in one process: each gets its search effort, then every question goes to all of them."""
     peers: dict[str, Peer] = {}
     truth = measure.Truth(corpus, corpus.queries)
     for name, entry in systems.items():
@@ -102,24 +114,17 @@ def _in_process(systems: dict[str, dict[str, Any]], corpus: Corpus, folder: Path
             _say(f"{len(corpus.texts):,}: choosing the effort of {name}")
             entry["effort"], entry["recall"] = measure.choose_efforts(peer, corpus, truth)
             peers[name] = peer
-    cases = measure.cases_of(peers)
     _say(f"{len(corpus.texts):,}: {len(corpus.queries)} questions, interleaved")
-    for name, timed in measure.interleaved(cases, corpus.queries, corpus.trials).items():
-        systems[name]["interleaved"] = timed
-    for name, timed in measure.alone(cases, corpus.queries).items():
-        systems[name]["alone"] = timed
+    measure.settle_down()
+    timed = measure.interleaved(measure.cases_of(peers), corpus.queries, corpus.trials)
     for name, peer in peers.items():
-        _say(f"{len(corpus.texts):,}: writes of {name}")
-        with _noting(systems[name]):
-            systems[name]["writes"] = measure.writes(peer, corpus)
-            if peer.writes_beside_searches:
-                systems[name]["beside_writer"] = measure.beside_writer(peer, corpus)
-            peer.close()
+        systems[name]["interleaved"] = timed[name]
+        peer.close()
 
 
-def cold(name: str, folder: Path, size: int, asked: Path, cache: Path | None) -> dict[str, float]:
+def cold(job: Job) -> dict[str, float]:
     """The middle of several cold starts."""
-    starts = [worker.run("cold", name, folder, size, asked, cache) for _ in range(COLD_STARTS)]
+    starts = [worker.run("cold", job) for _ in range(COLD_STARTS)]
     inner = [start["open_ms"] + start["first_query_ms"] for start in starts]
     whole = [start["imports_ms"] + without for start, without in zip(starts, inner, strict=True)]
     return {

@@ -1,4 +1,4 @@
-"""Parts that need a process of their own: building, a cold open, memory. `python -m benchmarks.worker PART …`"""
+"""Parts that need a process with nothing else in it: `python -m benchmarks.worker PART SPECIFICATION`."""
 
 from __future__ import annotations
 
@@ -7,78 +7,93 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-PARTS = ("build", "cold", "memory")
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker works on."""
+
+    peer: str
+    folder: str
+    size: int
+    questions: int
+    cache: str | None
+    efforts: dict[str, int] = field(default_factory=dict)
+    """Search efforts by filter, where some were chosen."""
+    writer_seconds: float = 4.0
 
 
-def run(part: str, peer: str, folder: Path, size: int, questions: Path, cache: Path | None) -> dict[str, Any]:
-    """Start this module in a new process; its answer, or what went wrong."""
-    command = [sys.executable, "-m", "benchmarks.worker", part, peer, str(folder), str(size), str(questions)]
-    began = time.monotonic()
+def run(part: str, job: Job) -> dict[str, Any]:
+    """Start this module in a new process; its answer, or RuntimeError with what went wrong."""
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.worker",
+        part,
+        json.dumps(asdict(job)),
+        repr(time.monotonic()),
+    ]
     done = subprocess.run(
-        [*command, repr(began), str(cache or "")],
-        capture_output=True,
-        check=False,
-        text=True,
-        cwd=Path(__file__).resolve().parent.parent,
+        command, capture_output=True, check=False, text=True, cwd=Path(__file__).resolve().parent.parent
     )
     if done.returncode:
         last = (done.stderr.strip() or "no message").splitlines()[-1]
-        raise RuntimeError(f"{part} of {peer} failed: {last[:300]}")
+        raise RuntimeError(f"{part} of {job.peer} failed: {last[:300]}")
     answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return answer
 
 
-def build(peer: str, folder: Path, size: int, cache: Path | None) -> dict[str, float]:
+def build(job: Job) -> dict[str, float]:
+    """Text and vectors to files that can be searched."""
     from benchmarks.corpus import load
     from benchmarks.peers import make
     from benchmarks.peers.base import folder_bytes
 
-    corpus = load(size, 1, cache)
-    system = make(peer)
+    corpus = load(job.size, 1, _cache(job))
+    system = make(job.peer)
     before = resource.getrusage(resource.RUSAGE_SELF)
     began = time.perf_counter()
-    found = system.build(folder, corpus)
+    found = system.build(Path(job.folder), corpus)
     total = time.perf_counter() - began
     used = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "searchable_s": found,
         "total_s": total,
         "cpu_s": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
-        "disk_bytes": folder_bytes(folder),
-        "peak_bytes": used.ru_maxrss * 1024,
+        "disk_bytes": folder_bytes(Path(job.folder)),
     }
 
 
-def cold(peer: str, folder: Path, question: str, began: float) -> dict[str, float]:
-    """From nothing to the first answer; the files are in the system's cache, as they are after a restart of us."""
+def cold(job: Job, began: float) -> dict[str, float]:
+    """From nothing to the first answer, with the files in the system's cache. `began` is when we were started."""
     from benchmarks.peers import make
 
-    system = make(peer)
+    system = make(job.peer)
     imported = time.monotonic()
-    system.open(folder)
+    system.open(Path(job.folder))
     opened = time.monotonic()
-    found = system.search(question, None)
+    system.search("where is the first answer", None)
     answered = time.monotonic()
     system.close()
     return {
         "imports_ms": (imported - began) * 1000,
         "open_ms": (opened - imported) * 1000,
         "first_query_ms": (answered - opened) * 1000,
-        "found": len(found),
     }
 
 
-def memory(peer: str, folder: Path, questions: list[str]) -> dict[str, float]:
+def memory(job: Job) -> dict[str, float]:
     """What is resident after a hundred questions."""
     from benchmarks.peers import make
 
-    system = make(peer)
+    asked = json.loads((Path(job.folder).parent / "questions.json").read_text())
+    system = make(job.peer)
     before = _resident()
-    system.open(folder)
-    for question in questions:
+    system.open(Path(job.folder))
+    for question in asked[:100]:
         system.search(question, None)
     after = _resident()
     system.close()
@@ -90,27 +105,43 @@ def memory(peer: str, folder: Path, questions: list[str]) -> dict[str, float]:
     }
 
 
+def solo(job: Job) -> dict[str, Any]:
+    """Queries without the other systems in the process, then writes, then searches beside a writer."""
+    from benchmarks import measure
+    from benchmarks.corpus import load
+    from benchmarks.peers import make
+
+    corpus = load(job.size, job.questions, _cache(job))
+    system = make(job.peer)
+    system.open(Path(job.folder))
+    for below in measure.FILTERS:
+        if measure.key_of(below) in job.efforts:
+            system.set_effort(below, job.efforts[measure.key_of(below)])
+    measure.settle_down()
+    answer: dict[str, Any] = {"alone": measure.alone(measure.cases_of({job.peer: system}), corpus)}
+    answer["writes"] = measure.writes(system, corpus)
+    if system.writes_beside_searches:
+        answer["beside_writer"] = measure.beside_writer(system, corpus, job.writer_seconds)
+    system.close()
+    return answer
+
+
+def _cache(job: Job) -> Path | None:
+    return Path(job.cache) if job.cache else None
+
+
 def _resident() -> dict[str, int]:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    pairs = (line.split(":", 1) for line in lines)
+    pairs = (line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return {
         key: int(value.split()[0]) * 1024 for key, value in pairs if key in ("VmRSS", "RssAnon", "RssFile")
     }
 
 
 def main() -> None:
-    part, peer, folder, size, questions, began, cache = sys.argv[1:]
-    kept = Path(cache) if cache else None
-    answer: dict[str, float]
-    if part == "build":
-        answer = build(peer, Path(folder), int(size), kept)
-    else:
-        asked: list[str] = json.loads(Path(questions).read_text())
-        if part == "cold":
-            answer = cold(peer, Path(folder), asked[0], float(began))
-        else:
-            answer = memory(peer, Path(folder), asked[:100])
-    print(json.dumps(answer))
+    part, specification, began = sys.argv[1:]
+    job = Job(**json.loads(specification))
+    parts = {"build": build, "memory": memory, "solo": solo}
+    print(json.dumps(cold(job, float(began)) if part == "cold" else parts[part](job)))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 
 import weft
 from weft import Record, Weft
-from weft.engine import MAX_QUERY_CHARACTERS
+from weft.engine.planning import MAX_QUERY_CHARACTERS
 from weft.errors import FilterError, InvalidInput, NotFound, SettingsError, StoreClosed, WeftError
 
 

@@ -79,10 +79,10 @@ def test_lines_give_the_records_back(given_records: list[Record]) -> None:
 @settings(max_examples=50)
 @given(st.lists(records, max_size=5, unique_by=lambda record: record.id))
 def test_a_database_gives_the_records_back(given_records: list[Record]) -> None:
-    with weft.open(":memory:", embedding__provider="none") as one:
+    with weft.open(":memory:", embedding__provider="none", privacy__open=True) as one:
         one.add(given_records)
         exported = b"".join(lines(one, len(one)))
-        with weft.open(":memory:", embedding__provider="none") as other:
+        with weft.open(":memory:", embedding__provider="none", privacy__open=True) as other:
             report = import_records(io.BytesIO(exported), other.add)
             assert report == Imported(read=len(given_records), added=len(given_records))
             assert b"".join(lines(other, len(other))) == exported

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft import Record, Weft
+from weft import Caller, Record, Weft
 from weft.analysis import query_terms
-from weft.errors import WeftError
+from weft.errors import NotFound, WeftError
 from weft.filters import Equal, canonical, field, flatten, parse_filter, segments
 
 RARE = "quixotry"
@@ -46,7 +46,7 @@ def filled(
             records.append(Record(id=f"key-{at}", text=RARE, metadata={string: "there", "in": {string: 1}}))
         except WeftError:
             assert not string or len(string.encode()) > 1024
-    with weft.open(tmp_path_factory.mktemp("naughty") / "db") as db:
+    with weft.open(tmp_path_factory.mktemp("naughty") / "db", privacy__open=True) as db:
         written = db.add(records)
         assert written.added == len({record.id for record in records})
         db.optimise()
@@ -174,3 +174,36 @@ def test_a_lone_surrogate_is_refused_in_every_question() -> None:
             with pytest.raises(WeftError):
                 ask()
         assert len(db) == 1
+
+
+def test_no_string_changes_who_sees_what(naughty: list[str], filled: tuple[Weft, list[Record]]) -> None:
+    db, records = filled
+    latest = {record.id: record for record in records}
+    for string in naughty[::7]:
+        if not string:
+            continue
+        caller = Caller(scopes=frozenset({string}), name=string)
+        expected = {
+            name
+            for name, record in latest.items()
+            if record.sensitivity == "normal" and record.scope in ("public", string)
+        }
+        with db.store.snapshot(db.audience(caller)) as snapshot:
+            assert snapshot.count() == len(expected)
+        with pytest.raises(WeftError, match="no sensitivity level"):
+            db.search(RARE, caller=Caller(clearance=string))
+        if "\x1f" not in string:
+            assert not db.search(RARE, caller=Caller(tenant=string, everything=True))
+
+
+def test_no_collection_name_changes_what_is_searched(
+    naughty: list[str], filled: tuple[Weft, list[Record]]
+) -> None:
+    db, records = filled
+    latest = {record.id: record for record in records}
+    for string in naughty[::7]:
+        known = {name for name, record in latest.items() if record.collection == string}
+        with contextlib.suppress(NotFound):
+            hits = db.search(RARE, recipe="artifacts", include=[string], limit=50)
+            assert known
+            assert {hit.id for hit in hits} <= known

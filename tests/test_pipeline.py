@@ -19,7 +19,7 @@ RECIPES = ("default", "rrf", "keyword", "vector")
 
 @pytest.fixture(scope="module")
 def db() -> Iterator[Weft]:
-    with weft.open(":memory:") as opened:
+    with weft.open(":memory:", privacy__open=True) as opened:
         opened.add(
             Record(
                 id=f"h{n:02}",
@@ -89,16 +89,16 @@ def test_the_trace_is_json_and_says_what_the_answer_depends_on(db: Weft) -> None
     assert trace["filter"] == "n < 30"
     assert trace["recipe"]["name"] == "default"
     assert trace["recipe"]["bm25"] == {"k1": 1.2, "b": 0.4, "text_weight": 1.0, "title_weight": 2.0}
-    assert [source["source"] for source in trace["recipe"]["sources"]] == ["keyword", "vector"]
+    assert [source["source"] for source in trace["recipe"]["sources"]] == ["keyword", "vector", "links"]
     assert trace["recipe"]["fusion"]
     assert trace["state"]["analysis"] == ANALYSIS_ID
     assert trace["state"]["model"].startswith("static:")
     assert trace["state"]["contract"] >= 1
     assert trace["state"]["change"] >= 43
-    assert {source["name"] for source in trace["sources"]} == {"keyword", "vector"}
+    assert {source["name"] for source in trace["sources"]} == {"keyword", "vector", "links"}
     assert all(source["milliseconds"] >= 0 for source in trace["sources"])
     before = trace["state"]["change"]
-    with weft.open(":memory:") as other:
+    with weft.open(":memory:", privacy__open=True) as other:
         other.add([Record(id="a", text="harbour")])
         first = other.search("harbour", explain=True).trace
         other.remove(["a"])

@@ -49,7 +49,7 @@ def test_a_record_survives_json(record: Record) -> None:
 
 
 def test_records_survive_the_database() -> None:
-    with weft.open(":memory:") as db:
+    with weft.open(":memory:", privacy__open=True) as db:
 
         @given(st.lists(records, max_size=5))
         @settings(max_examples=50)

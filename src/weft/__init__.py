@@ -7,20 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weft.engine import Weft, open  # noqa: A004
+    from weft.engine.answering import Answer
     from weft.errors import WeftError
+    from weft.facts import Entity, Fact
     from weft.filters import Filter, field
+    from weft.privacy import OWNER, Caller
     from weft.recipes import Recipe
     from weft.records import Record
     from weft.results import Degraded, Hit, Result, Trace, Why
+    from weft.segments import Segment
     from weft.settings import Settings
 
 _HOME = {
+    "Answer": "weft.engine.answering",
+    "OWNER": "weft.privacy",
+    "Caller": "weft.privacy",
     "Degraded": "weft.results",
+    "Entity": "weft.facts",
+    "Fact": "weft.facts",
     "Filter": "weft.filters",
     "Hit": "weft.results",
     "Recipe": "weft.recipes",
     "Record": "weft.records",
     "Result": "weft.results",
+    "Segment": "weft.segments",
     "Settings": "weft.settings",
     "Trace": "weft.results",
     "Weft": "weft.engine",
@@ -34,12 +44,18 @@ _HOME = {
 __version__ = "0.1.0"
 
 __all__ = [
+    "OWNER",
+    "Answer",
+    "Caller",
     "Degraded",
+    "Entity",
+    "Fact",
     "Filter",
     "Hit",
     "Recipe",
     "Record",
     "Result",
+    "Segment",
     "Settings",
     "Trace",
     "Weft",

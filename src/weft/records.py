@@ -20,13 +20,16 @@ MAX_ID_BYTES: Final = 1024
 MAX_TEXT_BYTES: Final = 16 * 1024 * 1024
 """One record is one passage; sixteen megabytes of text is a file that wants chunking first."""
 
+SEPARATOR: Final = "\x1f"
+"""Between tenant and id where a record is kept."""
+
 MAX_METADATA_BYTES: Final = 1024 * 1024
 MAX_METADATA_DEPTH: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One passage of text with what is known about it. Its id is unique in the database."""
+    """One passage of text with what is known about it. Its id is unique within its tenant."""
 
     id: str
     text: str
@@ -41,6 +44,7 @@ class Record:
     timestamp: datetime | None = None
     sensitivity: str = "normal"
     scope: str = "public"
+    tenant: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -50,6 +54,9 @@ class Record:
             _check_text(name, getattr(self, name), MAX_ID_BYTES, empty=False)
         for name in ("title", "kind"):
             _check_text(name, getattr(self, name), MAX_TEXT_BYTES)
+        _check_text("tenant", self.tenant, MAX_ID_BYTES)
+        if SEPARATOR in self.tenant:
+            raise InvalidInput("Record.tenant must not hold the control character U+001F")
         for name in ("path", "url", "parent"):
             if getattr(self, name) is not None:
                 _check_text(name, getattr(self, name), MAX_TEXT_BYTES, empty=False)
@@ -61,6 +68,20 @@ class Record:
             object.__setattr__(self, "timestamp", as_utc(self.timestamp))
         if self.metadata:
             _check_metadata(self.metadata)
+            self._settle_part()
+
+    def _settle_part(self) -> None:
+        """A fragment may name its whole in the metadata: `artifact_id` and `chunk_index`."""
+        whole, index = self.metadata.get("artifact_id"), self.metadata.get("chunk_index")
+        if self.parent is None and isinstance(whole, str) and whole:
+            object.__setattr__(self, "parent", whole)
+            if self.position is None and type(index) is int and 0 <= index < 1 << 63:
+                object.__setattr__(self, "position", index)
+
+    @property
+    def full_id(self) -> str:
+        """The id among all tenants."""
+        return full_id(self.tenant, self.id)
 
     @property
     def content_hash(self) -> str:
@@ -112,6 +133,17 @@ class Record:
 _DEFAULTS: Final[dict[str, object]] = {
     f.name: {} if f.name == "metadata" else f.default for f in fields(Record)
 }
+
+
+def full_id(tenant: str, record_id: str) -> str:
+    """One name per record of all tenants; without a tenant, and nearly always, the id as it is."""
+    return f"{tenant}{SEPARATOR}{record_id}" if tenant or SEPARATOR in record_id else record_id
+
+
+def split_id(name: str) -> tuple[str, str]:
+    """Tenant and id of a full id."""
+    tenant, separator, record_id = name.partition(SEPARATOR)
+    return (tenant, record_id) if separator else ("", name)
 
 
 def as_utc(value: object) -> datetime:

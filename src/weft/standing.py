@@ -10,7 +10,7 @@ import numpy as np
 from weft.errors import WeftError
 from weft.filters import EVERYTHING
 from weft.pipeline import Pipeline, Plan
-from weft.recipes import SourceUse
+from weft.recipes import DISTANCES, SourceUse
 from weft.results import Result, SourceTrace, Standing, Why
 from weft.sources.base import Question
 
@@ -44,9 +44,15 @@ def stand(
             rank=hit.rank,
             standings=hit.explanation.standings,
             degraded=result.degraded,
+            answered=result.answered,
         )
     if plan.where != EVERYTHING and not question.snapshot.passes(key, plan.where):
         return _dropped(record_id, result, "filter", f"it does not pass the filter {plan.where}")
+    head = trace.gave_way.get(key)
+    if head is not None:
+        return _dropped(
+            record_id, result, "join", f"it is the same place as {trace.ids[head]}, which stands for both"
+        )
     explanation = trace.explain(key)
     drop = trace.dropped(key)
     if explanation is not None and drop is not None:
@@ -55,7 +61,7 @@ def stand(
         )
     misses = [
         _miss(pipeline, plan, question, use, source, key)
-        for use, source in zip(plan.recipe.sources, trace.sources, strict=True)
+        for use, source in zip(plan.lists, trace.sources, strict=True)
     ]
     return _not_found(record_id, result, misses)
 
@@ -67,7 +73,8 @@ def _miss(
         return _Miss(use.name, f"{use.name} did not answer ({source.error})", None, None)
     ask = plan.ask(use, question)
     if ask.where != plan.where and not question.snapshot.passes(key, ask.where):
-        return _Miss(use.name, f"{use.name} searches only {', '.join(use.collections)}", None, None)
+        only = ", ".join(use.collections) or use.where
+        return _Miss(use.name, f"{use.name} searches only {only}", None, None)
     try:
         score = float(pipeline.scores(plan, use, question, np.array([key], np.int64))[0])
     except WeftError as error:
@@ -76,6 +83,14 @@ def _miss(
         return _Miss(use.name, f"{use.name} does not have it (yet)", None, None)
     if use.min_score is not None and score < use.min_score:
         return _Miss(use.name, f"{use.name} {score:.4f} is below its threshold", score, use.min_score)
+    if use.max_distance is not None and not use.near_enough(np.array([score]))[0]:
+        distance = float(DISTANCES[use.metric](np.array([score]))[0])
+        return _Miss(
+            use.name,
+            f"{use.name}: its {use.metric} distance {distance:.4f} is not below {use.max_distance:g}",
+            distance,
+            use.max_distance,
+        )
     if len(source.keys) < source.pool:
         reason = "no word of the query is in it" if use.source == "keyword" else "it is not near the query"
         return _Miss(use.name, f"{use.name}: {reason}", score, None)
@@ -115,7 +130,9 @@ def _dropped(
     needed: float | None = None,
     standings: tuple[Standing, ...] = (),
 ) -> Why:
-    return Why(record_id, False, stage, reason, number, needed, None, standings, result.degraded)
+    return Why(
+        record_id, False, stage, reason, number, needed, None, standings, result.degraded, result.answered
+    )
 
 
 def _shares(standings: tuple[Standing, ...]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -81,7 +82,7 @@ class Vectors:
             return
         before = {model.fingerprint: model.state for model in self._store.models.wanted()}
         kept = {key: value for key, value in asdict(spec).items() if key in KEPT_IN_DATABASE}
-        self._embedders[embedder.fingerprint] = CachedQueries(embedder)
+        self._embedders[embedder.fingerprint] = _cached(embedder, spec)
         model = self._store.models.register(
             embedder.fingerprint, embedder.name, json.dumps(kept), embedder.dimensions
         )
@@ -174,6 +175,10 @@ class Vectors:
                 return "it has no provider"
             if embedder.fingerprint != model.fingerprint:
                 return "the model of this name is another one than the vectors were made with"
-            return CachedQueries(embedder)
+            return _cached(embedder, spec)
         except WeftError as error:
             return str(error)
+
+
+def _cached(embedder: Embedder, spec: EmbeddingSpec) -> CachedQueries:
+    return CachedQueries(embedder, ttl=spec.query_ttl if spec.provider in REMOTE else math.inf)

@@ -97,7 +97,7 @@ def test_completion_scripts(run: Run, shell: str) -> None:
 
 
 def test_completion_completes(run: Run) -> None:
-    env = {"_WEFT_COMPLETE": "bash_complete", "COMP_WORDS": "weft se", "COMP_CWORD": "1"}
+    env = {"_WEFT_COMPLETE": "bash_complete", "COMP_WORDS": "weft sea", "COMP_CWORD": "1"}
     assert run(env=env).stdout == "plain,search\n"
     env = {"_WEFT_COMPLETE": "bash_complete", "COMP_WORDS": "weft search --expl", "COMP_CWORD": "2"}
     assert run(env=env).stdout == "plain,--explain\n"

@@ -62,6 +62,7 @@ def test_an_answer_in_json_is_the_result_itself(filled: Weft) -> None:
         "rank": 1,
         "score": 0,
         "citation": "boat",
+        "sources": ["keyword", "vector"],
         "id": "boat",
         "text": "The ferry leaves at noon.",
         "collection": "travel",

@@ -35,7 +35,7 @@ def result(corpus: Corpus, cache: Path) -> dict[str, Any]:
     fast = [name for name in ("weft", "stack") if name in here]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "COLD_STARTS", 1)
-        patch.setattr(measure, "WRITER_SECONDS", 0.3)
+        patch.setattr(run, "WRITER_SECONDS", 0.3)
         return run.measured(SIZE, fast, 30, cache=cache)
 
 

@@ -43,6 +43,16 @@ def test_the_least_recently_asked_question_is_forgotten_first() -> None:
     assert inner.asked == ["a", "b", "c", "b"]
 
 
+def test_a_question_is_computed_again_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter((0.0, 0.0, 9.0, 10.0, 10.0, 19.0))  # when it is looked for, and when it is kept
+    monkeypatch.setattr("weft.embedding.cache.time.monotonic", lambda: next(clock))
+    inner = Counting()
+    cached = CachedQueries(inner, ttl=10)
+    for _ in range(4):
+        cached.embed_query("a")
+    assert inner.asked == ["a", "a"]
+
+
 def test_what_is_kept_cannot_be_changed_by_who_was_given_it() -> None:
     with pytest.raises(ValueError, match="read-only"):
         CachedQueries(Counting()).embed_query("a")[0] = 1

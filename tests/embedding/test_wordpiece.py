@@ -118,6 +118,19 @@ def test_what_was_forgotten_is_found_again(monkeypatch: pytest.MonkeyPatch) -> N
     assert fresh.encode(text, LIMIT) == by_library(text)
 
 
+@cache
+def experienced() -> WordPieces:
+    """One that has cut so many runs that it looks ahead."""
+    out = WordPieces(vocabulary())
+    out.look_ahead()
+    return out
+
+
+@given(st.lists(st.sampled_from(vocabulary()) | st.text("abcdefghistu019", max_size=9)).map("".join))
+def test_looking_ahead_cuts_in_the_same_places(text: str) -> None:
+    assert experienced().encode(text, LIMIT) == by_library(text)
+
+
 def test_a_lone_surrogate_is_read_as_a_question_mark() -> None:
     assert pieces().encode("a \ud800 b", LIMIT) == by_library("a ? b")
 

@@ -28,14 +28,14 @@ def test_a_folder_is_measured_and_shown_as_a_table(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.stdout.splitlines()]
     assert lines[0] == "collection model system queries nDCG@10 MRR@10 R@5 R@10 R@100 ms".split()
-    assert [line[2] for line in lines[1:5]] == ["keyword", "vector", "rrf", "default"]
+    assert [line[2] for line in lines[1:6]] == ["keyword", "vector", "links", "rrf", "default"]
 
 
 def test_json_has_every_figure(tmp_path: Path) -> None:
     found = figures(
         run(write_folder(tmp_path / "fruit"), "--json", "--category", "kind", "--model", "static")
     )
-    assert list(found) == ["keyword", "vector", "rrf", "default"]
+    assert list(found) == ["keyword", "vector", "links", "rrf", "default"]
     default = found["default"]
     assert default["collection"] == "fruit"
     assert (default["documents"], default["queries"], default["scope"]) == (4, 2, None)

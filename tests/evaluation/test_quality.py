@@ -27,7 +27,7 @@ def test_tables_have_a_row_per_collection_and_a_mean(measured: list[Measured]) -
     text = tables(measured)
     lines = text.splitlines()
     assert lines[0] == "### nDCG@10, model `static`"
-    assert lines[2] == "| collection | keyword | vector | rrf | default |"
+    assert lines[2] == "| collection | keyword | vector | links | rrf | default |"
     assert [line.split("|")[1].strip() for line in lines[4:7]] == ["a", "b", "**mean**"]
     assert "### All measures" in text
     assert "Python" in lines[-1]

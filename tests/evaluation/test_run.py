@@ -31,10 +31,10 @@ def measured(
 
 def test_a_recipe_is_measured_beside_its_sources_and_rrf() -> None:
     systems = systems_of(BUILT_IN["default"])
-    assert [system.name for system in systems] == ["keyword", "vector", "rrf", "default"]
-    assert [len(system.recipe.sources) for system in systems] == [1, 1, 2, 2]
-    assert systems[2].recipe.fusion == RRF(k=60, first_rank=1)
-    assert systems[3].recipe == BUILT_IN["default"]
+    assert [system.name for system in systems] == ["keyword", "vector", "links", "rrf", "default"]
+    assert [len(system.recipe.sources) for system in systems] == [1, 1, 1, 3, 3]
+    assert systems[3].recipe.fusion == RRF(k=60, first_rank=1)
+    assert systems[4].recipe == BUILT_IN["default"]
 
 
 def test_what_would_be_the_same_is_measured_once() -> None:
@@ -46,7 +46,7 @@ def test_a_second_recipe_adds_only_what_is_new(tmp_path: Path) -> None:
     found = evaluate(
         [read_collection(write_folder(tmp_path / "c"))], Options(recipes=["default", "rrf"]), SETTINGS
     )
-    assert [one.system for one in found] == ["keyword", "vector", "rrf", "default"]
+    assert [one.system for one in found] == ["keyword", "vector", "links", "rrf", "default"]
 
 
 # Figures
@@ -187,15 +187,15 @@ def test_rows_have_every_column_and_end_with_means_over_collections(tmp_path: Pa
     rows = rows_of(evaluate(collections, Options(), SETTINGS), "kind")
     assert {len(row) for row in rows} == {len(HEADERS)}
     assert [row[2] for row in rows[:4]] == ["keyword", "keyword, kind 2", "keyword, kind 10", "vector"]
-    assert [row[:4] for row in rows[-4:]] == [
-        ("mean", "static", system, "4") for system in ("keyword", "vector", "rrf", "default")
+    assert [row[:4] for row in rows[-5:]] == [
+        ("mean", "static", system, "4") for system in ("keyword", "vector", "links", "rrf", "default")
     ]
 
 
 def test_every_answer_can_be_written_as_a_line(tmp_path: Path) -> None:
     found = measured(write_folder(tmp_path / "c", judged=JUDGED))
     lines = list(per_query(list(found.values())))
-    assert len(lines) == 4 * 2
+    assert len(lines) == 5 * 2
     assert lines[0]["query"] == "q1"
     assert lines[0]["found"] == ["pear"]
     assert lines[0]["nDCG@10"] == 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import weft
 from ingest.conftest import contents_of, counts, write
 from weft.ingest import IndexInterrupted, Scope, files, index
 
+REAL_FILES = 10_000
 PROGRAM = Path(__file__).with_name("run_index.py")
 
 
@@ -123,6 +125,43 @@ def test_two_runs_at_once_end_like_one(tmp_path: Path, root: Path) -> None:
     assert [run.wait() for run in runs] == [0, 0]
     with weft.open(tmp_path / "shared.weft") as db:
         assert contents_of(db) == undisturbed(tmp_path / "calm.weft", root)
+
+
+def real_files(root: Path, count: int) -> None:
+    """So many source files of this machine's own libraries, in a tree of their own."""
+    paths = sysconfig.get_paths()
+    homes = [Path(paths[name]).resolve() for name in ("stdlib", "purelib", "platlib")]
+    found = sorted({path for home in homes for path in home.rglob("*.py") if path.is_file()})
+    if len(found) < count:
+        pytest.skip(f"there are {len(found):,} source files here, not {count:,}")
+    for number, path in enumerate(found[:count]):
+        copy = root / f"d{number % 97}" / f"{number}-{path.name}"
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, copy)
+
+
+def vectors_of(db: weft.Weft) -> tuple[int, int, float]:
+    with db.store.database.read() as connection:
+        found: tuple[int, int, float] = connection.execute(
+            "SELECT count(*), max(number), max(created) FROM vectors"
+        ).fetchone()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_ten_thousand_real_files_killed_at_random(tmp_path: Path, root: Path) -> None:
+    real_files(root, REAL_FILES)
+    expected = undisturbed(tmp_path / "calm.weft", root)
+    chance = random.Random(0)
+    for _ in range(6):
+        killed(tmp_path / "killed.weft", root, chance.randrange(REAL_FILES))
+    assert undisturbed(tmp_path / "killed.weft", root) == expected
+    with weft.open(tmp_path / "killed.weft") as db:
+        before = vectors_of(db)
+        assert index(db, root).records == 0
+        assert vectors_of(db) == before
+        assert not db.store.notices
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[[Mine], Weft]]:
     databases = []
 
     def open_with(mine: Mine) -> Weft:
-        db = weft.open(tmp_path / "db", sources={"mine": mine}, search__deadline=2.0)
+        db = weft.open(tmp_path / "db", sources={"mine": mine}, search__deadline=2.0, privacy__open=True)
         databases.append(db)
         db.add([Record(id=f"r{n}", text=f"harbour number {n}") for n in range(5)])
         db.add([PRIVATE])
@@ -223,12 +223,12 @@ def test_a_source_that_is_not_there_is_named(opened: Callable[[Mine], Weft]) -> 
     db = opened(Mine(answering(([], []))))
     recipe = Recipe(
         name="x",
-        sources=(SourceUse(source="keyword"), SourceUse(source="graph")),
+        sources=(SourceUse(source="keyword"), SourceUse(source="nowhere")),
         fusion=RRF(k=60, first_rank=1),
     )
     result = db.search("harbour", recipe=recipe)
     assert len(result) == 6
-    assert result.degraded[0].source == "graph"
+    assert result.degraded[0].source == "nowhere"
     assert "keyword" in result.degraded[0].reason
 
 

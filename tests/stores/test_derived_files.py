@@ -6,6 +6,7 @@ import json
 import logging
 import random
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -306,3 +307,38 @@ def test_harm_to_an_open_database_is_repaired_too(
         assert_holds(db, expected, GONE)
         assert "rebuilt" in caplog.text
     check(folder, expected, said=False)
+
+
+def test_replaced_files_are_gone_at_once(prepared: tuple[Path, Expected]) -> None:
+    folder, expected = prepared
+    with weft.open(folder) as db, weft.open(folder) as other:
+        assert_holds(other, expected, GONE)
+        db.optimise()
+        assert len(segments(folder, "keyword")) == len(segments(folder, "vector-1")) == 1
+        assert_holds(other, expected, GONE)
+        assert not other.store.notices
+
+
+def test_who_opens_while_segments_are_replaced_finds_everything(tmp_path: Path) -> None:
+    folder = tmp_path / "db"
+    done = threading.Event()
+    failures: list[object] = []
+
+    def look() -> None:
+        while not done.is_set():
+            with weft.open(folder, embedding__provider="none") as reader:
+                found = len(reader.search("r1", recipe="keyword", limit=1))
+                if not found or reader.store.notices:
+                    failures.append((found, reader.store.notices))
+
+    with weft.open(folder) as db:
+        db.add([numbered("r0", 0, title="r1")])
+        reader = threading.Thread(target=look)
+        reader.start()
+        for n in range(1, 40):
+            db.add([numbered(f"r{n}", n)])
+            db.keeper.fold()
+            db.keeper.settle(whole=True)
+        done.set()
+        reader.join()
+    assert failures == []

@@ -15,7 +15,7 @@ from weft import Filter, Record, Weft
 from weft.filters import matches
 from weft.stores.embedded import fields
 
-from .helpers import ids, numbered
+from .helpers import COMMON, ids, numbered
 
 WORD = "vineyard"
 
@@ -84,15 +84,15 @@ def test_the_fewest_still_get_all_that_they_may_see(tmp_path: Path) -> None:
                 id=f"{n:04}",
                 text="harbour " * (1 if n % 100 == 0 else 5)
                 + ("padding words beyond the topic " * (n % 100 == 0)),
-                scope="private" if n % 100 == 0 else "public",
+                kind="rare" if n % 100 == 0 else "note",
             )
             for n in range(1500)
         )
         for _ in range(2):
             for recipe in ("keyword", "vector", "default"):
-                result = db.search("harbour", recipe=recipe, limit=10, filters="scope = 'private'")
+                result = db.search("harbour", recipe=recipe, limit=10, filters="kind = 'rare'")
                 assert len(result) == 10
-                assert all(hit.record.scope == "private" for hit in result)
+                assert all(hit.record.kind == "rare" for hit in result)
             db.optimise()
 
 
@@ -105,3 +105,23 @@ def test_another_process_s_fields_are_seen(tmp_path: Path) -> None:
         assert ids(one.search("gemeinsam", filters="shape = 'round'")) == ["b"]
         one.add([numbered("b", 3, metadata={"colour": "blue"})])
         assert ids(other.search("gemeinsam", filters="colour = 'red'")) == ["a"]
+
+
+def test_a_field_that_few_differ_in_is_told_by_those(tmp_path: Path) -> None:
+    expected = {
+        f"r{n}": numbered(f"r{n}", n, collection="odd" if n % 13 == 5 else "even", metadata={"n": n})
+        for n in range(60)
+    }
+    names = ("odd", "even", "none")
+    wanted = [weft.field("collection").is_in(some) for some in (names, names[:1], names[1:], names[2:])]
+    with weft.open(tmp_path / "db") as db:
+        db.add(expected.values())
+        for one in [*wanted, *(~one for one in wanted), weft.field("collection") == "even"]:
+            passing = {name for name, record in expected.items() if matches(one, record)}
+            assert set(ids(db.search(COMMON, limit=100, filters=one))) == passing
+        later = numbered("r99", 99, collection="odd")
+        db.add([later])
+        assert set(ids(db.search(COMMON, limit=100, filters=wanted[2]))) == {
+            name for name, record in expected.items() if record.collection == "even"
+        }
+        assert len(db.search(COMMON, limit=100, filters=wanted[1])) == 5 + 1

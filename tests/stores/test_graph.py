@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 import weft
 from weft.filters import parse_filter
-from weft.stores.embedded import layers, vector
-from weft.stores.embedded.vector import VectorSegment
+from weft.stores.embedded import layers, vector, vector_segment
+from weft.stores.embedded.selection import Selection
+from weft.stores.embedded.vector_segment import VectorSegment
 
 from .helpers import assert_holds, by_vector, numbered, segments
 
@@ -31,7 +32,7 @@ def clustered(count: int, dimensions: int, seed: int) -> Floats:
 @pytest.fixture(scope="module")
 def graph() -> tuple[VectorSegment, Floats]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vector, "GRAPH_FROM", 1000)
+        patch.setattr(vector_segment, "GRAPH_FROM", 1000)
         points = clustered(4000, 64, 1)
         rows = np.arange(len(points), dtype=np.int64)
         segment = VectorSegment.over(rows, points.astype(np.float16), Event())
@@ -42,15 +43,41 @@ def graph() -> tuple[VectorSegment, Floats]:
 def test_the_graph_finds_the_nearest_at_any_filter(graph: tuple[VectorSegment, Floats], share: float) -> None:
     segment, queries = graph
     allowed = np.random.default_rng(3).random(len(segment.rows)) < share
+    chosen = None if share == 1.0 else Selection(allowed)
     hits = total = 0
     for query in queries:
-        found = segment.near(query, 10, None if share == 1.0 else allowed)
+        found = segment.near(query, 10, chosen)
         exact = np.where(allowed | (share == 1.0), segment.vectors @ query, -2)
         assert len(found) == 10
         assert (allowed | (share == 1.0))[found].all()
         hits += len(set(found.tolist()) & set(np.argsort(-exact)[:10].tolist()))
         total += 10
     assert hits / total >= 0.98
+
+
+@pytest.mark.parametrize("share", [0.03, 0.1, 0.3])
+def test_a_filter_that_comes_again_is_answered_exactly(
+    graph: tuple[VectorSegment, Floats], share: float
+) -> None:
+    segment, queries = graph
+    allowed = np.random.default_rng(4).random(len(segment.rows)) < share
+    chosen = Selection(allowed)
+    segment.near(queries[0], 10, chosen)
+    for query in queries[1:20]:
+        exact = np.where(allowed, segment.vectors @ query, -2)
+        assert set(segment.near(query, 10, chosen).tolist()) == set(np.argsort(-exact)[:10].tolist())
+
+
+def test_old_copies_make_room_for_new_ones(
+    graph: tuple[VectorSegment, Floats], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_segment, "COPIES", 500)
+    segment, queries = graph
+    filters = [Selection(np.arange(len(segment.rows)) % 20 == n) for n in range(6)]
+    for chosen in filters * 3:
+        found = segment.near(queries[0], 10, chosen)
+        assert len(found) == 10
+        assert chosen.mask[found].all()
 
 
 @pytest.mark.parametrize(("share", "k"), [(0.055, 50), (0.06, 10), (0.2, 100)])
@@ -63,12 +90,12 @@ def test_a_filter_on_a_far_corner_still_finds_all_that_were_asked_for(
         order = np.argsort(segment.vectors @ query)[: int(share * len(segment.rows))]
         far = np.zeros(len(segment.rows), bool)
         far[order] = True
-        found = segment.near(query, k, far)
+        found = segment.near(query, k, Selection(far))
         assert set(found.tolist()) >= set(order[::-1][:k].tolist())
 
 
 def test_the_graph_is_used_grown_and_revived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector, "GRAPH_FROM", 30)
+    monkeypatch.setattr(vector_segment, "GRAPH_FROM", 30)
     monkeypatch.setattr(layers, "FOLD_CHUNK", 40)
     expected = {f"r{n}": numbered(f"r{n}", n, metadata={"n": n}) for n in range(100)}
     folder = tmp_path / "db"
@@ -108,8 +135,11 @@ def test_taking_in_a_write_looks_at_the_new_records_only() -> None:
 def test_a_graph_of_one_text_many_times_still_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector, "GRAPH_FROM", 30)
+    monkeypatch.setattr(vector_segment, "GRAPH_FROM", 30)
     with weft.open(tmp_path / "db") as db:
         db.add(weft.Record(id=f"{n:03}", text="the same words") for n in range(200))
         db.optimise()
         assert len(by_vector(db, "same words", limit=50)) == 50
+        for _ in range(3):
+            few = db.search("same words", recipe="vector", limit=5, filters="id >= '150'")
+            assert [hit.id for hit in few] == ["150", "151", "152", "153", "154"]

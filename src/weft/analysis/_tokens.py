@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import string
 import sys
 import threading
 import unicodedata
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import Final, NamedTuple, cast
 
@@ -18,6 +19,9 @@ from weft.analysis import _tables as tables
 
 MAX_TERM: Final = 128
 """Characters in a term. A longer unbroken run is a blob nobody types; it is kept as a prefix and a hash."""
+
+_PIECES: Final = 16_384
+"""Pieces of names whose terms are remembered, about 5 MB: most new names are made of known words."""
 
 _BLOB_PREFIX: Final = 32
 """Enough of a blob to recognise it in an explanation."""
@@ -49,6 +53,9 @@ _NUMBERED: Final = re.compile(r"([^\W\d_]{2,})\d+")
 _PLURAL_CAPITALS: Final = re.compile(r"\w*[A-Z]{2}s", re.ASCII)
 """APIs, userIDs, mRNAs: the stemmer does not know that these are plurals."""
 
+_ASCII_SHAPE: Final = str.maketrans(
+    string.ascii_uppercase + string.ascii_lowercase + string.digits, "A" * 26 + "a" * 26 + "0" * 10
+)
 # Works on the shape of a word: A for upper case, 0 for a digit, a for any other. Digits
 # stay with what is before them, and capitals before a capitalised word are a word of their own (HTTPServer).
 _CAMEL: Final = re.compile(r"0*(?:A+(?!a)|A?a+)[a0]*|0+")
@@ -159,9 +166,17 @@ def _word(token: str) -> Terms:
     found: list[str] = []
     if token.isalpha() and token[1:].islower():
         # The short way for most words: no joiners to take off.
-        return Terms(found, found, _add_word(token, found))
-    length = _address(token if token.isascii() else token.translate(_PLAIN_JOINERS), found)
+        length = _add_word(token, found)
+    elif _unjoined(token):
+        length = _snake(token, found)
+    else:
+        length = _address(token if token.isascii() else token.translate(_PLAIN_JOINERS), found)
     return Terms(found, found, length)
+
+
+def _unjoined(token: str) -> bool:
+    """Whether a token has no joiner but _ in it: the functions for the others would only look for theirs."""
+    return token.isidentifier() or token.isalnum()
 
 
 # Below, each function takes off one kind of joiner, adds the terms of its level to `found` and hands the
@@ -176,33 +191,38 @@ def _address(token: str, found: list[str]) -> int:
     pieces = token.replace("&", "@").split("@")
     if len(pieces) > 1:
         _add_whole(token, found)
-    return sum(_dotted(piece, found) for piece in pieces)
+    return sum([_dotted(piece, found) for piece in pieces])
 
 
 def _dotted(token: str, found: list[str]) -> int:
     """os.path.join, 1.2.3, 3.14, 1,000, U.S.A"""
-    token = _CONTRACTION.sub("", token)
+    # Here and below a look at one character spares most tokens a pattern.
+    if "'" in token:
+        token = _CONTRACTION.sub("", token)
     if "." not in token and "," not in token:
         return _hyphenated(token, found)
-    if _NUMBER.fullmatch(token):
+    numeric = token[:1].isdecimal()
+    if numeric and _NUMBER.fullmatch(token):
         return _add_word(token.replace(",", ""), found)
     if "," in token:
         return sum(_dotted(piece, found) for piece in token.split(","))
     pieces = token.split(".")
-    if all(len(piece) == 1 and piece.isalpha() for piece in pieces):
+    if len(token) == 2 * len(pieces) - 1 and all(len(piece) == 1 and piece.isalpha() for piece in pieces):
         return _add_word("".join(pieces), found)
-    if version := _VERSION.fullmatch(token):
+    if (numeric or token[:1] == "v") and (version := _VERSION.fullmatch(token)):
         pieces = version[1].split(".")
         _add_whole(version[1], found)
         # A reader who asks for 3.11 means 3.11.4 too.
         _add_whole(".".join(pieces[:2]), found)
         return sum(_add_word(piece, found) for piece in pieces)
     _add_whole(token, found)
-    return sum(_hyphenated(piece, found) for piece in pieces)
+    return sum([_hyphenated(piece, found) for piece in pieces])
 
 
 def _hyphenated(token: str, found: list[str]) -> int:
     """e-mail, well-known, utf-8, kebab-case, 2024-01-15"""
+    if _unjoined(token):
+        return _snake(token, found)
     pieces = token.split("-")
     if len(pieces) > 1:
         if all(piece.isdecimal() for piece in pieces):
@@ -214,6 +234,8 @@ def _hyphenated(token: str, found: list[str]) -> int:
 
 def _apostrophe(token: str, found: list[str]) -> int:
     """don't, O'Brien, l'homme"""
+    if "'" not in token:
+        return _snake(token, found)
     token = _CONTRACTION.sub("", token)
     pieces = token.split("'")
     if len(pieces) == 1:
@@ -226,21 +248,38 @@ def _apostrophe(token: str, found: list[str]) -> int:
 
 def _snake(token: str, found: list[str]) -> int:
     """snake_case, which is also found as snakecase and snakeCase"""
+    if "_" not in token:
+        return _add_piece(token, found)
     pieces = [piece for piece in token.split("_") if piece]
     if len(pieces) > 1:
         _add_whole("_".join(pieces), found)
         _add_joined(token, found)
-    return sum(_camel(piece, found) for piece in pieces)
+    return sum([_add_piece(piece, found) for piece in pieces])
 
 
-def _camel(word: str, found: list[str]) -> int:
-    """camelCase, PascalCase, HTTPServer, Base64Encoder"""
-    if _PLURAL_CAPITALS.fullmatch(word):
+def _add_piece(piece: str, found: list[str]) -> int:
+    terms, length = _camel(piece)
+    found += terms
+    return length
+
+
+@lru_cache(_PIECES)
+def _camel(word: str) -> tuple[list[str], int]:
+    """camelCase, PascalCase, HTTPServer, Base64Encoder; remembered, because names are made of few words."""
+    found: list[str] = []
+    return found, _add_camel(word, found)
+
+
+def _add_camel(word: str, found: list[str]) -> int:
+    if word[-1:] == "s" and _PLURAL_CAPITALS.fullmatch(word):
         word = word[:-1]
     rest = word[1:]
     if len(word) > MAX_TERM or word.isupper() or not rest or rest.islower() or rest.isdecimal():
         return _add_word(word, found)
-    shape = "".join("0" if c.isdecimal() else "A" if c.isupper() else "a" for c in word)
+    if word.isascii():
+        shape = word.translate(_ASCII_SHAPE)
+    else:
+        shape = "".join("0" if c.isdecimal() else "A" if c.isupper() else "a" for c in word)
     parts = [word[part.start() : part.end()] for part in _CAMEL.finditer(shape)]
     if len(parts) == 1:
         return _add_word(word, found)
@@ -248,7 +287,7 @@ def _camel(word: str, found: list[str]) -> int:
     # Written in lower case the same name is a plain word, so it has a stem: YouTube, youtube.
     if (joined := _term(fold(word))) != found[-1]:
         found.append(joined)
-    return sum(_add_word(part, found) for part in parts)
+    return sum([_add_word(part, found) for part in parts])
 
 
 def _add_word(word: str, found: list[str]) -> int:

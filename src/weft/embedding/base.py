@@ -87,6 +87,8 @@ class EmbeddingSpec:
     query_prefix: str | None = None
     document_prefix: str | None = None
     """None: what the model itself asks for. Some models want `query: ` and `passage: `."""
+    query_ttl: float = 86_400.0
+    """Seconds for which the vector of a question by a remote model is kept."""
 
     def __post_init__(self) -> None:
         if self.provider not in PROVIDERS:
@@ -111,7 +113,7 @@ class EmbeddingSpec:
             object.__setattr__(self, "model", DEFAULT_MODELS[self.provider])
 
 
-def check_base_url(url: str) -> None:
+def check_base_url(url: str, section: str = "embedding") -> None:
     """Refuse what is not a plain http(s) address, and one that carries a password."""
     try:
         parts = urlsplit(url)
@@ -119,11 +121,13 @@ def check_base_url(url: str) -> None:
     except ValueError:
         usable = False
     if "@" in url:  # the address is not repeated: there is a password in it
-        _refuse("base_url", "must not carry a user name or password; use api_key_env for the credential")
+        _refuse(
+            "base_url", "must not carry a user name or password; use api_key_env for the credential", section
+        )
     if not usable:
-        _refuse("base_url", f"{url!r} is not an http:// or https:// address")
+        _refuse("base_url", f"{url!r} is not an http:// or https:// address", section)
     if "?" in url or "#" in url:
-        _refuse("base_url", "must end with the path; leave out what follows '?' or '#'")
+        _refuse("base_url", "must end with the path; leave out what follows '?' or '#'", section)
 
 
 def _check_whole(key: str, value: object, smallest: int, largest: int) -> None:
@@ -136,5 +140,5 @@ def _check_seconds(key: str, value: object, *, smallest: float) -> None:
         _refuse(key, f"{value!r} is not a number of seconds from {smallest:g} to 3600")
 
 
-def _refuse(key: str, problem: str) -> None:
-    raise SettingsError(f"embedding.{key}: {problem}.", key=f"embedding.{key}")
+def _refuse(key: str, problem: str, section: str = "embedding") -> None:
+    raise SettingsError(f"{section}.{key}: {problem}.", key=f"{section}.{key}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -19,12 +21,14 @@ DEFAULT_ENTRIES: Final = 1024
 class CachedQueries:
     """An embedder that keeps the last vectors of `embed_query`, and passes everything else on."""
 
-    def __init__(self, embedder: Embedder, *, entries: int = DEFAULT_ENTRIES) -> None:
+    def __init__(self, embedder: Embedder, *, entries: int = DEFAULT_ENTRIES, ttl: float = math.inf) -> None:
+        """A vector is kept for `ttl` seconds: who computes it elsewhere may come to another one in time."""
         if entries < 1:
             raise ValueError(f"CachedQueries needs room for at least one entry, not {entries}")
         self._embedder = embedder
         self._entries = entries
-        self._kept: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
+        self._ttl = ttl
+        self._kept: OrderedDict[tuple[str, str], tuple[float, Vectors]] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
@@ -54,15 +58,15 @@ class CachedQueries:
         """The vector of a question; the array is read-only, because others are given the same one."""
         key = (self._embedder.fingerprint, text)
         with self._lock:
-            vector = self._kept.get(key)
-            if vector is not None:
+            known = self._kept.get(key)
+            if known is not None and time.monotonic() - known[0] < self._ttl:
                 self._kept.move_to_end(key)
-                return vector
+                return known[1]
         # Outside the lock: a slow model must not hold up a question whose answer is known.
         vector = self._embedder.embed_query(text)
         vector.setflags(write=False)
         with self._lock:
-            self._kept[key] = vector
+            self._kept[key] = time.monotonic(), vector
             self._kept.move_to_end(key)
             while len(self._kept) > self._entries:
                 self._kept.popitem(last=False)

@@ -8,13 +8,16 @@ import random
 import ssl
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from weft.embedding.base import check_base_url
-from weft.errors import EmbeddingError, MissingExtra
+from weft.errors import EmbeddingError, MissingExtra, SourceError
 
 if TYPE_CHECKING:
     import httpx
@@ -33,18 +36,48 @@ RETRIED: Final = frozenset({408, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _EXCERPT: Final = 200
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What sort of model is asked: where its settings are, how it takes a key, and how its failures read."""
+
+    section: str = "embedding"
+    what: str = "embedding model"
+    error: type[SourceError] = EmbeddingError
+    smaller: str = "set a smaller embedding.batch"
+    """What helps when there is too much at once."""
+    slower: str = "embedding.timeout"
+    """The setting to raise when there is too little time."""
+    most_bytes: int = MAX_ANSWER_BYTES
+    key_header: str = "Authorization"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+EMBEDDING: Final = Kind()
+
 
 class JsonClient:
     """Posts JSON to one server and reads JSON. Safe to use from several threads."""
 
     def __init__(
-        self, base_url: str, *, timeout: float, retries: int, backoff: float, api_key_env: str | None
+        self,
+        base_url: str,
+        *,
+        timeout: float,
+        retries: int,
+        backoff: float,
+        api_key_env: str | None,
+        kind: Kind = EMBEDDING,
     ) -> None:
         try:
             import httpx
         except ImportError as error:
-            raise MissingExtra("An embedding model on a server", "http-models") from error
-        check_base_url(base_url)
+            article = "An" if kind.what[0] in "aeiou" else "A"
+            raise MissingExtra(f"{article} {kind.what} on a server", "http-models") from error
+        check_base_url(base_url, kind.section)
+        self._kind = kind
         self._httpx = httpx
         self._base_url = base_url.rstrip("/")
         self._timeout = timeout
@@ -60,71 +93,104 @@ class JsonClient:
             follow_redirects=False, verify=verify, trust_env=parts.hostname not in _LOOPBACK
         )
 
-    def post(self, path: str, body: object) -> object:
-        """The JSON that the server answers; EmbeddingError when there is none within the time and retries."""
-        payload = json.dumps(body, ensure_ascii=True).encode()
+    def post(self, path: str, body: object, *, timeout: float | None = None) -> object:
+        """The JSON that the server answers; an error when there is none within the time and retries."""
         url = self._base_url + path
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + (timeout or self._timeout)
+        answer = self._tried(
+            url, body, deadline, timeout, lambda response: b"".join(self._parts(response, url, deadline))
+        )
+        return self._parsed(url, answer)
+
+    def stream(self, path: str, body: object, *, timeout: float | None = None) -> Iterator[bytes]:
+        """What the server answers, in parts as they come; once there is one, nothing is tried again."""
+        url = self._base_url + path
+        deadline = time.monotonic() + (timeout or self._timeout)
+        response = self._tried(url, body, deadline, timeout, lambda response: response)
+        try:
+            yield from self._parts(response, url, deadline)
+        except self._httpx.RequestError as error:
+            raise self._kind.error(self._transport_problem(url, error, timeout)) from error
+        finally:
+            response.close()
+
+    def _tried(
+        self,
+        url: str,
+        body: object,
+        deadline: float,
+        timeout: float | None,
+        take: Callable[[httpx.Response], T],
+    ) -> T:
+        """What is taken from the first good answer; each attempt under the one deadline."""
+        payload = json.dumps(body, ensure_ascii=True).encode()
         for attempt in range(self._retries + 1):
             if self._closed.is_set():
-                raise EmbeddingError("The embedding model was closed while it was being asked.")
+                raise self._kind.error(f"The {self._kind.what} was closed while it was being asked.")
             try:
-                status, pause, answer = self._send(url, payload, deadline)
+                with ExitStack() as open_until_taken:
+                    response = self._send(url, payload, deadline)
+                    open_until_taken.callback(response.close)
+                    pause = _retry_after(response.headers.get("retry-after"))
+                    if response.status_code == 200:
+                        taken = take(response)
+                        if taken is response:
+                            open_until_taken.pop_all()
+                        return taken
+                    answer = b"".join(self._parts(response, url, deadline))
             except self._httpx.RequestError as error:
-                problem, pause = self._transport_problem(url, error), None
+                problem, pause = self._transport_problem(url, error, timeout), None
             else:
-                if status == 200:
-                    return _parsed(url, answer)
-                problem = self._status_problem(url, status, answer)
-                if status not in RETRIED:
-                    raise EmbeddingError(problem)
+                problem = self._status_problem(url, response.status_code, answer)
+                if response.status_code not in RETRIED:
+                    raise self._kind.error(problem)
             if attempt == self._retries:
                 break
             pause = self._pause(attempt) if pause is None else pause
             if pause > min(MAX_RETRY_AFTER, deadline - time.monotonic()):
                 break
             self._closed.wait(pause)
-        raise EmbeddingError(problem)
+        raise self._kind.error(problem)
 
     def close(self) -> None:
         self._closed.set()
         self._client.close()
 
-    def _send(self, url: str, payload: bytes, deadline: float) -> tuple[int, float | None, bytes]:
-        """Status, the pause the server asks for, and the body; follows redirects on the same server."""
+    def _send(self, url: str, payload: bytes, deadline: float) -> httpx.Response:
+        """The answer, its body not yet read; follows redirects on the same server."""
         for _ in range(MAX_REDIRECTS + 1):
             left = deadline - time.monotonic()
             if left <= 0:
                 raise self._httpx.ReadTimeout("no time left")
-            with self._client.stream(
+            request = self._client.build_request(
                 "POST", url, content=payload, headers=self._headers(), timeout=left
-            ) as response:
-                if not response.has_redirect_location:
-                    pause = _retry_after(response.headers.get("retry-after"))
-                    return response.status_code, pause, self._read(response, url, deadline)
-                url = self._redirected(url, response)
-        raise EmbeddingError(f"{_place(url)} redirects in a circle; check embedding.base_url.")
+            )
+            response = self._client.send(request, stream=True)
+            if not response.has_redirect_location:
+                return response
+            response.close()
+            url = self._redirected(url, response)
+        raise self._kind.error(f"{_place(url)} redirects in a circle; check {self._kind.section}.base_url.")
 
-    def _read(self, response: httpx.Response, url: str, deadline: float) -> bytes:
-        parts: list[bytes] = []
+    def _parts(self, response: httpx.Response, url: str, deadline: float) -> Iterator[bytes]:
         size = 0
         for part in response.iter_bytes():
             size += len(part)
-            if size > MAX_ANSWER_BYTES:
-                raise EmbeddingError(
-                    f"{_place(url)} answered with more than {MAX_ANSWER_BYTES >> 20} MB and was cut off; "
-                    "set a smaller embedding.batch, or check embedding.base_url."
+            if size > self._kind.most_bytes:
+                raise self._kind.error(
+                    f"{_place(url)} answered with more than {self._kind.most_bytes >> 20} MB and was cut off; "
+                    f"{self._kind.smaller}, or check {self._kind.section}.base_url."
                 )
             if time.monotonic() > deadline:  # the library's own limit starts anew with every part
                 raise self._httpx.ReadTimeout("the answer comes too slowly")
-            parts.append(part)
-        return b"".join(parts)
+            yield part
 
     def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **self._kind.headers}
         key = self._key()
         if key:
-            headers["Authorization"] = f"Bearer {key}"
+            name = self._kind.key_header
+            headers[name] = f"Bearer {key}" if name == "Authorization" else key
         return headers
 
     def _key(self) -> str:
@@ -133,12 +199,12 @@ class JsonClient:
             return ""
         key = os.environ.get(self._api_key_env, "").strip()
         if not key:
-            raise EmbeddingError(
+            raise self._kind.error(
                 f"The environment variable {self._api_key_env} is empty or not set; "
-                "put the API key there, or name another variable in embedding.api_key_env."
+                f"put the API key there, or name another variable in {self._kind.section}.api_key_env."
             )
         if not (key.isascii() and key.isprintable()):
-            raise EmbeddingError(f"What {self._api_key_env} holds cannot be an API key; set it anew.")
+            raise self._kind.error(f"What {self._api_key_env} holds cannot be an API key; set it anew.")
         return key
 
     def _redirected(self, url: str, response: httpx.Response) -> str:
@@ -146,12 +212,14 @@ class JsonClient:
             target = urljoin(url, response.headers["location"])
             same_server = urlsplit(target)[:2] == urlsplit(url)[:2]
         except ValueError as error:
-            raise EmbeddingError(f"{_place(url)} redirects to nowhere; check embedding.base_url.") from error
+            raise self._kind.error(
+                f"{_place(url)} redirects to nowhere; check {self._kind.section}.base_url."
+            ) from error
         # 301, 302 and 303 would turn the question into a GET without its body.
         if response.status_code not in (307, 308) or not same_server:
-            raise EmbeddingError(
+            raise self._kind.error(
                 f"{_place(url)} redirects to {_place(target)}, which weft does not follow; "
-                "if that is the right server, set it as embedding.base_url."
+                f"if that is the right server, set it as {self._kind.section}.base_url."
             )
         return target
 
@@ -159,26 +227,42 @@ class JsonClient:
         # Between half and the whole, so that several clients do not come back at the same moment.
         return float(min(MAX_BACKOFF, self._backoff * 2**attempt) * random.uniform(0.5, 1))  # noqa: S311
 
-    def _transport_problem(self, url: str, error: Exception) -> str:
+    def _transport_problem(self, url: str, error: Exception, timeout: float | None) -> str:
+        kind = self._kind
         if isinstance(error, self._httpx.TimeoutException):
             return (
-                f"{_place(url)} did not answer within {self._timeout:g} s; "
-                "is the server busy? Raise embedding.timeout, or set a smaller embedding.batch."
+                f"{_place(url)} did not answer within {timeout or self._timeout:g} s; "
+                f"is the server busy? Raise {kind.slower}, or {kind.smaller}."
             )
         return (
             f"{_place(url)} cannot be reached ({type(error).__name__}: {error}); "
-            "is the server running, and is embedding.base_url right?"
+            f"is the server running, and is {kind.section}.base_url right?"
         )
 
     def _status_problem(self, url: str, status: int, answer: bytes) -> str:
+        kind = self._kind
+        key = f"check the key in {self._api_key_env or f'the variable that {kind.section}.api_key_env names'}"
         advice = {
-            401: f"check the key in {self._api_key_env or 'the variable that embedding.api_key_env names'}",
-            403: f"check the key in {self._api_key_env or 'the variable that embedding.api_key_env names'}",
-            404: "check embedding.base_url and embedding.model",
-            413: "set a smaller embedding.batch",
-            429: "the service limits how often it is asked; wait, or set a smaller embedding.batch",
-        }.get(status, "try again later" if status >= 500 else "check embedding.model and the other settings")
+            401: key,
+            403: key,
+            404: f"check {kind.section}.base_url and {kind.section}.model",
+            413: kind.smaller,
+            429: f"the service limits how often it is asked; wait, or {kind.smaller}",
+        }.get(
+            status,
+            "try again later" if status >= 500 else f"check {kind.section}.model and the other settings",
+        )
         return f"{_place(url)} answered {status}{self._excerpt(answer)}; {advice}."
+
+    def _parsed(self, url: str, answer: bytes) -> object:
+        try:
+            parsed: object = json.loads(answer)
+        except (ValueError, RecursionError) as error:
+            raise self._kind.error(
+                f"{_place(url)} did not answer with JSON; "
+                f"is {self._kind.section}.base_url the address of a model server?"
+            ) from error
+        return parsed
 
     def _excerpt(self, answer: bytes) -> str:
         """The server's own words, short, on one line, and without the key some servers repeat."""
@@ -188,16 +272,6 @@ class JsonClient:
             said = said.replace(key, "***")
         said = " ".join("".join(c if c.isprintable() else " " for c in said).split())
         return f" ({said[:_EXCERPT]})" if said else ""
-
-
-def _parsed(url: str, answer: bytes) -> object:
-    try:
-        parsed: object = json.loads(answer)
-    except (ValueError, RecursionError) as error:
-        raise EmbeddingError(
-            f"{_place(url)} did not answer with JSON; is embedding.base_url the address of a model server?"
-        ) from error
-    return parsed
 
 
 def _retry_after(value: str | None) -> float | None:

@@ -29,6 +29,12 @@ MAX_CHARACTERS: Final = 1 << 16
 MAX_REMEMBERED: Final = 1 << 16
 """About 13 MB; 600,000 running words of prose hold some 45,000 different ones."""
 
+MUCH: Final = 1000
+"""Runs after which looking ahead pays; it takes some milliseconds to prepare, which a single question is spared."""
+
+HEAD: Final = 3
+"""Letters of a piece by which its length is foreseen."""
+
 MAX_REMEMBERED_LENGTH: Final = 64
 """Longer runs (a Chinese paragraph has no spaces) do not come twice."""
 
@@ -44,7 +50,10 @@ class WordPieces:
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
-        self._longest = max(map(len, vocabulary))
+        self._reach: dict[str, int] = {}
+        """By the first letters of a piece, how long the longest such piece is; filled when there is much to cut."""
+        self._otherwise = max(map(len, vocabulary))
+        """How long a piece can be whose first letters are not there."""
         self.unknown = self._numbers[UNKNOWN]
         self._runs = _Remembered(self)
         self._tokenizer: Tokenizer | None = None
@@ -71,7 +80,8 @@ class WordPieces:
         pieces: list[int] = []
         start, prefix = 0, ""
         while start < len(word):
-            for end in range(min(len(word), start + self._longest), start, -1):
+            longest = self._reach.get(prefix + word[start : start + HEAD], self._otherwise)
+            for end in range(min(len(word), start + longest), start, -1):
                 number = self._numbers.get(prefix + word[start:end])
                 if number is not None:
                     break
@@ -80,6 +90,17 @@ class WordPieces:
             pieces.append(number)
             start, prefix = end, CONTINUATION
         return tuple(pieces)
+
+    def look_ahead(self) -> None:
+        """Learn how far each beginning reaches: most lengths need not be tried then."""
+        reach: dict[str, int] = {}
+        for piece in self._numbers:
+            prefix = CONTINUATION if piece.startswith(CONTINUATION) else ""
+            length = len(piece) - len(prefix)
+            head = piece[: len(prefix) + HEAD]
+            if length >= HEAD and length > reach.get(head, 0):
+                reach[head] = length
+        self._reach, self._otherwise = reach, HEAD - 1
 
     def _by_library(self, text: str) -> list[int]:
         # A lone surrogate is not text, and the library refuses it.
@@ -124,4 +145,6 @@ class _Remembered(dict[str, tuple[int, ...]]):
             if len(self) >= MAX_REMEMBERED:
                 self.clear()  # simpler than ageing, and the frequent words are back within a few texts
             self[run] = found
+            if len(self) == MUCH:
+                self._pieces.look_ahead()
         return found

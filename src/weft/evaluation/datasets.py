@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -156,16 +157,29 @@ def _corpus_file(folder: Path) -> Path:
     return target
 
 
+def _session(metadata: Mapping[str, Json]) -> str | None:
+    """What a turn of a conversation is a part of: turns stand in the order in which they were said."""
+    session = metadata.get("session")
+    return None if session is None else f"{metadata.get('conversation', '')}/{session}"
+
+
 def _documents(file: Path) -> Iterator[Record]:
     seen: set[str] = set()
+    turns: Counter[str] = Counter()
     for where, values in _objects(file):
         try:
+            metadata = _metadata(values, where)
+            session = _session(metadata)
             record = Record(
                 id=_id(values, where),
                 text=_text(values, "text", where),
                 title=_text(values, "title", where, needed=False),
-                metadata=_metadata(values, where),
+                parent=session,
+                position=None if session is None else turns[session],
+                metadata=metadata,
             )
+            if session is not None:
+                turns[session] += 1
         except InvalidInput as error:
             raise InvalidInput(str(error) if str(error).startswith(where) else f"{where}: {error}") from error
         if record.id in seen:

@@ -20,8 +20,7 @@ from weft.evaluation.datasets import Collection, Query
 from weft.evaluation.metrics import DEEP, Figures, figures_of, mean
 from weft.ranking.fusion import RRF, Weighted
 from weft.recipes import BUILT_IN, Recipe, find_recipe, recipe_from_dict
-from weft.settings import Settings
-from weft.settings.table import EmbeddingSettings, Provider
+from weft.settings import EmbeddingSettings, Provider, Settings
 
 SHALLOW_LIMIT: Final = 10
 """What people ask for: time and all measures of the first ten are those of such a search."""
@@ -135,9 +134,13 @@ def systems_of(recipe: Recipe) -> list[System]:
 
 
 def evaluate(
-    collections: Sequence[Collection], options: Options, settings: Settings, watch: Watch = unwatched
+    collections: Sequence[Collection],
+    options: Options,
+    settings: Settings,
+    watch: Watch = unwatched,
+    systems: Callable[[Recipe], list[System]] = systems_of,
 ) -> list[Measured]:
-    """Measure every collection with every model and recipe."""
+    """Measure every collection with every model and the systems of every recipe."""
     own_recipes = {name: recipe_from_dict(name, table) for name, table in settings.recipes.items()}
     known = {**BUILT_IN, **own_recipes}
     recipes = [find_recipe(name, known) for name in options.recipes or (settings.search.recipe,)]
@@ -150,7 +153,7 @@ def evaluate(
             with _folder(collection, own, options.cache) as folder:
                 _index(collection, own, folder, watch, f"{collection.name}, {model}")
                 for recipe in recipes:
-                    for system in systems_of(recipe):
+                    for system in systems(recipe):
                         if any(m.system == system.name and _same(m, collection, model) for m in out):
                             continue  # a source alone is the same in another recipe of one call
                         out.append(_measure(collection, own, folder, model, recipe, system, options, watch))

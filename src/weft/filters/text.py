@@ -26,7 +26,7 @@ from weft.records import check_metadata_key
 
 BUILTIN_FIELDS: Final = (
     *("id", "collection", "kind", "title", "path", "url", "parent"),
-    *("position", "timestamp", "sensitivity", "scope"),
+    *("position", "timestamp", "sensitivity", "scope", "tenant"),
 )
 
 MAX_TEXT_BYTES: Final = 64 * 1024

@@ -88,6 +88,8 @@ def flatten(record: Record) -> Iterator[tuple[str, Scalar]]:
         add(("timestamp", record.timestamp.timestamp()))
     add(("sensitivity", record.sensitivity))
     add(("scope", record.scope))
+    if record.tenant:
+        add(("tenant", record.tenant))
     metadata = record.metadata
     for key in sorted(metadata) if metadata else ():
         value = metadata[key]

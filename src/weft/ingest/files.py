@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from weft.errors import InvalidInput, NotFound
-from weft.ingest.readers import prefix_of, reader_of, records
+from weft.ingest.profiles import Profile, Read, profile_named
+from weft.ingest.readers import prefixes_of
 from weft.ingest.reading import Unreadable, contents
 from weft.ingest.report import IndexInterrupted, IndexReport, Skipped
-from weft.ingest.walk import Found, Scope, Tree, known_as, walk
+from weft.ingest.walk import Found, Part, Scope, Tree, known_as, walk
 from weft.records import Record
 from weft.stores.embedded.files import FileRow, FileTable, below
 from weft.stores.embedded.store import Also, EmbeddedStore, Written
@@ -92,7 +93,7 @@ class _Batch:
         FileTable.drop(connection, self.dropped)
         FileTable.put(connection, self.rows)
         for path in (*self.replaced, *self.dropped):
-            yield from FileTable.records_of(connection, path, prefix_of(path))
+            yield from FileTable.records_of(connection, path, prefixes_of(path))
 
 
 def index(
@@ -102,13 +103,18 @@ def index(
     collection: str = "files",
     scope: Scope | None = None,
     progress: Progress | None = None,
+    only: Iterable[str] | None = None,
+    profile: str = "text",
 ) -> IndexReport:
     """Make the database hold what the files at and below these paths hold now.
 
-    Raises IndexInterrupted, a KeyboardInterrupt with the report so far, on Ctrl-C.
+    With `only`, no more is looked at than what is at and below these real, absolute places among them. `profile`
+    names the way in which files become records. Raises IndexInterrupted, a KeyboardInterrupt with the report so
+    far, on Ctrl-C.
     """
     started = time.perf_counter()
-    run = _Run(db, collection, scope or Scope(), progress or (lambda *_: None))
+    part = None if only is None else Part.of(only)
+    run = _Run(db, collection, scope or Scope(), progress or (lambda *_: None), part, profile_named(profile))
     try:
         run.work(_roots(paths, run.table))
     except KeyboardInterrupt:
@@ -141,18 +147,30 @@ def _roots(
 class _Run:
     """One run over some roots."""
 
-    def __init__(self, db: Target, collection: str, scope: Scope, progress: Progress) -> None:
+    def __init__(
+        self,
+        db: Target,
+        collection: str,
+        scope: Scope,
+        progress: Progress,
+        part: Part | None,
+        profile: Profile,
+    ) -> None:
         self.report = IndexReport()
         self.table = FileTable(db.store.database)
         self._db = db
         self._collection = collection
         self._scope = scope
         self._progress = progress
+        self._part = part
+        self._profile = profile
+        self._roots: list[str] = []
         self._batch = _Batch()
 
     def work(self, roots: Iterable[str]) -> None:
         """The whole run: look, compare, read, write, and remove what is gone."""
-        tree, known, incomplete = self._look(roots)
+        self._roots = list(roots)
+        tree, known, incomplete = self._look(self._roots)
         report = self.report
         report.seen = len(tree.files) + len(tree.skipped)
         report.skipped = [Skipped(path, reason) for path, reason in tree.skipped.items()]
@@ -190,12 +208,13 @@ class _Run:
         incomplete: set[str] = set()
         leave_out = [os.path.realpath(self._db.path)] if self._db.path is not None else []
         for root in roots:
-            for row, whole in self.table.under(known_as(root)):
-                known[row.path] = row
-                if not whole:
-                    incomplete.add(row.path)
+            for place in [root] if self._part is None else self._part.within(root):
+                for row, whole in self.table.under(known_as(place)):
+                    known[row.path] = row
+                    if not whole:
+                        incomplete.add(row.path)
             if os.path.lexists(root):
-                walk(root, self._scope, tree, leave_out=leave_out)
+                walk(root, self._scope, tree, leave_out=leave_out, part=self._part)
         return tree, known, incomplete
 
     def _is_current(self, row: FileRow, found: Found) -> bool:
@@ -205,36 +224,37 @@ class _Run:
             and row.ctime_ns == found.ctime_ns
             and row.inode == found.inode
             and row.collection == self._collection
-            and row.reader == reader_of(found.path)
+            and row.reader == self._profile.reader_of(found.path)
         )
 
     # Reading, in threads.
 
     def _read_all(self, wanted: Sequence[tuple[Found, FileRow | None]]) -> Iterator[_Read]:
         """Every file's outcome, in order, read ahead within bounds."""
-        pool = ThreadPoolExecutor(READERS, thread_name_prefix="weft-read")
         ahead: deque[tuple[Future[_Read], int]] = deque()
         pending = 0
-        try:
-            for found, row in wanted:
-                while ahead and (len(ahead) >= AHEAD_FILES or pending + found.size > AHEAD_BYTES):
-                    future, size = ahead.popleft()
-                    pending -= size
-                    yield future.result()
-                ahead.append((pool.submit(self._read, found, row), found.size))
-                pending += found.size
-            while ahead:
-                yield ahead.popleft()[0].result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        with self._profile.reading(len(wanted), self._roots) as records:
+            pool = ThreadPoolExecutor(READERS, thread_name_prefix="weft-read")
+            try:
+                for found, row in wanted:
+                    while ahead and (len(ahead) >= AHEAD_FILES or pending + found.size > AHEAD_BYTES):
+                        future, size = ahead.popleft()
+                        pending -= size
+                        yield future.result()
+                    ahead.append((pool.submit(self._read, found, row, records), found.size))
+                    pending += found.size
+                while ahead:
+                    yield ahead.popleft()[0].result()
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
 
-    def _read(self, found: Found, known: FileRow | None) -> _Read:
+    def _read(self, found: Found, known: FileRow | None, records: Read) -> _Read:
         try:
             data, status = contents(found.opened, self._scope.max_bytes)
         except Unreadable as problem:
             return _Read(found, None, None, problem, 0)
         digest = hashlib.blake2b(data, digest_size=16).digest()
-        reader = reader_of(found.path)
+        reader = self._profile.reader_of(found.path)
         # A time that is not settled is not kept: no file has it, so the file is compared by content next time.
         settled = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED_NS
         row = FileRow(

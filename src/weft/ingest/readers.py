@@ -42,6 +42,11 @@ def prefix_of(path: str) -> str:
     return f"{path}#"
 
 
+def prefixes_of(path: str) -> tuple[str, ...]:
+    """What the ids of a file's records begin with, by whatever profile it was read."""
+    return (prefix_of(path), f"{path}::", "code:")
+
+
 def records(path: str, data: bytes, collection: str, mtime_ns: int) -> list[Record]:
     """The records of a file; raises Unreadable when it has no text.
 
@@ -52,7 +57,7 @@ def records(path: str, data: bytes, collection: str, mtime_ns: int) -> list[Reco
     if language:
         text.metadata["language"] = language
     prefix = prefix_of(path)
-    timestamp = _moment(mtime_ns)
+    timestamp = moment(mtime_ns)
     used: Counter[str] = Counter()
     out: list[Record] = []
     for position, passage in enumerate(_chunks(text.documents)):
@@ -108,7 +113,7 @@ def _pdf(data: bytes) -> _Text:
     return _Text(documents, {"broken_pages": found.broken} if found.broken else {})
 
 
-def _moment(mtime_ns: int) -> datetime | None:
+def moment(mtime_ns: int) -> datetime | None:
     """When the file was last changed, or None for a time that no calendar holds."""
     try:
         return _EPOCH + timedelta(microseconds=mtime_ns // 1000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -73,6 +73,26 @@ class Tree:
     """Folders that could not be looked into: what is known of their files stays."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some places of a tree: what is at and below them, and nothing beside them."""
+
+    places: frozenset[str]
+    ways: frozenset[str]
+    """The folders above the places."""
+
+    @classmethod
+    def of(cls, places: Iterable[str]) -> Part:
+        named = frozenset(places)
+        return cls(named, frozenset(str(above) for place in named for above in Path(place).parents))
+
+    def within(self, root: str) -> list[str]:
+        """The places at or below a path; the path itself where it is below one of them."""
+        if not self.places.isdisjoint((root, *map(str, Path(root).parents))):
+            return [root]
+        return [place for place in self.places if Path(root) in Path(place).parents]
+
+
 class _Ruling(NamedTuple):
     """Rules and where they stand; paths below are cut after `cut` characters to be relative to them."""
 
@@ -89,6 +109,8 @@ class _Folder:
     narrowing: tuple[_Ruling, ...]
     """Patterns that exclude and are never taken back."""
     max_bytes: int
+    part: Part | None
+    """What is wanted of it; None for everything."""
 
 
 def known_as(path: str) -> str:
@@ -100,8 +122,15 @@ def known_as(path: str) -> str:
     return path if os.sep == "/" else path.replace(os.sep, "/")
 
 
-def walk(root: str, scope: Scope, tree: Tree, *, leave_out: Sequence[str] = ()) -> None:
+def walk(
+    root: str, scope: Scope, tree: Tree, *, leave_out: Sequence[str] = (), part: Part | None = None
+) -> None:
     """Add to `tree` what is at or below a real, absolute path; folders in `leave_out` are not entered."""
+    if part is not None:
+        places = part.within(root)
+        if not places:
+            return
+        part = None if root in places else part
     try:
         status = Path(root).lstat()
     except OSError as error:
@@ -114,7 +143,7 @@ def walk(root: str, scope: Scope, tree: Tree, *, leave_out: Sequence[str] = ()) 
     above = tuple(_rules_above(root)) if scope.ignore_files else ()
     excluded = Rules(scope.exclude)
     included = Rules(scope.include)
-    first = _Folder(root, 0, above, (_Ruling(cut, excluded),) if excluded else (), scope.max_bytes)
+    first = _Folder(root, 0, above, (_Ruling(cut, excluded),) if excluded else (), scope.max_bytes, part)
     waiting = [first]
     while waiting:
         folder = waiting.pop()
@@ -153,6 +182,12 @@ def _enter(
             continue
         path = entry.path
         is_folder = entry.is_dir(follow_symlinks=False)
+        part = folder.part
+        if part is not None:
+            if path in part.places:
+                part = None
+            elif not is_folder or path not in part.ways:
+                continue
         if (rulings or narrowing) and _out(path, name, is_folder, rulings, narrowing):
             continue
         if is_folder:
@@ -161,7 +196,7 @@ def _enter(
             if folder.depth + 1 >= MAX_DEPTH:
                 tree.skipped[known_as(path)] = f"nested deeper than {MAX_DEPTH} folders"
                 continue
-            yield _Folder(path, folder.depth + 1, rulings, narrowing, max_bytes)
+            yield _Folder(path, folder.depth + 1, rulings, narrowing, max_bytes, part)
             continue
         if included and not included.decide(path[cut:], name, folder=False):
             continue

@@ -9,24 +9,31 @@ sent, which credential is used or which file is opened is refused from it until 
 """
 
 from weft.settings.reading import load
-from weft.settings.table import (
-    SETTINGS,
+from weft.settings.rules import Setting
+from weft.settings.sections import (
     EmbeddingSettings,
+    FilesSettings,
     KeywordSettings,
+    LanguageProvider,
+    LanguageSettings,
+    Metric,
+    PrivacySettings,
     Provider,
     SearchSettings,
-    Setting,
-    SettingRow,
-    Settings,
     StoreSettings,
-    describe,
 )
+from weft.settings.table import SETTINGS, SettingRow, Settings, describe
 from weft.settings.trust import config_folder, distrust, trust, trusted
 
 __all__ = [
     "SETTINGS",
     "EmbeddingSettings",
+    "FilesSettings",
     "KeywordSettings",
+    "LanguageProvider",
+    "LanguageSettings",
+    "Metric",
+    "PrivacySettings",
     "Provider",
     "SearchSettings",
     "Setting",

@@ -10,7 +10,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from weft.errors import SettingsError
-from weft.settings.table import SECTION_NAMES, SECTIONS, SETTINGS, Settings, shown
+from weft.settings.rules import shown
+from weft.settings.sections import SECTIONS
+from weft.settings.table import SECTION_NAMES, SETTINGS, Settings
 from weft.settings.trust import config_folder, trusted
 
 FILE_NAME: Final = "weft.toml"
@@ -150,7 +152,7 @@ def _untrusted(file: Path, key: str) -> SettingsError:
     import shlex
 
     return SettingsError(
-        f"{file}: {key} decides where text is sent or which file is opened, and this file was only found here, "
+        f"{file}: {key} decides where text is sent, which file is opened or who sees what, and this file was only found here, "
         "not chosen by you. If you trust everything in that folder, say so with: "
         f"weft config trust {shlex.quote(str(file.parent))}",
         key=key,

@@ -17,11 +17,13 @@ from weft.apps.cli import output
 from weft.apps.cli.exits import OK, UNEXPECTED
 from weft.apps.cli.search import show_hit, show_why
 from weft.apps.cli.session import DATABASE_FILE, Session, common, pass_session
+from weft.apps.cli.tour import tour
 from weft.errors import InvalidInput
 
 if TYPE_CHECKING:
     from weft.engine import Weft
     from weft.records import Record
+    from weft.results import Result
 
 LANGUAGES: Final = {
     "笔记本电脑丢失": "zh/backup",
@@ -39,7 +41,7 @@ LANGUAGES: Final = {
 @common
 @pass_session
 def demo(session: Session) -> int:
-    """Show what weft does, on a few dozen sample records: add, search, explain, filter, change, reopen.
+    """Show what weft does, on sample data: add, search, explain, filter, change, reopen, and the five recipes.
 
     Works in a temporary database, or in the new one that --db names, which is kept. Checks itself: leaves
     with 1 when a step does not come out as it should.
@@ -86,16 +88,19 @@ class _Show:
             mark = click.style("✓", fg="green") if ok else click.style("✗ not so:", fg="red", bold=True)
             output.say(f"  {mark} {what}")
 
+    def hits(self, result: Result) -> list[str]:
+        """Show the hits of a result, and give their ids."""
+        if not self.silent:
+            output.warn_degraded(result.degraded)
+            for hit in result:
+                show_hit(hit, result.query)
+        return [hit.id for hit in result]
+
     def search(
         self, db: Weft, query: str, *, limit: int = 3, where: str = "", explain: bool = False
     ) -> list[str]:
         """Search, show the hits, and give their ids."""
-        result = db.search(query, limit=limit, filters=where or None, explain=explain)
-        if not self.silent:
-            output.warn_degraded(result.degraded)
-            for hit in result:
-                show_hit(hit, query)
-        return [hit.id for hit in result]
+        return self.hits(db.search(query, limit=limit, filters=where or None, explain=explain))
 
 
 def samples() -> list[Record]:
@@ -110,7 +115,10 @@ def _run(folder: Path, show: _Show) -> None:
     import weft
 
     records = samples()
-    settings = weft.Settings()  # the demo is the same wherever it runs
+    from weft.settings import PrivacySettings
+
+    # The demo is the same wherever it runs; one user, who sees everything.
+    settings = weft.Settings(privacy=PrivacySettings(open=True))
     with weft.open(folder, settings=settings) as db:
         _add(db, records, show)
         _ask(db, show)
@@ -123,6 +131,7 @@ def _run(folder: Path, show: _Show) -> None:
         after = [(hit.id, hit.score) for hit in db.search("restore a backup")]
         show.check(f"{len(db)} records are there", len(db) == len(records) - 1)
         show.check("the same question has the same answer, to the last digit", after == before)
+        tour(db, show)
 
 
 def _add(db: Weft, records: list[Record], show: _Show) -> None:

@@ -11,12 +11,13 @@ import click
 
 from weft.apps.cli import output
 from weft.apps.cli.exits import OK, PROBLEMS
-from weft.apps.cli.session import Session, common, pass_session
+from weft.apps.cli.session import Session, common, load_settings, pass_session
 from weft.errors import StoreCorrupt, WeftError
 
 if TYPE_CHECKING:
     from weft.stores.embedded.checks import Finding
     from weft.stores.embedded.models import Model
+    from weft.stores.embedded.store import EmbeddedStore
 
 LOCAL: Final = ("static", "onnx")
 """Providers that make vectors in this process; a remote one would be asked for money to check its work."""
@@ -70,12 +71,27 @@ def _examined(session: Session, *, quick: bool, mend: bool) -> tuple[list[Findin
                 found = check(
                     store, quick=quick, embed=_embed, progress=lambda _, done, total: update(done, total)
                 )
+                found += _scale(store)
             if not mend:
                 return found, []
             with output.progress(session, "Repairing") as update:
                 return found, repair(found, progress=update)
     except StoreCorrupt as error:
         return [Finding("database", "problem", str(error))], []
+
+
+def _scale(store: EmbeddedStore) -> list[Finding]:
+    """What the threshold of plans means for the model that the vectors of code are by."""
+    from weft.filters import Equal
+    from weft.hydration.scale import SAMPLE, measured
+    from weft.stores.embedded.checks import Finding
+
+    threshold = load_settings().hydration.semantic_threshold
+    with store.snapshot() as snapshot:
+        vectors = snapshot.vectors(snapshot.sample(Equal("collection", "code"), SAMPLE))
+        name = snapshot.model.name if snapshot.model else ""
+    scale = measured(vectors, threshold)
+    return [] if scale is None else [Finding("threshold", "ok", f"{scale} ({name})")]
 
 
 def _embed(model: Model, texts: Sequence[str]) -> Sequence[bytes] | None:

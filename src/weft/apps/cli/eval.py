@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--category", metavar="FIELD", type=TEXT, help="Figures for each value of the queries' FIELD too."
 )
+@click.option("--code", is_flag=True, help="The folders have the code format: questions about projects.")
+@click.option(
+    "--projects", metavar="DIR", type=_FOLDER, help="Where the projects' sources are. Default: DIR/projects."
+)
+@click.option("--ablation", is_flag=True, help="With --code: what each part of the recipe is worth.")
 @click.option("--limit-queries", metavar="N", type=click.IntRange(min=1), help="Only the first N queries.")
 @click.option("--per-query", metavar="FILE", type=_FILE, help="Write each query's figures as JSON lines.")
 @click.option("--cache", metavar="DIR", type=_FOLDER, help="Keep the built databases there for the next run.")
@@ -58,6 +64,9 @@ def eval_(
     models: tuple[str, ...],
     scopes: tuple[str, ...],
     category: str | None,
+    code: bool,
+    projects: Path | None,
+    ablation: bool,
     limit_queries: int | None,
     per_query: Path | None,
     cache: Path | None,
@@ -67,12 +76,22 @@ def eval_(
 
     Each folder becomes a database of its own, which is removed afterwards. Reported are nDCG@10, MRR@10, R@5,
     R@10, R@100 and the median milliseconds of a search, for each source alone, for RRF and for the recipe.
+
+    With --code: annotations/PROJECT.json, questions and the files that answer them, for each project and for all.
     """
     from weft.evaluation.datasets import read_collection
     from weft.evaluation.report import degraded_notes, to_dict
     from weft.evaluation.run import Options, evaluate
 
-    collections = [read_collection(folder) for folder in folders]
+    if code:
+        from weft.evaluation.code import evaluate_code, read_code
+
+        evaluate = partial(evaluate_code, ablation=ablation)
+        category = category or "category"
+        collections = [one for folder in folders for one in read_code(folder, projects)]
+    else:
+        _refuse_without_code(projects, ablation=ablation)
+        collections = [read_collection(folder) for folder in folders]
     names = [collection.name for collection in collections]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -104,7 +123,12 @@ def eval_(
         warnings = [warning for collection in collections for warning in collection.warnings]
         output.emit({"results": [to_dict(one, category) for one in measured], "warnings": warnings})
     else:
-        _show(measured, category)
+        _show(measured, category, code=code)
+
+
+def _refuse_without_code(projects: Path | None, *, ablation: bool) -> None:
+    if projects is not None or ablation:
+        raise InvalidInput("--projects and --ablation go with --code.")
 
 
 def _scopes(given: Sequence[str], collections: Sequence[Collection]) -> dict[str, str]:
@@ -131,7 +155,13 @@ def _write_per_query(file: Path, measured: Sequence[Measured]) -> None:
             stream.write(json.dumps(value, ensure_ascii=False) + "\n")
 
 
-def _show(measured: Sequence[Measured], category: str | None) -> None:
+def _show(measured: Sequence[Measured], category: str | None, *, code: bool) -> None:
     from weft.evaluation.report import FIRST_NUMBER, HEADERS, rows_of
 
-    output.table(HEADERS, rows_of(measured, category), right=range(FIRST_NUMBER, len(HEADERS)))
+    if code:
+        from weft.evaluation.code import code_rows
+
+        rows = code_rows(measured, category or "category")
+    else:
+        rows = rows_of(measured, category)
+    output.table(HEADERS, rows, right=range(FIRST_NUMBER, len(HEADERS)))

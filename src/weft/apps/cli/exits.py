@@ -16,6 +16,7 @@ NOT_FOUND: Final = 3
 STORE: Final = 4
 SOURCES: Final = 5
 PROBLEMS: Final = 6
+REFUSED: Final = 7
 INTERRUPTED: Final = 130
 
 MEANINGS: Final[dict[int, str]] = {
@@ -26,6 +27,7 @@ MEANINGS: Final[dict[int, str]] = {
     STORE: "the database cannot do what was asked",
     SOURCES: "no source of the search answered, or an embedding model failed",
     PROBLEMS: "doctor found problems that remain",
+    REFUSED: "a file that may not be read, or that has no text to read",
     INTERRUPTED: "interrupted",
 }
 

@@ -17,12 +17,18 @@ from weft.errors import NotFound
 @pass_session
 def get(session: Session, record_id: str) -> None:
     """Show the record ID with all its fields."""
+    from weft.engine.callers import default_audience
+    from weft.filters import matches
+    from weft.records import full_id
+
+    settings = load_settings()
+    name = full_id(settings.privacy.tenant, record_id)
     store = session.store()
     try:
-        record = store.get([record_id]).get(record_id)
+        record = store.get([name]).get(name)
     finally:
         store.close()
-    if record is None:
+    if record is None or not matches(default_audience(settings), record):
         raise NotFound(f"There is no record {record_id!r}.")
     if session.json:
         output.emit(record.to_dict())
@@ -44,11 +50,10 @@ def get(session: Session, record_id: str) -> None:
 def remove(session: Session, ids: tuple[str, ...], missing_ok: bool) -> None:
     """Remove records by id: all of them, or none when one is not there."""
     with session.open() as db:
-        known = db.store.get(ids)
-        missing = [record_id for record_id in dict.fromkeys(ids) if record_id not in known]
+        missing = [record_id for record_id in dict.fromkeys(ids) if db.get(record_id) is None]
         if missing and not missing_ok:
             raise NotFound(f"There is no record {missing[0]!r}; nothing was removed. See --missing-ok.")
-        removed = db.remove(ids)
+        removed = db.remove(ids, caller=db.caller)
     if session.json:
         output.emit({"removed": removed, "missing": missing})
     else:
@@ -60,11 +65,10 @@ def remove(session: Session, ids: tuple[str, ...], missing_ok: bool) -> None:
 @pass_session
 def recipes(session: Session) -> None:
     """List the recipes: the built-in ones and those of your weft.toml."""
-    from weft.recipes import BUILT_IN, find_recipe, recipe_from_dict
+    from weft.recipes import all_recipes, find_recipe
 
     settings = load_settings()
-    own = {name: recipe_from_dict(name, given) for name, given in settings.recipes.items()}
-    known = {**BUILT_IN, **own}
+    known = all_recipes(settings)
     default = find_recipe(settings.search.recipe, known).name
     if session.json:
         output.emit(
@@ -74,7 +78,7 @@ def recipes(session: Session) -> None:
                         "name": name,
                         **recipe.to_dict(),
                         "default": name == default,
-                        "built_in": name in BUILT_IN,
+                        "built_in": name not in settings.recipes,
                     }
                     for name, recipe in known.items()
                 ]

@@ -122,15 +122,17 @@ def table(
 
 
 def standings_table(standings: Sequence[Standing], *, indent: int) -> None:
-    """How a record stood in each source."""
+    """How a record stood in each source, and what that has to say of it."""
+    noted = any(standing.note for standing in standings)
     table(
-        ("source", "rank", "score", "share"),
+        ("source", "rank", "score", "share", *(("",) if noted else ())),
         [
             (
                 standing.source,
                 "-" if standing.rank is None else str(standing.rank),
                 "-" if standing.score is None else f"{standing.score:.4f}",
                 f"{standing.share:.4f}",
+                *((one_line(standing.note),) if noted else ()),
             )
             for standing in standings
         ],

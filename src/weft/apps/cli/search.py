@@ -13,7 +13,6 @@ from weft.apps.cli.exits import OK, SOURCES
 from weft.apps.cli.session import TEXT, Session, common, pass_session
 
 if TYPE_CHECKING:
-    from weft.engine import Weft
     from weft.filters import Filter
     from weft.results import Hit, Result, Why
 
@@ -33,6 +32,12 @@ _options: Final = (
         type=TEXT,
         help="Only what passes, e.g. 'kind = \"note\" and timestamp >= 2026-01-01'.",
     ),
+    click.option(
+        "-k", "--keyword", "keywords", type=TEXT, multiple=True, help="Exact text for grep; repeatable."
+    ),
+    click.option(
+        "--include", type=TEXT, multiple=True, help="A collection that the recipe has on request; repeatable."
+    ),
 )
 
 
@@ -45,6 +50,7 @@ def _asking(function: click.decorators.FC) -> click.decorators.FC:
 @click.command()
 @click.argument("query", type=TEXT)
 @_asking
+@click.option("--neighbours", type=int, default=0, help="Show this many chunks around a found one.")
 @click.option("-e", "--explain", is_flag=True, help="Show what every source said about each result.")
 @common
 @pass_session
@@ -55,14 +61,23 @@ def search(
     collections: tuple[str, ...],
     limit: int | None,
     where: str | None,
+    keywords: tuple[str, ...],
+    include: tuple[str, ...],
+    neighbours: int,
     explain: bool,
 ) -> int:
     """Find the best records for a question, in one ranking of keyword and meaning."""
     with session.open() as db:
         result = db.search(
-            query, recipe=recipe, limit=limit, filters=_filter(collections, where), explain=explain
+            query,
+            recipe=recipe,
+            limit=limit,
+            filters=_filter(collections, where),
+            keywords=keywords or None,
+            include=include,
+            neighbours=neighbours,
+            explain=explain,
         )
-        asked = _sources(db, recipe)
     if session.json:
         output.emit(result.to_dict())
     else:
@@ -70,7 +85,7 @@ def search(
         show(result)
         if not result:
             output.note(session, "Nothing found.")
-    return SOURCES if len(result.degraded) == asked else OK
+    return OK if result.answered else SOURCES
 
 
 @click.command()
@@ -87,17 +102,26 @@ def why(
     collections: tuple[str, ...],
     limit: int | None,
     where: str | None,
+    keywords: tuple[str, ...],
+    include: tuple[str, ...],
 ) -> int:
     """Say why the record ID is in the answer to a question, or which stage and number kept it out."""
     with session.open() as db:
-        found = db.why(query, record_id, recipe=recipe, limit=limit, filters=_filter(collections, where))
-        asked = _sources(db, recipe)
+        found = db.why(
+            query,
+            record_id,
+            recipe=recipe,
+            limit=limit,
+            filters=_filter(collections, where),
+            keywords=keywords or None,
+            include=include,
+        )
     if session.json:
         output.emit(found.to_dict())
     else:
         output.warn_degraded(found.degraded)
         show_why(found)
-    return SOURCES if len(found.degraded) == asked else OK
+    return OK if found.answered else SOURCES
 
 
 def show(result: Result) -> None:
@@ -119,7 +143,7 @@ def show_hit(hit: Hit, query: str) -> None:
     behind = f"  {click.style(' · '.join(about), dim=True)}" if about else ""
     output.say(f"{hit.rank:>2}  {hit.score:.4f}  {heading}{behind}")
     width = shutil.get_terminal_size().columns - 6 if sys.stdout.isatty() else SNIPPET
-    text = snippet(hit.text, query, max(width, 40), lambda word: click.style(word, fg="yellow", bold=True))
+    text = snippet(hit.passage, query, max(width, 40), lambda word: click.style(word, fg="yellow", bold=True))
     if text:
         output.say(f"    {text}")
     if hit.explanation is not None:
@@ -152,9 +176,3 @@ def _filter(collections: tuple[str, ...], where: str | None) -> Filter:
         return wanted
     inside = In("collection", collections)
     return inside if wanted == EVERYTHING else inside & wanted
-
-
-def _sources(db: Weft, recipe: str | None) -> int:
-    from weft.recipes import find_recipe
-
-    return len(find_recipe(recipe or db.settings.search.recipe, db.recipes).sources)

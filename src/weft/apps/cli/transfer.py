@@ -12,7 +12,7 @@ import click
 
 from weft.apps.cli import output
 from weft.apps.cli.exits import OK, USAGE, Complaint
-from weft.apps.cli.session import Session, common, pass_session
+from weft.apps.cli.session import Session, common, load_settings, pass_session
 from weft.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -24,23 +24,29 @@ STANDARD = Path("-")
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), default=STANDARD)
+@click.option("--everything", is_flag=True, help="A backup: of every level, scope and tenant.")
 @common
 @pass_session
-def export(session: Session, file: Path) -> None:
-    """Write every record to FILE (default: standard output) as JSON lines, ordered by id.
+def export(session: Session, file: Path, everything: bool) -> None:
+    """Write the records that you may see to FILE (default: standard output) as JSON lines, ordered by id.
 
-    'weft import' gives the same records back. A FILE appears complete or not at all.
+    'weft import' gives the same records back. A FILE appears complete or not at all. What you may see is set in
+    [privacy]; see docs/privacy.md.
     """
+    from weft.engine.callers import default_audience
     from weft.exchange import lines, write_file
+    from weft.filters import matches
     from weft.stores.embedded.codec import SELECT, from_values
 
+    audience = default_audience(load_settings())
     store = session.store()
     try:
         # One moment for both: the header says how many records follow.
         with store.database.read() as connection:
-            count = store.count()
-            rows = connection.execute(f"{SELECT} ORDER BY id")
-            content = lines(map(from_values, rows), count)
+            rows = map(from_values, connection.execute(f"{SELECT} ORDER BY id"))
+            count = sum(everything or matches(audience, record) for record in rows)
+            rows = map(from_values, connection.execute(f"{SELECT} ORDER BY id"))
+            content = lines((record for record in rows if everything or matches(audience, record)), count)
             if file == STANDARD:
                 sys.stdout.buffer.writelines(content)
                 sys.stdout.buffer.flush()

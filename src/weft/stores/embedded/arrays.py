@@ -24,6 +24,10 @@ class Damaged(Exception):
     """A derived file is missing, truncated or altered. Never reaches a user: the index is rebuilt."""
 
 
+class Gone(Damaged):
+    """The file is not there; perhaps it has been replaced."""
+
+
 def write_arrays(path: Path, arrays: Arrays) -> str:
     """Write the arrays to a new file and return its checksum."""
     layout: dict[str, list[Any]] = {}
@@ -60,6 +64,8 @@ def read_arrays(path: Path, checksum: str) -> dict[str, NDArray[Any]]:
     try:
         with path.open("rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError as error:
+        raise Gone(f"{path.name}: it is not there") from error
     except (OSError, ValueError) as error:
         raise Damaged(f"{path.name}: {error}") from error
     if xxhash.xxh3_128_hexdigest(data) != checksum:
@@ -71,3 +77,26 @@ def read_arrays(path: Path, checksum: str) -> dict[str, NDArray[Any]]:
         name: np.frombuffer(data, dtype, count=int(np.prod(shape)), offset=end + offset).reshape(shape)
         for name, (dtype, shape, offset) in layout.items()
     }
+
+
+class Growing:
+    """Values in memory, appended one by one; whoever has taken the first n of them keeps these."""
+
+    def __init__(self, kind: type[np.generic], *shape: int) -> None:
+        self._values: NDArray[Any] = np.empty((64, *shape), kind)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, value: object) -> None:
+        if self._count == len(self._values):
+            grown = np.empty((2 * self._count, *self._values.shape[1:]), self._values.dtype)
+            grown[: self._count] = self._values
+            self._values = grown
+        self._values[self._count] = value
+        self._count += 1
+
+    def first(self, count: int) -> NDArray[Any]:
+        """The first values, without a copy."""
+        return self._values[:count]

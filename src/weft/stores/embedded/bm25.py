@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.stores.contract import BM25
 from weft.stores.embedded.keyword import FIELDS, Part, Postings, weighted
-from weft.stores.embedded.layers import Mask, Rows
+from weft.stores.embedded.selection import Rows, Selection
 
 TINY: Final = 1e-9
 """Keeps 0 / 0 from happening where k1 is 0 and a term occurs only in a field of weight 0."""
 
-SAMPLE: Final = 4096
+SAMPLE: Final = 1024
 """Records looked at for a first lower bound; more would cost more than the bound saves."""
+
+FEW: Final = 0.25
+"""Where a filter lets fewer than this share pass, the postings that do not pass are left out before scoring."""
+
+Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +40,9 @@ def statistics(parts: Sequence[Part]) -> Statistics:
     count = 0
     lengths = np.zeros(len(FIELDS), np.float64)
     for part in parts:
-        if part.live is None:
-            count += part.count
-            lengths += part.lengths.sum(axis=1, dtype=np.float64)
-        else:
-            count += int(np.count_nonzero(part.live))
-            lengths += part.lengths[:, part.live].sum(axis=1, dtype=np.float64)
+        live, sums = part.totals()
+        count += live
+        lengths += sums
     return Statistics(count, tuple(lengths.tolist()))
 
 
@@ -68,53 +70,89 @@ class Scorer:
         # rarest terms come first, because their records bound the score that the best must reach.
         found.sort(key=lambda entry: (-entry[0], entry[1]))
         self._found = found
-        self._totals: dict[int, NDArray[np.float32]] = {}
+        self._totals: dict[int, Scores] = {}
+        """By part: the scores of all its records, once they have been added up."""
 
-    def best(self, index: int, k: int, allowed: Mask | None) -> tuple[Rows, NDArray[np.float32]]:
+    def best(self, index: int, k: int, allowed: Selection | None) -> tuple[Rows, Scores]:
         """The k best allowed records of a part, and all that tie with the last of them."""
-        part, total = self._parts[index], self._total(index)
-        if allowed is not None:
-            total = total * allowed
-        # The k-th best of some records is no better than the k-th best of all: what is below it is out.
-        sample = next((p.positions for p in self._postings(index) if len(p.positions) >= k), None)
-        bound = _kth(total[sample[: k + SAMPLE]], k) if sample is not None else np.float32(0.0)
+        part = self._parts[index]
+        hits = self._hits(index)
+        if not hits:
+            return part.rows[:0], np.empty(0, np.float32)
+        postings, weights = _joined(hits)
+        few = None
+        if allowed is not None and allowed.count < FEW * part.count:
+            # Only what is allowed is scored at all, in an array that holds nothing else.
+            few, allowed = allowed, None
+            kept = np.flatnonzero(few.mask.take(postings.positions))
+            postings, weights = postings.at(kept), weights[kept]
+        # Widened once: both what takes and what adds would do it by itself.
+        positions = postings.positions.astype(np.intp)
+        impact = self._impact(postings.counts, part, positions, weights)
+        bound = np.float32(0.0)
+        if few is None:
+            total = self._totals[index] = np.zeros(part.count, np.float32)
+            np.add.at(total, positions, impact)
+            if allowed is not None:
+                total = total * allowed.mask
+            # The k-th best of some records is no better than the k-th best of all: what is below it is out.
+            long_enough = next((hit.positions for _, hit in hits if len(hit.positions) >= k), None)
+            if long_enough is not None:
+                bound = _kth(total[long_enough[: k + SAMPLE]], k)
+        else:
+            total = np.zeros(few.count, np.float32)
+            np.add.at(total, few.ranks.take(positions), impact)
         chosen = np.flatnonzero(total >= bound if bound > 0 else total > 0)
         scores = total[chosen]
         if len(chosen) > k:
-            kept = scores >= _kth(scores, k)
-            chosen, scores = chosen[kept], scores[kept]
-        return part.rows[chosen], scores
+            best = scores >= _kth(scores, k)
+            chosen, scores = chosen[best], scores[best]
+        return part.rows[chosen if few is None else few.positions[chosen]], scores
 
-    def score_at(self, index: int, positions: NDArray[np.intp]) -> NDArray[np.float32]:
+    def score_at(self, index: int, positions: NDArray[np.intp]) -> Scores:
         """The scores at these positions of a part."""
-        return self._total(index)[positions]
-
-    def _total(self, index: int) -> NDArray[np.float32]:
-        """The score of every record of a part."""
         total = self._totals.get(index)
-        if total is None:
-            part = self._parts[index]
-            total = np.zeros(part.count, np.float32)
-            lengths = part.weighted_lengths(self._weights)
-            for weight, _, postings in self._found:
-                hits = postings[index]
-                if hits is not None:
-                    np.add.at(total, hits.positions, self._impact(hits, lengths, weight))
-            self._totals[index] = total
-        return total
+        if total is not None:
+            return total[positions]
+        scores = np.zeros(len(positions), np.float32)
+        wanted = positions.astype(np.int32)
+        for weight, postings in self._hits(index):
+            places = np.searchsorted(postings.positions, wanted)
+            np.minimum(places, len(postings.positions) - 1, out=places)
+            here = np.flatnonzero(postings.positions[places] == wanted)
+            if len(here):
+                counts = postings.at(places[here]).counts
+                scores[here] += self._impact(counts, self._parts[index], positions[here], np.float32(weight))
+        return scores
 
-    def _postings(self, index: int) -> Iterator[Postings]:
-        return (hits for _, _, postings in self._found if (hits := postings[index]) is not None)
+    def _hits(self, index: int) -> list[tuple[float, Postings]]:
+        """The postings of a part with the weight of their term, the rarest term first."""
+        return [
+            (weight, hits) for weight, _, postings in self._found if (hits := postings[index]) is not None
+        ]
 
-    def _impact(self, hits: Postings, lengths: NDArray[np.float32], weight: float) -> NDArray[np.float32]:
-        frequency = weighted(hits.counts, self._weights)
-        norm = lengths.take(hits.positions)
+    def _impact(
+        self,
+        counts: Sequence[NDArray[Any] | None],
+        part: Part,
+        positions: NDArray[np.intp],
+        weights: Scores | np.float32,
+    ) -> Scores:
+        """What terms with these counts give to the records at these positions."""
+        frequency = weighted(counts, self._weights)
+        norm = part.weighted_lengths(self._weights).take(positions)
         norm *= self._slope
         norm += self._base
         norm += frequency
         frequency /= norm
-        frequency *= np.float32(weight)
+        frequency *= weights
         return frequency
+
+
+def document_frequency(parts: Sequence[Part], term: int) -> int:
+    """How many live records hold a term."""
+    found = ((part.postings(term), part) for part in parts)
+    return sum(_alive(postings, part) for postings, part in found if postings is not None)
 
 
 def _alive(postings: Postings, part: Part) -> int:
@@ -123,5 +161,18 @@ def _alive(postings: Postings, part: Part) -> int:
     return int(np.count_nonzero(part.live[postings.positions]))
 
 
-def _kth(scores: NDArray[np.float32], k: int) -> np.float32:
+def _joined(hits: Sequence[tuple[float, Postings]]) -> tuple[Postings, Scores]:
+    """The postings of all terms one after the other, each with the weight of its term."""
+    found = [postings for _, postings in hits]
+    weights = np.array([weight for weight, _ in hits], np.float32)
+    positions = np.concatenate([postings.positions for postings in found])
+    counts = [
+        None if columns[0] is None else np.concatenate(columns)
+        for columns in zip(*(postings.counts for postings in found), strict=True)
+    ]
+    sizes = [len(postings.positions) for postings in found]
+    return Postings(positions, tuple(counts)), weights.repeat(sizes)
+
+
+def _kth(scores: Scores, k: int) -> np.float32:
     return np.float32(np.partition(scores, len(scores) - k)[len(scores) - k])

@@ -27,11 +27,12 @@ from weft.stores.embedded.compare import (
     insert_fields,
 )
 from weft.stores.embedded.findings import Finding
-from weft.stores.embedded.layers import LayeredIndex, Rows
+from weft.stores.embedded.layers import LayeredIndex
 from weft.stores.embedded.leftovers import disk, leftovers
 from weft.stores.embedded.models import Model, wanted
 from weft.stores.embedded.ranges import moment
 from weft.stores.embedded.schema import VERSION
+from weft.stores.embedded.selection import Rows
 from weft.stores.embedded.store import DATABASE_NAME, INDEX_FOLDER, EmbeddedStore
 
 __all__ = ["Finding", "check", "repair"]
@@ -283,8 +284,7 @@ def _index(
         layer.segment.rows if layer.live is None else layer.segment.rows[layer.live]
         for layer in layers.layers
     ]
-    tail = np.array(layers.tail.rows[: layers.tail_count], np.int64)
-    live = layers.tail_live()
+    tail, live = layers.tail_rows, layers.tail_live
     held = np.concatenate([*parts, tail if live is None else tail[live]])
     for what, count in (
         ("records are missing", len(np.setdiff1d(rows, held))),

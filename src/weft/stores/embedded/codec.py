@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from weft.records import Record
+from weft.records import SEPARATOR, Record, split_id
 
 COLUMNS: Final = (
     "row, id, collection, kind, timestamp, parent, position, sensitivity, scope, content, embedding, "
@@ -17,6 +17,9 @@ COLUMNS: Final = (
 )
 INSERT: Final = f"INSERT INTO records ({COLUMNS}) VALUES ({', '.join('?' * 18)})"
 SELECT: Final = f"SELECT {COLUMNS} FROM records"
+
+READ_APART: Final = ("id", "collection", "kind", "path", "parent", "position", "timestamp")
+"""Fields that are read without the rest of their record."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -32,7 +35,7 @@ def to_values(record: Record, row: int, content: bytes, embedding: bytes) -> tup
     first, last = record.lines or (None, None)
     return (
         row,
-        record.id,
+        record.full_id,
         record.collection,
         record.kind,
         None if record.timestamp is None else (record.timestamp - _EPOCH) // _MICROSECOND,
@@ -58,6 +61,7 @@ def from_values(values: Sequence[Any]) -> Record:
      title, metadata, text) = values  # fmt: skip
     record = object.__new__(Record)
     put = object.__setattr__
+    tenant, id_ = split_id(id_) if SEPARATOR in id_ else ("", id_)
     put(record, "id", id_)
     put(record, "text", text)
     put(record, "collection", collection)
@@ -68,11 +72,24 @@ def from_values(values: Sequence[Any]) -> Record:
     put(record, "lines", None if first is None else (first, last))
     put(record, "parent", parent)
     put(record, "position", position)
-    put(record, "timestamp", None if timestamp is None else _EPOCH + timestamp * _MICROSECOND)
+    put(record, "timestamp", as_moment(timestamp))
     put(record, "sensitivity", sensitivity)
     put(record, "scope", scope)
+    put(record, "tenant", tenant)
     put(record, "metadata", {} if metadata == "{}" else json.loads(metadata))
     return record
+
+
+def decoded(name: str, value: Any) -> Any:
+    """The value of a field as the record has it."""
+    if name == "id":
+        return split_id(value)[1]
+    return as_moment(value) if name == "timestamp" else value
+
+
+def as_moment(microseconds: int | None) -> datetime | None:
+    """A timestamp as it was given."""
+    return None if microseconds is None else _EPOCH + microseconds * _MICROSECOND
 
 
 def read_between(connection: sqlite3.Connection, low: int, high: int) -> Iterator[tuple[int, Record]]:

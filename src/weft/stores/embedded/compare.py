@@ -13,9 +13,10 @@ from weft.filters import flatten
 from weft.records import Record
 from weft.stores.embedded.fields import SCANNED, type_of
 from weft.stores.embedded.keyword import KeywordIndex, KeywordSegment, analyse
-from weft.stores.embedded.layers import Layer, Rows
+from weft.stores.embedded.layer import Layer
 from weft.stores.embedded.models import Model
-from weft.stores.embedded.vector import VectorSegment
+from weft.stores.embedded.selection import Rows
+from weft.stores.embedded.vector_segment import VectorSegment
 
 Compare = Callable[[Layer[Any], Rows], bool]
 """Whether a layer agrees with the records about these rows, all of which it holds."""
@@ -32,7 +33,7 @@ def agree_keyword(
     except (IndexError, ValueError):
         # The checksum says that the file is as it was written; what was written made no sense.
         return False
-    return all(np.array_equal(wanted[name], held[name]) for name in wanted)
+    return wanted.keys() == held.keys() and all(np.array_equal(wanted[name], held[name]) for name in wanted)
 
 
 def agree_vector(

@@ -16,13 +16,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.filters import And, Equal, Exists, Filter, In, Not, Or, Range, Scalar, flatten
+from weft.filters import And, Equal, Exists, Filter, In, Not, Or, Range, Scalar, flatten, matches
+from weft.records import Record, split_id
 from weft.stores.embedded.codec import read_between
-from weft.stores.embedded.layers import Mask, Rows
+from weft.stores.embedded.selection import Mask, Passing, Rows
 
 SCANNED: Final = ("id", "title", "path", "url")
 """Fields with about as many values as records: not copied into the table of fields, but read from the records
 when a filter names them."""
+
+EVERY: Final = frozenset({"collection", "sensitivity", "scope"})
+"""Fields of which every record has exactly one value, and most the same: what does not pass is soon listed."""
+
+FEW_VALUES: Final = 64
+"""Different values of such a field up to which it is looked at value by value."""
 
 MASKS_KEPT: Final = 64
 
@@ -99,23 +106,21 @@ class FieldIndex:
         self._lock = threading.RLock()
         self._seq = 0
         self._fields: dict[str, dict[int, Column]] = {}
-        self._masks: OrderedDict[tuple[Filter, int], Mask] = OrderedDict()
+        self._masks: OrderedDict[Filter, Passing] = OrderedDict()
 
-    def mask(self, connection: sqlite3.Connection, wanted: Filter, seq: int) -> Mask:
+    def mask(self, connection: sqlite3.Connection, wanted: Filter, seq: int) -> Passing:
         """Which rows up to `seq` pass; a row that does not exist (any more) may be either."""
         with self._lock:
             if seq < self._seq:
                 # Another thread has moved on, and this transaction cannot read what the others now see.
                 return FieldIndex().mask(connection, wanted, seq)
             self._catch_up(connection, seq)
-            key = (wanted, self._seq)
-            mask = self._masks.get(key)
+            mask = self._masks.get(wanted)
             if mask is None:
-                mask = self._masks[key] = self._evaluate(connection, wanted)
-                mask.flags.writeable = False
+                mask = self._masks[wanted] = Passing(self._evaluate(connection, wanted))
                 if len(self._masks) > MASKS_KEPT:
                     self._masks.popitem(last=False)
-            self._masks.move_to_end(key)
+            self._masks.move_to_end(wanted)
             return mask
 
     def _catch_up(self, connection: sqlite3.Connection, seq: int) -> None:
@@ -123,14 +128,20 @@ class FieldIndex:
             return
         if seq - self._seq > RELOAD_AFTER:
             self._fields.clear()
-        if self._fields:
-            for row, record in read_between(connection, self._seq, seq):
-                for name, value in flatten(record):
-                    columns = self._fields.get(name)
-                    if columns is not None:
-                        columns.setdefault(type_of(value), Column((), ())).add(value, row)
+            self._masks.clear()
+        if self._fields or self._masks:
+            self._take_in(list(read_between(connection, self._seq, seq)), seq)
         self._seq = seq
-        self._masks.clear()
+
+    def _take_in(self, records: Sequence[tuple[int, Record]], seq: int) -> None:
+        for row, record in records:
+            for name, value in flatten(record):
+                columns = self._fields.get(name)
+                if columns is not None:
+                    columns.setdefault(type_of(value), Column((), ())).add(value, row)
+        for wanted, mask in self._masks.items():
+            passing = [row for row, record in records if matches(wanted, record)]
+            mask.grow(seq + 1, np.array(passing, np.int64))
 
     def _of(self, connection: sqlite3.Connection, name: str) -> dict[int, Column]:
         columns = self._fields.get(name)
@@ -158,8 +169,27 @@ class FieldIndex:
                 return mask
             case Not(part):
                 return ~self._evaluate(connection, part)
-            case _:
-                return self._rows(self._matching(self._of(connection, wanted.field), wanted))
+            case Equal() | In() if wanted.field in EVERY and wanted.field not in self._fields:
+                excluded = self._excluded(connection, wanted)
+                if excluded is not None:
+                    return ~self._rows(excluded)
+        return self._rows(self._matching(self._of(connection, wanted.field), wanted))
+
+    def _excluded(self, connection: sqlite3.Connection, wanted: Equal | In) -> list[Rows] | None:
+        """The rows with another value than those wanted, if that is the quicker way."""
+        named = {wanted.value} if isinstance(wanted, Equal) else set(wanted.values)
+        values = _different(connection, wanted.field)
+        if len(values) > FEW_VALUES:
+            return None
+        out = []
+        for value in values:
+            if value not in named:
+                found = connection.execute(
+                    f"SELECT row FROM fields WHERE {_NAMED} AND type = {TEXT} AND value = ? AND row <= ? LIMIT ?",
+                    (wanted.field, value, self._seq, self._seq // 8 + 1),
+                )
+                out.append(np.fromiter((row for (row,) in found), np.int64))
+        return out if sum(map(len, out)) <= self._seq // 8 else None
 
     def _matching(
         self, columns: dict[int, Column], wanted: Equal | In | Range | Exists
@@ -187,16 +217,39 @@ class FieldIndex:
         return mask
 
 
+_NAMED: Final = "field = (SELECT number FROM field_names WHERE name = ?)"
+
+
+def _different(connection: sqlite3.Connection, name: str) -> list[str]:
+    """The different texts that a field has, a few more than FEW_VALUES at most; each is one step in the index."""
+    found = connection.execute(
+        f"""
+        WITH RECURSIVE one(value) AS (
+            SELECT min(value) FROM fields WHERE {_NAMED} AND type = {TEXT}
+            UNION ALL
+            SELECT (SELECT min(value) FROM fields WHERE {_NAMED} AND type = {TEXT} AND value > one.value)
+            FROM one WHERE one.value IS NOT NULL
+        )
+        SELECT value FROM one WHERE value IS NOT NULL LIMIT {FEW_VALUES + 1}
+        """,
+        (name, name),
+    )
+    return [value for (value,) in found]
+
+
 def _values(connection: sqlite3.Connection, name: str, seq: int) -> Iterable[tuple[int, Scalar, int]]:
     """(type, value, row) of a field for the rows up to `seq`, sorted by value."""
     if name in SCANNED:
-        return connection.execute(
+        found = connection.execute(
             f"SELECT {TEXT}, {name}, row FROM records "
             f"WHERE row <= ? AND {name} IS NOT NULL AND {name} != '' ORDER BY {name}",
             (seq,),
         )
+        # An id is kept with its tenant in front.
+        return (
+            sorted((kind, split_id(value)[1], row) for kind, value, row in found) if name == "id" else found
+        )
     return connection.execute(
-        "SELECT type, value, row FROM fields WHERE field = (SELECT number FROM field_names WHERE name = ?) "
-        "AND row <= ? ORDER BY type, value",
+        f"SELECT type, value, row FROM fields WHERE {_NAMED} AND row <= ? ORDER BY type, value",
         (name, seq),
     )

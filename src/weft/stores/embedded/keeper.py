@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -32,10 +34,24 @@ RETRY_SECONDS: Final = 5.0
 CLOSE_SECONDS: Final = 5.0
 """How long closing waits for work in progress."""
 
-EMBED_BATCH: Final = 256
+EXIT_SECONDS: Final = 60.0
+"""How long the end of the program waits for it: a thread that is inside a model's native code when Python goes
+away takes the process down with it."""
+
+EMBED_BATCH: Final = 64
+"""Texts embedded at once: a local model takes seconds for more, in which nothing can be stopped or seen."""
 
 Embed = Callable[[Model, Sequence[str]], Sequence[bytes] | None]
 """Vectors in half precision, or None when this process does not have the model."""
+
+
+_keepers: weakref.WeakSet[Keeper] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    for keeper in list(_keepers):
+        keeper.close(EXIT_SECONDS)
 
 
 class Keeper:
@@ -78,9 +94,10 @@ class Keeper:
             if self._thread is None and not self._stop.is_set():
                 self._thread = threading.Thread(target=self._run, name="weft-keeper", daemon=True)
                 self._thread.start()
+                _keepers.add(self)
         self._wake.set()
 
-    def close(self) -> None:
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Stop; work in progress is given up, and done another time."""
         self._stop.set()
         self._wake.set()
@@ -89,7 +106,7 @@ class Keeper:
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             # A model on a server may keep it for longer; it finds the database closed then, and ends.
-            thread.join(CLOSE_SECONDS)
+            thread.join(seconds)
 
     def fold(self, at_least: int = 1, *, wait: bool = False) -> None:
         """Fold the tails of all indexes into segments."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -19,16 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.analysis import count_terms
-from weft.stores.embedded.arrays import Arrays
-from weft.stores.embedded.layers import Layer, LayeredIndex, Layers, Mask, Rows, Segment, Tail
+from weft.stores.embedded.arrays import Arrays, Growing
+from weft.stores.embedded.layer import Layer, Layers, Segment, Tail
+from weft.stores.embedded.layers import LayeredIndex
+from weft.stores.embedded.selection import Mask, Rows
 
 FIELDS: Final = ("text", "title")
 """The fields of a record that are searched by keyword, in the order of every per-field array."""
 
-FORMAT: Final = "keyword-1"
+FORMAT: Final = "keyword-2"
+
+ASKED_KEPT: Final = 4096
+"""Terms of questions whose place in the index is remembered."""
 
 MAX_COUNT: Final = 65535
 """A term that occurs more often in one record counts as this often; BM25 is flat long before."""
+
+
+TITLE: Final = 16
+"""Where the count in the title begins, in the number that holds the counts of both fields."""
 
 
 class Document(NamedTuple):
@@ -37,27 +46,37 @@ class Document(NamedTuple):
     row: int
     id: bytes
     lengths: tuple[int, ...]
-    counts: dict[int, list[int]]
-    """Term hash to its count in each field."""
+    counts: dict[int, int]
+    """Term hash to its count in the text, and in the title from bit TITLE on."""
 
 
 def analyse(row: int, record_id: str, text: str, title: str) -> Document:
     """A document from a record's fields."""
-    counted, length = count_terms(text)
-    counts = {term: [count, 0] for term, count in counted.items()}
+    counts, length = count_terms(text)
+    if len(text) >= MAX_COUNT // 8:
+        # Only here can a count be too great: no character makes more than a few terms.
+        counts = {term: min(count, MAX_COUNT) for term, count in counts.items()}
     title_length = 0
     if title:
         counted, title_length = count_terms(title)
         for term, count in counted.items():
-            counts.setdefault(term, [0, 0])[1] = count
+            counts[term] = counts.get(term, 0) | min(count, MAX_COUNT) << TITLE
     return Document(row, record_id.encode(), (length, title_length), counts)
 
 
 class Postings(NamedTuple):
-    """Where a term occurs: ascending positions, and the count there in each field."""
+    """Where a term occurs: ascending positions, and the count there in each field, None where it is in none."""
 
     positions: NDArray[np.int32]
-    counts: tuple[NDArray[Any], ...]
+    counts: tuple[NDArray[Any] | None, ...]
+
+    def at(self, places: NDArray[Any]) -> Postings:
+        """Some of them."""
+        return Postings(self.positions[places], tuple(None if c is None else c[places] for c in self.counts))
+
+
+Lengths = dict[tuple[float, ...], NDArray[np.float32]]
+"""By the weights of the fields: the length of each document."""
 
 
 class KeywordSegment(Segment):
@@ -68,24 +87,42 @@ class KeywordSegment(Segment):
         self.rows = arrays["rows"]
         self.lengths: NDArray[np.float32] = arrays["lengths"]
         """[field, position]"""
-        self.weighted: dict[tuple[float, ...], NDArray[np.float32]] = {}
+        self.weighted: Lengths = {}
         self._terms: NDArray[np.uint64] = arrays["terms"]
-        self._starts: NDArray[np.int64] = arrays["starts"]
+        self._starts: NDArray[Any] = arrays["starts"]
         self._positions: NDArray[np.int32] = arrays["positions"]
-        self._counts = tuple(arrays[f"count_{name}"] for name in FIELDS)
+        self._counts = tuple(arrays.get(f"count_{name}") for name in FIELDS)
+        self._asked: dict[int, Postings | None] = {}
         self._ids = arrays["ids"]
-        self._id_starts: NDArray[np.int64] = arrays["id_starts"]
+        self._id_starts: NDArray[Any] = arrays["id_starts"]
 
     def arrays(self) -> Arrays:
         return self._arrays
 
     def postings(self, term: int) -> Postings | None:
-        """Where the term occurs, or None."""
-        at = int(np.searchsorted(self._terms, np.uint64(term)))
+        """Where the term occurs, or None; remembered, because the common words are asked for again and again."""
+        try:
+            return self._asked[term]
+        except KeyError:
+            if len(self._asked) >= ASKED_KEPT:
+                self._asked.clear()
+            found = self._asked[term] = self._postings(term)
+            return found
+
+    def _postings(self, term: int) -> Postings | None:
+        at = int(self._terms.searchsorted(np.uint64(term)))
         if at == len(self._terms) or self._terms[at] != term:
             return None
         part = slice(int(self._starts[at]), int(self._starts[at + 1]))
-        return Postings(self._positions[part], tuple(counts[part] for counts in self._counts))
+        return Postings(
+            self._positions[part], tuple(None if counts is None else counts[part] for counts in self._counts)
+        )
+
+    @cached_property
+    def sums(self) -> NDArray[np.float64]:
+        """The sum of lengths per field."""
+        sums: NDArray[np.float64] = self.lengths.sum(axis=1, dtype=np.float64)
+        return sums
 
     def id_at(self, position: int) -> bytes:
         """The id of the record at a position."""
@@ -101,7 +138,8 @@ class KeywordSegment(Segment):
         renumbered = np.cumsum(live, dtype=np.int32) - np.int32(1)
         arrays["positions"] = renumbered[self._positions[kept]]
         for name in FIELDS:
-            arrays[f"count_{name}"] = arrays[f"count_{name}"][kept]
+            if f"count_{name}" in arrays:
+                arrays[f"count_{name}"] = arrays[f"count_{name}"][kept]
         sizes = np.diff(self._id_starts)
         arrays["ids"] = self._ids[np.repeat(live, sizes)]
         arrays["id_starts"] = _starts(sizes[live])
@@ -114,38 +152,45 @@ class KeywordTail(Tail):
     """The newest documents, with postings as growing lists."""
 
     def __init__(self) -> None:
-        self.rows: list[int] = []
+        super().__init__()
         self.ids: list[bytes] = []
-        self.lengths: list[tuple[int, ...]] = []
+        self.lengths = Growing(np.float32, len(FIELDS))
+        self.sums = Growing(np.float64, len(FIELDS))
+        """The sums of all lengths up to and with each document's."""
         self.documents: dict[int, Document] = {}
-        self._postings: dict[int, tuple[array[int], ...]] = {}
-        """By term: positions, then the counts in each field."""
+        self._postings: dict[int, array[int]] = {}
+        """By term: the position in the upper half of each number, the counts of the fields in the lower."""
 
     def append(self, item: Document) -> None:
         position = len(self.rows)
         self.documents[item.row] = item
         self.ids.append(item.id)
         self.lengths.append(item.lengths)
+        self.sums.append(self.sums.first(position)[-1] + item.lengths if position else item.lengths)
+        postings = self._postings
+        place = position << 32
         for term, counts in item.counts.items():
-            columns = self._postings.get(term)
-            if columns is None:
-                columns = self._postings[term] = (array("i"), *(array("H") for _ in FIELDS))
-            for column, count in zip(columns[1:], counts, strict=True):
-                column.append(min(count, MAX_COUNT))
-            # The position comes last: a reader that sees it sees the counts as well.
-            columns[0].append(position)
-        self.rows.append(item.row)
+            held = postings.get(term)
+            if held is None:
+                postings[term] = array("Q", (place | counts,))
+            else:
+                held.append(place | counts)
+        self._place(item.row)
 
     def postings(self, term: int, count: int) -> Postings | None:
         """Where the term occurs among the first `count` documents, or None."""
-        columns = self._postings.get(term)
-        if columns is None:
+        held = self._postings.get(term)
+        if held is None:
             return None
-        stop = bisect_left(columns[0], count)
-        positions, *counts = (column[:stop] for column in columns)
-        return Postings(
-            np.frombuffer(positions, np.int32), tuple(np.frombuffer(column, np.uint16) for column in counts)
-        )
+        # A copy: an array that lends its memory to numpy cannot grow.
+        packed = np.frombuffer(held[:], np.uint64)
+        positions = (packed >> np.uint64(32)).astype(np.int32)
+        stop = int(np.searchsorted(positions, count))
+        if not stop:
+            return None
+        packed = packed[:stop]
+        counts = (packed.astype(np.uint16), (packed >> np.uint64(TITLE)).astype(np.uint16))
+        return Postings(positions[:stop], counts)
 
 
 class KeywordIndex(LayeredIndex[KeywordSegment, KeywordTail]):
@@ -169,11 +214,8 @@ class KeywordIndex(LayeredIndex[KeywordSegment, KeywordTail]):
         sizes = np.array([len(document.counts) for document in documents], np.int64)
         total = int(sizes.sum())
         terms = np.fromiter(chain.from_iterable(d.counts for d in documents), np.uint64, total)
-        counts = np.fromiter(
-            chain.from_iterable(chain.from_iterable(d.counts.values()) for d in documents),
-            np.int64,
-            total * len(FIELDS),
-        ).reshape(total, len(FIELDS))
+        packed = np.fromiter(chain.from_iterable(d.counts.values() for d in documents), np.uint32, total)
+        counts = (packed.astype(np.uint16), (packed >> np.uint32(TITLE)).astype(np.uint16))
         positions = np.repeat(np.arange(len(documents), dtype=np.int32), sizes)
         ids = [document.id for document in documents]
         arrays: dict[str, NDArray[Any]] = {
@@ -182,7 +224,7 @@ class KeywordIndex(LayeredIndex[KeywordSegment, KeywordTail]):
             "ids": np.frombuffer(b"".join(ids), np.uint8),
             "id_starts": _starts(np.array([len(value) for value in ids], np.int64)),
         }
-        return _assembled(arrays, terms, positions, [counts[:, i] for i in range(len(FIELDS))])
+        return _assembled(arrays, terms, positions, counts)
 
     def merge(self, layers: Sequence[Layer[KeywordSegment]]) -> KeywordSegment:
         parts = [layer.segment.entries(layer.live) for layer in layers]
@@ -196,7 +238,7 @@ class KeywordIndex(LayeredIndex[KeywordSegment, KeywordTail]):
         merged = {name: np.concatenate([arrays[name] for arrays, _ in parts]) for name in ("rows", "ids")}
         merged["lengths"] = np.concatenate([arrays["lengths"] for arrays, _ in parts], axis=1)
         merged["id_starts"] = _starts(np.concatenate([np.diff(arrays["id_starts"]) for arrays, _ in parts]))
-        counts = [np.concatenate([arrays[f"count_{name}"] for arrays, _ in parts]) for name in FIELDS]
+        counts = [np.concatenate([_counts(arrays, name) for arrays, _ in parts]) for name in FIELDS]
         return _assembled(merged, np.concatenate([terms for _, terms in parts]), positions, counts)
 
     def revive(self, arrays: Arrays) -> KeywordSegment:
@@ -214,20 +256,32 @@ def _assembled(
     terms = terms[order]
     arrays["positions"] = positions[order]
     for name, values in zip(FIELDS, counts, strict=True):
-        values = values[order]
         most = int(values.max(initial=0))
-        kind = np.uint8 if most <= np.iinfo(np.uint8).max else np.uint16
-        arrays[f"count_{name}"] = np.minimum(values, min(most, MAX_COUNT)).astype(kind)
+        arrays.pop(f"count_{name}", None)
+        if most:
+            # Most collections have no titles, or few: a field without a word takes no space.
+            kind = np.uint8 if most <= np.iinfo(np.uint8).max else np.uint16
+            arrays[f"count_{name}"] = values.astype(kind)[order]
     first = np.ones(len(terms), bool)
     first[1:] = terms[1:] != terms[:-1]
     starts = np.flatnonzero(first)
     arrays["terms"] = terms[starts]
-    arrays["starts"] = np.append(starts, len(terms)).astype(np.int64)
+    arrays["starts"] = _narrowed(np.append(starts, len(terms)))
     return KeywordSegment(arrays)
 
 
-def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+def _counts(arrays: Arrays, name: str) -> NDArray[Any]:
+    found = arrays.get(f"count_{name}")
+    return np.zeros(len(arrays["positions"]), np.uint8) if found is None else found
+
+
+def _starts(sizes: NDArray[Any]) -> NDArray[Any]:
+    return _narrowed(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
+
+
+def _narrowed(starts: NDArray[np.int64]) -> NDArray[Any]:
+    """In half the space, where the last of them allows it."""
+    return starts.astype(np.uint32) if starts[-1] <= np.iinfo(np.uint32).max else starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,21 +290,34 @@ class Part:
 
     rows: Rows
     lengths: NDArray[np.float32]
+    """[field, position]"""
     live: Mask | None
     source: KeywordSegment | KeywordTail
     count: int
-    cache: dict[tuple[float, ...], NDArray[np.float32]]
+    lengths_kept: Lengths
 
     def postings(self, term: int) -> Postings | None:
         if isinstance(self.source, KeywordTail):
             return self.source.postings(term, self.count)
         return self.source.postings(term)
 
+    def totals(self) -> tuple[int, NDArray[np.float64]]:
+        """How many records live, and the sums of their lengths."""
+        if isinstance(self.source, KeywordTail):
+            sums = self.source.sums.first(self.count)[-1]
+        else:
+            sums = self.source.sums
+        if self.live is None:
+            return self.count, sums
+        dead = np.flatnonzero(~self.live)
+        # Lengths are whole numbers: what is taken away leaves the same sum as what was never added.
+        return self.count - len(dead), sums - self.lengths[:, dead].sum(axis=1, dtype=np.float64)
+
     def weighted_lengths(self, weights: tuple[float, ...]) -> NDArray[np.float32]:
         """The length of each document with its fields weighted; kept, because queries share the weights."""
-        found = self.cache.get(weights)
+        found = self.lengths_kept.get(weights)
         if found is None:
-            found = self.cache[weights] = weighted(self.lengths, weights)
+            found = self.lengths_kept[weights] = weighted(tuple(self.lengths), weights)
         return found
 
     def id_at(self, position: int) -> bytes:
@@ -259,16 +326,22 @@ class Part:
         return self.source.id_at(position)
 
 
-def weighted(
-    per_field: Sequence[NDArray[Any]] | NDArray[np.float32], weights: tuple[float, ...]
-) -> NDArray[np.float32]:
-    """The weighted sum over the fields."""
-    out: NDArray[np.float32] = per_field[0].astype(np.float32)
-    if weights[0] != 1.0:
-        out *= np.float32(weights[0])
-    for weight, values in zip(weights[1:], per_field[1:], strict=True):
-        if weight:
-            out += values if weight == 1.0 else values.astype(np.float32) * np.float32(weight)
+def weighted(per_field: Sequence[NDArray[Any] | None], weights: tuple[float, ...]) -> NDArray[np.float32]:
+    """The weighted sum over the fields; a new array."""
+    out: NDArray[np.float32] | None = None
+    for weight, values in zip(weights, per_field, strict=True):
+        if values is None or not weight:
+            continue
+        term = values.astype(np.float32)
+        if weight != 1.0:
+            term *= np.float32(weight)
+        if out is None:
+            out = term
+        else:
+            out += term
+    if out is None:
+        size = next(len(values) for values in per_field if values is not None)
+        return np.zeros(size, np.float32)
     return out
 
 
@@ -281,8 +354,6 @@ def parts_of(layers: Layers[KeywordSegment, KeywordTail]) -> list[Part]:
             Part(segment.rows, segment.lengths, layer.live, segment, len(segment.rows), segment.weighted)
         )
     if layers.tail_count:
-        count = layers.tail_count
-        rows = np.array(layers.tail.rows[:count], np.int64)
-        lengths = np.array(layers.tail.lengths[:count], np.float32).T
-        parts.append(Part(rows, lengths, layers.tail_live(), layers.tail, count, {}))
+        tail, count = layers.tail, layers.tail_count
+        parts.append(Part(layers.tail_rows, tail.lengths.first(count).T, layers.tail_live, tail, count, {}))
     return parts

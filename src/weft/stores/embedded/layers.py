@@ -12,16 +12,13 @@ import logging
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final, Generic
 
-import numpy as np
-from numpy.typing import NDArray
-
-from weft.stores.embedded.arrays import Arrays, Damaged
+from weft.stores.embedded.arrays import Arrays, Damaged, Gone
 from weft.stores.embedded.database import Database
+from weft.stores.embedded.layer import Layer, Layers, SegmentT, TailT
 from weft.stores.embedded.ranges import chunks, gaps, is_past, moment, plan_merges, removed_between
 from weft.stores.embedded.segments import Entry, Segments
 
@@ -34,95 +31,13 @@ Stamp = tuple[int, int]
 NO_STAMP: Final[Stamp] = (-1, -1)
 """Of no published list: the next look takes whatever there is."""
 
-Rows = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-
 
 class Cancelled(Exception):
     """Long work was given up because the database is being closed."""
 
 
-class Segment(ABC):
-    """Records of a range of changes, immutable; `rows` says which record is at which position."""
-
-    rows: Rows
-
-    @abstractmethod
-    def arrays(self) -> Arrays:
-        """What is kept of it."""
-
-    def find(self, rows: Rows) -> NDArray[np.intp]:
-        """The position of each row, -1 where it is not here."""
-        if not len(self.rows):
-            return np.full(len(rows), -1, np.intp)
-        at = np.minimum(np.searchsorted(self.rows, rows, sorter=self._order), len(self.rows) - 1)
-        if self._order is not None:
-            at = self._order[at]
-        at[self.rows[at] != rows] = -1
-        return at
-
-    @cached_property
-    def _order(self) -> NDArray[np.intp] | None:
-        """What sorts the rows; None when they ascend, as all do but those with late vectors."""
-        return None if (self.rows[1:] > self.rows[:-1]).all() else np.argsort(self.rows, kind="stable")
-
-
-class Tail(ABC):
-    """The newest records, in memory. Only ever appended to; a reader looks at the first n."""
-
-    rows: list[int]
-
-    @abstractmethod
-    def append(self, item: Any) -> None:
-        """Take one more record."""
-
-
-SegmentT = TypeVar("SegmentT", bound=Segment)
-TailT = TypeVar("TailT", bound=Tail)
-
-
-@dataclass(frozen=True, slots=True)
-class Layer(Generic[SegmentT]):
-    """A segment with what has been removed from it since."""
-
-    segment: SegmentT
-    entry: Entry
-    live: Mask | None = None
-    """None while nothing has been removed."""
-
-    @property
-    def live_count(self) -> int:
-        return len(self.segment.rows) if self.live is None else int(np.count_nonzero(self.live))
-
-    def without(self, removed: Rows) -> Layer[SegmentT]:
-        """The layer with these rows removed; itself when it holds none of them."""
-        at = self.segment.find(removed)
-        at = at[at >= 0]
-        if not len(at):
-            return self
-        live = np.ones(len(self.segment.rows), bool) if self.live is None else self.live.copy()
-        live[at] = False
-        return replace(self, live=live)
-
-
-@dataclass(frozen=True, slots=True)
-class Layers(Generic[SegmentT, TailT]):
-    """One moment of an index."""
-
-    seq: int
-    layers: tuple[Layer[SegmentT], ...]
-    tail: TailT
-    tail_count: int
-    tail_dead: frozenset[int]
-
-    def tail_live(self) -> Mask | None:
-        """Which of the tail's records live; None when all do."""
-        if not self.tail_dead:
-            return None
-        rows = self.tail.rows
-        return np.fromiter(
-            (rows[i] not in self.tail_dead for i in range(self.tail_count)), bool, self.tail_count
-        )
+class _Replaced(Exception):
+    """A segment of the list that was read is gone, because another list has been published."""
 
 
 class LayeredIndex(ABC, Generic[SegmentT, TailT]):
@@ -172,7 +87,7 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         items: Iterable[Any],
         since: int,  # noqa: ARG002
         segments: Iterable[SegmentT],  # noqa: ARG002
-        tail: Iterable[int],  # noqa: ARG002
+        tail: Container[int],  # noqa: ARG002
     ) -> Iterable[Any]:
         """Those of the items that neither segments nor tail hold; as a rule all, and all after `since`."""
         return items
@@ -187,18 +102,23 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         if state is not None and state.seq == seq and not refresh:
             return state
         with self.lock:
-            state = self._state
-            if state is not None and state.seq > seq:
-                # Another thread has moved on: this transaction sees an earlier moment, read for it alone.
-                return self._opened(connection, seq, purged, self._entries())
-            if state is None or state.seq < purged:
-                state = self._adopted(connection, seq, purged, self._store.stamp(), self._entries())
-            elif (stamp := self._store.stamp()) != self._stamp and is_past(entries := self._entries(), seq):
-                state = self._adopted(connection, seq, purged, stamp, entries)
-            elif state.seq < seq:
-                state = self._caught_up(connection, state, seq)
-            self._state = state
-            return state
+            while True:
+                with contextlib.suppress(_Replaced):
+                    return self._moved(connection, seq, purged)
+
+    def _moved(self, connection: sqlite3.Connection, seq: int, purged: int) -> Layers[SegmentT, TailT]:
+        state = self._state
+        if state is not None and state.seq > seq:
+            # Another thread has moved on: this transaction sees an earlier moment, read for it alone.
+            return self._opened(connection, seq, purged, self._entries())
+        if state is None or state.seq < purged:
+            state = self._adopted(connection, seq, purged, self._store.stamp(), self._entries())
+        elif (stamp := self._store.stamp()) != self._stamp and is_past(entries := self._entries(), seq):
+            state = self._adopted(connection, seq, purged, stamp, entries)
+        elif state.seq < seq:
+            state = self._caught_up(connection, state, seq)
+        self._state = state
+        return state
 
     def _adopted(
         self, connection: sqlite3.Connection, seq: int, purged: int, stamp: Stamp, entries: Sequence[Entry]
@@ -206,9 +126,13 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         """The index as published; a list that is later than this transaction is looked at again."""
         self._stamp = stamp if is_past(entries, seq) else NO_STAMP
         state = self._opened(connection, seq, purged, entries)
+        self._forget_others(entries)
+        return state
+
+    def _forget_others(self, entries: Sequence[Entry]) -> None:
+        """Let go of segments that are not on the list."""
         listed = {entry.file for entry in entries}
         self._known = {file: segment for file, segment in self._known.items() if file in listed}
-        return state
 
     @property
     def is_open(self) -> bool:
@@ -219,16 +143,9 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         self, connection: sqlite3.Connection, state: Layers[SegmentT, TailT], seq: int
     ) -> Layers[SegmentT, TailT]:
         held = [layer.segment for layer in state.layers]
-        for item in self.novel(self.load(connection, state.seq, seq), state.seq, held, state.tail.rows):
+        for item in self.novel(self.load(connection, state.seq, seq), state.seq, held, state.tail.places):
             state.tail.append(item)
-        removed = removed_between(connection, state.seq, seq)
-        return Layers(
-            seq,
-            tuple(layer.without(removed) for layer in state.layers) if len(removed) else state.layers,
-            state.tail,
-            len(state.tail.rows),
-            state.tail_dead.union(removed.tolist()),
-        )
+        return state.after(seq, removed_between(connection, state.seq, seq))
 
     def _current(self, connection: sqlite3.Connection, seq: int, purged: int) -> Sequence[Layer[SegmentT]]:
         """The segments as published, without looking at what they do not cover."""
@@ -236,7 +153,15 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
             state = self._state
             if state is not None and state.seq >= purged and self._store.stamp() == self._stamp:
                 return state.layers
-            return self._published(connection, seq, purged, self._entries())
+            return self._listed(connection, seq, purged)
+
+    def _listed(self, connection: sqlite3.Connection, seq: int, purged: int) -> Sequence[Layer[SegmentT]]:
+        while True:
+            entries = self._entries()
+            with contextlib.suppress(_Replaced):
+                layers = self._published(connection, seq, purged, entries)
+                self._forget_others(entries)
+                return layers
 
     def _opened(
         self, connection: sqlite3.Connection, seq: int, purged: int, entries: Sequence[Entry]
@@ -246,9 +171,9 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         since = max((layer.entry.high for layer in layers), default=0)
         tail = self.new_tail()
         for low, high in gaps([layer.entry for layer in layers], seq):
-            for item in self.novel(self.load(connection, low, high), since, held, tail.rows):
+            for item in self.novel(self.load(connection, low, high), since, held, tail.places):
                 tail.append(item)
-        return Layers(seq, layers, tail, len(tail.rows), frozenset())
+        return Layers(seq, layers, tail, len(tail.rows))
 
     def _published(
         self, connection: sqlite3.Connection, seq: int, purged: int, entries: Sequence[Entry]
@@ -266,6 +191,8 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
                 if segment is None:
                     segment = self._revived(entry)
             except Damaged as damage:
+                if isinstance(damage, Gone) and entry not in self._entries():
+                    raise _Replaced from damage
                 self._report(f"part of the {self.name} index is rebuilt from the records: {damage}")
                 continue
             layers.append(Layer(segment, entry).without(removed))
@@ -322,7 +249,10 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
             with database.read() as connection:
                 with self.lock:
                     seq, purged = moment(connection)
-                    layers = self.at(connection, seq, purged, refresh=True).layers
+                    if self._state is None:
+                        layers = self._listed(connection, seq, purged)
+                    else:
+                        layers = self.at(connection, seq, purged, refresh=True).layers
                 stretches = self._stretches(connection, layers)
             runs = [run for stretch in stretches for run in plan_merges(stretch, whole=whole)]
             for run in runs:
@@ -366,6 +296,9 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
                 self._store.publish(sorted(kept, key=lambda entry: entry.low))
 
     def _reopen(self, database: Database) -> None:
+        if self._state is None:
+            # Nobody searches here: what is not folded need not be read for that.
+            return
         with database.read() as connection, self.lock:
             seq, purged = moment(connection)
             self.at(connection, seq, purged, refresh=True)
@@ -390,10 +323,3 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         entries = self._entries()
         if any(entry.clean < seq for entry in entries):
             self._store.publish([replace(entry, clean=max(entry.clean, seq)) for entry in entries])
-
-
-def visible(rows: Rows, live: Mask | None, allowed: Callable[[Rows], Mask] | None) -> Mask | None:
-    """Which of the rows live and are allowed; None when all are."""
-    if allowed is None:
-        return live
-    return allowed(rows) if live is None else allowed(rows) & live

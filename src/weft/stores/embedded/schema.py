@@ -82,6 +82,55 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         problem    TEXT
     ) WITHOUT ROWID;
     """,
+    """
+    -- Folders that were indexed as a whole: by default, what may be searched by grep and read.
+    CREATE TABLE folders (path TEXT PRIMARY KEY) WITHOUT ROWID;
+
+    -- Who may ask from outside. A token itself is never kept.
+    CREATE TABLE tokens (
+        hash    BLOB PRIMARY KEY,
+        name    TEXT NOT NULL UNIQUE,
+        caller  TEXT NOT NULL,
+        created REAL NOT NULL
+    ) WITHOUT ROWID;
+    """,
+    """
+    -- What records are called, by the number of each name; filled by stores/embedded/graph.py when opened.
+    CREATE TABLE names (row INTEGER, name INTEGER, flags INTEGER NOT NULL, PRIMARY KEY (row, name)) WITHOUT ROWID;
+
+    -- Facts from both of their ends. In this order the heaviest facts of a name that still hold come first, and
+    -- of equal ones the newest, so that a name with a hundred thousand of them costs no more than it gives.
+    CREATE TABLE edges (
+        name   INTEGER, -- of this end
+        until  INTEGER, -- microseconds since 1970, or the largest number there is
+        rank   REAL,    -- the weight below zero
+        newest INTEGER, -- the record's row below zero
+        other  INTEGER NOT NULL,
+        since  INTEGER,
+        PRIMARY KEY (name, until, rank, newest)
+    ) WITHOUT ROWID;
+    """,
+    """
+    -- Plans of what went into a prompt, by episode and turn, and the keys that each took in. No text of a record is
+    -- copied here: what is removed is gone.
+    CREATE TABLE plans (
+        tenant   TEXT,
+        episode  TEXT,
+        turn     INTEGER,
+        plan     TEXT NOT NULL,
+        audience TEXT NOT NULL, -- of whoever asked, as a filter in text form
+        created  REAL NOT NULL,
+        PRIMARY KEY (tenant, episode, turn)
+    ) WITHOUT ROWID;
+    CREATE TABLE hydrated (
+        tenant   TEXT,
+        episode  TEXT,
+        turn     INTEGER,
+        position INTEGER,
+        key      TEXT NOT NULL,
+        PRIMARY KEY (tenant, episode, turn, position)
+    ) WITHOUT ROWID;
+    """,
 )
 """Step n takes a database from version n to n + 1. A step that has been released is never edited."""
 

@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from weft.stores.embedded.arrays import Arrays, Damaged, read_arrays, write_arrays
 
 SWEEP_AFTER_SECONDS: Final = 20.0
-"""A file that left the list is kept this long: another process may have read the list and not yet the file."""
+"""A file that is on no list is kept this long when nobody seems to be at work: it may be about to be published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +184,16 @@ class SegmentFolder:
         temporary.write_text(json.dumps({"body": body, "checksum": checksum}))
         temporary.replace(self._manifest)
         kept = {entry.file for entry in entries}
+        # Who has a replaced file mapped keeps it; who has read the old list finds it gone, and reads the new one.
         for file in listed - kept:
-            # Its time on the list ends now: that is what the sweep counts from.
             with contextlib.suppress(OSError):
-                os.utime(self._folder / file)
-        # Files that have not been on the list for a while are swept away.
+                (self._folder / file).unlink()
+        with self.exclusive("merge") as alone:
+            if alone:
+                self._sweep(kept)
+
+    def _sweep(self, kept: set[str]) -> None:
+        """Delete what a process that died has left behind, while nobody merges."""
         horizon = time.time() - SWEEP_AFTER_SECONDS
         for path in [*self._folder.glob("*.seg"), *self._folder.glob("*.tmp")]:
             with contextlib.suppress(OSError):

@@ -1,9 +1,15 @@
-"""One moment of the embedded store, for the length of one search."""
+"""One moment of the embedded store as one audience sees it, for the length of one search.
+
+What the audience may not see does not exist here: it is neither found nor counted, and the statistics of keyword
+scores are those of a database that never held it.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +19,16 @@ from weft.filters import EVERYTHING, Filter
 from weft.ranking.fusion import order
 from weft.records import Record
 from weft.stores.contract import BM25, Found
-from weft.stores.embedded.bm25 import Scorer, Statistics
-from weft.stores.embedded.codec import SELECT, from_values
+from weft.stores.embedded.bm25 import Scorer, Statistics, document_frequency
+from weft.stores.embedded.codec import READ_APART, SELECT, decoded, from_values
 from weft.stores.embedded.fields import FieldIndex
+from weft.stores.embedded.graph import Graph, GraphIndex
 from weft.stores.embedded.keyword import Part
-from weft.stores.embedded.layers import Layers, Mask, Rows, visible
+from weft.stores.embedded.layer import Layers
 from weft.stores.embedded.models import Model
-from weft.stores.embedded.vector import VectorSegment, VectorTail, nearest, similarity
+from weft.stores.embedded.selection import Mask, Passing, Rows, visible
+from weft.stores.embedded.vector import VectorTail, nearest, similarity
+from weft.stores.embedded.vector_segment import VectorSegment
 
 Terms = Sequence[tuple[int, float]]
 """Term hash and its weight in the query."""
@@ -37,8 +46,12 @@ class Snapshot:
         fields: FieldIndex,
         model: Model | None,
         abandon: Callable[[], None],
+        graph: GraphIndex,
+        audience: Filter = EVERYTHING,
     ) -> None:
+        """`audience` is what may be seen, when that is not all; `keyword` is of it already."""
         self.seq = seq
+        self.audience = audience
         self.model = model
         self.abandon = abandon
         """To be called when a thread that reads here is not waited for: its moment then stays as it is."""
@@ -46,15 +59,26 @@ class Snapshot:
         self._keyword = keyword
         self._vector = vector
         self._fields = fields
+        self._graph = graph
+        self._answered: dict[tuple[tuple[tuple[int, float], ...], BM25, Filter], tuple[int, Found]] = {}
+        """Keyword searches of this moment: one source searches, another starts from the best it found."""
         self._last: tuple[tuple[tuple[tuple[int, float], ...], BM25], Scorer] | None = None
 
     # Searching.
 
     def keyword_search(self, terms: Terms, bm25: BM25, k: int, where: Filter = EVERYTHING) -> Found:
         """The k best records by BM25."""
+        asked = (tuple(terms), bm25, where)
+        known = self._answered.get(asked)
+        if known is None or known[0] < k:
+            known = self._answered[asked] = (k, self._keyword_best(terms, bm25, k, where))
+        return Found(known[1].keys[:k], known[1].scores[:k])
+
+    def _keyword_best(self, terms: Terms, bm25: BM25, k: int, where: Filter) -> Found:
         parts, _ = self._keyword
         scorer = self._scorer(terms, bm25)
-        allowed = self._allowed(where)
+        # Parts know already what the audience sees.
+        allowed = None if where == EVERYTHING else self._fields.mask(self._connection, where, self.seq)
         found = [
             scorer.best(index, k, visible(part.rows, part.live, allowed)) for index, part in enumerate(parts)
         ]
@@ -65,7 +89,7 @@ class Snapshot:
         layers = self._vector()
         if layers is None:
             raise SourceError("no vectors: this database has no embedding model")
-        return self._best([nearest(layers, query, k, self._allowed(where))], k)
+        return self._best([nearest(layers, query, k, self._mask(where))], k)
 
     def keyword_scores(self, terms: Terms, bm25: BM25, keys: Rows) -> NDArray[np.float64]:
         """The BM25 score of each record, 0 where no term occurs."""
@@ -79,19 +103,30 @@ class Snapshot:
 
     def vector_scores(self, query: NDArray[np.float32], keys: Rows) -> NDArray[np.float64]:
         """The cosine of each record, nan where it has no vector."""
-        out = np.full(len(keys), np.nan)
+        vectors = self.vectors(keys)
+        scores = similarity(vectors, query) if vectors.shape[1] else np.zeros(len(keys))
+        return np.where(vectors.any(axis=1), scores, np.nan)
+
+    def vectors(self, keys: Rows) -> NDArray[np.float32]:
+        """The vector of each record, a row of zeros where it has none."""
         layers = self._vector()
         if layers is None:
-            return out
+            return np.zeros((len(keys), 0), np.float32)
+        out = np.zeros((len(keys), layers.tail.vectors.shape[1]), np.float32)
         for layer in layers.layers:
             at = layer.segment.find(keys)
             here = np.flatnonzero(at >= 0)
-            out[here] = similarity(layer.segment.vectors[at[here]], query)
+            out[here] = layer.segment.vectors[at[here]]
         for place, key in enumerate(keys.tolist()):
             position = layers.tail.places.get(key, layers.tail_count)
             if position < layers.tail_count:
-                out[place] = similarity(layers.tail.vectors[position : position + 1], query)[0]
+                out[place] = layers.tail.vectors[position]
         return out
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Names and facts."""
+        return Graph(self._connection, self.seq, self._graph, self._sees)
 
     # Records.
 
@@ -116,19 +151,93 @@ class Snapshot:
 
     def records(self, keys: Iterable[int]) -> dict[int, Record]:
         """The records that still exist, by key."""
-        wanted = list(keys)
-        marks = ",".join("?" * len(wanted))
-        found = self._connection.execute(f"{SELECT} WHERE row IN ({marks})", wanted)
-        return {values[0]: from_values(values) for values in found}
+        return self._read("row IN (SELECT value FROM json_each(?))", str(list(keys)))
 
-    def key_of(self, record_id: str) -> int | None:
-        """The key of the record with this id."""
-        found = self._connection.execute("SELECT row FROM records WHERE id = ?", (record_id,)).fetchone()
-        return found[0] if found else None
+    def columns(self, keys: Rows, names: Sequence[str]) -> dict[int, tuple[Any, ...]]:
+        """Some fields of records by key: built-in ones, and those of the metadata's first level."""
+        apart = [name in READ_APART for name in names]
+        listed = ", ".join(
+            name if here else "json_extract(metadata, ?)" for name, here in zip(names, apart, strict=True)
+        )
+        paths = [f'$."{name}"' for name, here in zip(names, apart, strict=True) if not here]
+        found = self._connection.execute(
+            f"SELECT row, {listed} FROM records WHERE row IN (SELECT value FROM json_each(?))",
+            (*paths, str(keys.tolist())),
+        )
+        mask = self._mask(EVERYTHING)
+        coded = [place for place, name in enumerate(names) if name in ("id", "timestamp")]
+        out: dict[int, tuple[Any, ...]] = {}
+        for row, *values in found:
+            if mask is None or mask[row]:
+                for place in coded:
+                    values[place] = decoded(names[place], values[place])
+                out[row] = tuple(values)
+        return out
+
+    def siblings(self, record: Record, first: int, last: int) -> list[Record]:
+        """The parts of the whole that a record is a part of, at these positions, in order."""
+        found = self._read(
+            "parent = ? AND position BETWEEN ? AND ? AND collection = ?",
+            *(record.parent, first, last, record.collection),
+        )
+        return sorted(found.values(), key=lambda record: (record.position or 0, record.id))
+
+    def chunks_of(self, record: Record, kinds: Sequence[str]) -> list[Record]:
+        """The parts of the whole that a record is a part of which are of these kinds, in order."""
+        marks = ",".join("?" * len(kinds))
+        found = self._read(
+            f"parent = ? AND collection = ? AND kind IN ({marks})", record.parent, record.collection, *kinds
+        )
+        return sorted(found.values(), key=lambda part: (part.position or 0, part.id))
+
+    def parts_of(self, whole: str, collection: str) -> list[Record]:
+        """Every part of a whole in a collection, in order."""
+        found = self._read("parent = ? AND collection = ?", whole, collection)
+        return sorted(found.values(), key=lambda part: (part.position or 0, part.id))
+
+    def passing(self, where: Filter) -> list[Record]:
+        """The records that pass a filter, by id."""
+        return sorted(self.records(self._keys(where).tolist()).values(), key=lambda record: record.id)
+
+    def sample(self, where: Filter, most: int) -> Rows:
+        """The keys of some of the records that pass a filter, at even distances."""
+        keys = np.sort(self._keys(where))
+        return keys[np.unique(np.linspace(0, len(keys) - 1, min(most, len(keys))).astype(np.intp))]
+
+    def beside(self, keys: Rows, where: Filter = EVERYTHING) -> dict[int, list[int]]:
+        """For each part of a whole, the parts right before and after it that pass a filter."""
+        found = self._connection.execute(
+            """
+            SELECT r.row, n.row FROM json_each(?) AS k JOIN records r ON r.row = k.value
+            JOIN records n ON n.parent = r.parent AND n.position IN (r.position - 1, r.position + 1)
+            AND n.collection = r.collection ORDER BY n.position
+            """,
+            (str([key for key in keys.tolist() if key >= 0]),),
+        )
+        mask = self._mask(where)
+        out: dict[int, list[int]] = {}
+        for key, near in found:
+            if mask is None or mask[near]:
+                out.setdefault(key, []).append(near)
+        return out
+
+    def hides(self, path: str) -> bool:
+        """Whether something that is indexed of a file may not be seen."""
+        mask = self._mask(EVERYTHING)
+        if mask is None:
+            return False
+        found = self._connection.execute("SELECT row FROM records WHERE parent = ?", (path,))
+        return not all(mask[row] for (row,) in found)
+
+    def key_of(self, name: str) -> int | None:
+        """The key of the record with this full id."""
+        found = self._connection.execute("SELECT row FROM records WHERE id = ?", (name,)).fetchone()
+        return found[0] if found and self.passes(found[0], EVERYTHING) else None
 
     def passes(self, key: int, where: Filter) -> bool:
         """Whether a record passes a filter."""
-        return where == EVERYTHING or bool(self._fields.mask(self._connection, where, self.seq)[key])
+        mask = self._mask(where)
+        return mask is None or mask.has(key)
 
     def count(self, where: Filter = EVERYTHING) -> int:
         """How many records pass a filter."""
@@ -136,8 +245,22 @@ class Snapshot:
         if where == EVERYTHING:
             return stats.count
         mask = self._fields.mask(self._connection, where, self.seq)
+        # Parts know already what the audience sees.
         passing = (mask[part.rows] if part.live is None else mask[part.rows] & part.live for part in parts)
         return sum(int(np.count_nonzero(here)) for here in passing)
+
+    def document_share(self, term: int) -> float:
+        """The share of records that a term occurs in."""
+        parts, stats = self._keyword
+        return document_frequency(parts, term) / max(stats.count, 1)
+
+    def _keys(self, where: Filter) -> Rows:
+        parts, _ = self._keyword
+        mask = self._fields.mask(self._connection, where, self.seq)
+        # Parts know already what the audience sees.
+        passing = (mask[part.rows] if part.live is None else mask[part.rows] & part.live for part in parts)
+        rows = [part.rows[here] for part, here in zip(parts, passing, strict=True)]
+        return np.concatenate([np.empty(0, np.int64), *rows])
 
     def _scorer(self, terms: Terms, bm25: BM25) -> Scorer:
         """Kept for the length of a search, which may first find by it and then score by it."""
@@ -146,11 +269,25 @@ class Snapshot:
             self._last = (key, Scorer(*self._keyword, terms, bm25))
         return self._last[1]
 
-    def _allowed(self, where: Filter) -> Callable[[Rows], Mask] | None:
-        if where == EVERYTHING:
-            return None
-        mask = self._fields.mask(self._connection, where, self.seq)
-        return lambda rows: mask[rows]
+    def _read(self, condition: str, *values: object) -> dict[int, Record]:
+        found = self._connection.execute(f"{SELECT} WHERE {condition}", values)
+        mask = self._mask(EVERYTHING)
+        return {row[0]: from_values(row) for row in found if mask is None or mask.has(row[0])}
+
+    def _mask(self, where: Filter) -> Passing | None:
+        """Which rows pass the filter and may be seen; None when all do."""
+        if self.audience != EVERYTHING:
+            where = self.audience if where == EVERYTHING else self.audience & where
+        return None if where == EVERYTHING else self._fields.mask(self._connection, where, self.seq)
+
+    def _sees(self, rows: Rows, where: Filter) -> Mask:
+        """Which of the rows are of records that may be seen and pass the filter."""
+        seen = self.exist(rows)
+        mask = self._mask(where)
+        if mask is not None:
+            # Rows of a later moment do not exist in this one, and its masks do not reach them.
+            seen[seen] = mask[rows[seen]]
+        return seen
 
     def _best(self, found: Sequence[tuple[Rows, NDArray[np.float32]]], k: int) -> Found:
         if not found:

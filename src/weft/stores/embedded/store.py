@@ -15,20 +15,24 @@ from typing import Any, Final
 
 from weft.analysis import ANALYSIS_ID
 from weft.errors import StoreError
-from weft.filters import flatten
+from weft.filters import EVERYTHING, Filter, flatten
 from weft.records import Record
-from weft.stores.embedded import keyword, vector
+from weft.stores.embedded import graph, keyword, vector
+from weft.stores.embedded.audiences import Audiences, KeywordState
 from weft.stores.embedded.bm25 import Statistics, statistics
 from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values, to_values
 from weft.stores.embedded.database import Database
 from weft.stores.embedded.fields import SCANNED, FieldIndex, type_of
+from weft.stores.embedded.graph import GraphIndex
 from weft.stores.embedded.keyword import KeywordIndex, Part, parts_of
-from weft.stores.embedded.layers import LayeredIndex, Layers
+from weft.stores.embedded.layer import Layers
+from weft.stores.embedded.layers import LayeredIndex
 from weft.stores.embedded.models import Model, Models, insert_vectors, take, wanted
 from weft.stores.embedded.ranges import is_past, moment
 from weft.stores.embedded.segments import Entry, MemorySegments, SegmentFolder, Segments
 from weft.stores.embedded.snapshot import Snapshot
-from weft.stores.embedded.vector import VectorIndex, VectorSegment, VectorTail
+from weft.stores.embedded.vector import VectorIndex, VectorTail
+from weft.stores.embedded.vector_segment import VectorSegment
 
 log = logging.getLogger("weft.store")
 
@@ -70,13 +74,16 @@ class EmbeddedStore:
         )
         self._vectors: dict[int, VectorIndex] = {}
         self._fields = FieldIndex()
+        self._graph = GraphIndex()
         self._lock = threading.Lock()
         self._parts: (
             tuple[Layers[keyword.KeywordSegment, keyword.KeywordTail], list[Part], Statistics] | None
         ) = None
+        self._audiences = Audiences()
         self._model: tuple[int, Model | None] = (-1, None)
         self._field_numbers: dict[str, int] = {}
         self._given_numbers: dict[str, int] = {}
+        graph.ensure(self.database)
         self._check_indexes()
 
     def close(self) -> None:
@@ -88,8 +95,8 @@ class EmbeddedStore:
     # Reading.
 
     @contextlib.contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
-        """One moment of the store, in which everything written before is seen."""
+    def snapshot(self, audience: Filter = EVERYTHING) -> Iterator[Snapshot]:
+        """One moment of the store, in which everything written before that the audience may see is seen."""
         with self.database.read() as connection:
             with contextlib.ExitStack() as stack:
                 # The transaction begins while no index can move on, so that all of them are of its moment.
@@ -105,6 +112,9 @@ class EmbeddedStore:
             def vector() -> Layers[VectorSegment, VectorTail] | None:
                 return layers or (near.at(connection, seq, purged) if near else None)
 
+            audience, keyword = self._audiences.seen(
+                audience, keyword, lambda: self._fields.mask(connection, audience, seq)
+            )
             yield Snapshot(
                 connection,
                 seq,
@@ -113,6 +123,8 @@ class EmbeddedStore:
                 self._fields,
                 model,
                 lambda: self.database.abandon(connection),
+                self._graph,
+                audience,
             )
 
     def get(self, ids: Iterable[str]) -> dict[str, Record]:
@@ -152,7 +164,7 @@ class EmbeddedStore:
 
         `also` runs first and names the records to remove; one that is added in the same breath stays.
         """
-        latest = {record.id: record for record in records}
+        latest = {record.full_id: record for record in records}
         added = updated = unchanged = removed = 0
         dropped: list[bytes] = []
         with self._writing() as connection:
@@ -167,7 +179,7 @@ class EmbeddedStore:
             for record in latest.values():
                 content = bytes.fromhex(record.content_hash)
                 found = connection.execute(
-                    "SELECT row, content FROM records WHERE id = ?", (record.id,)
+                    "SELECT row, content FROM records WHERE id = ?", (record.full_id,)
                 ).fetchone()
                 if found is not None and found[1] == content:
                     unchanged += 1
@@ -202,6 +214,7 @@ class EmbeddedStore:
                     fields.append((self._field(connection, name), type_of(value), value, row))
         connection.executemany(INSERT, rows)
         connection.executemany("INSERT OR IGNORE INTO fields VALUES (?, ?, ?, ?)", fields)
+        graph.insert(connection, ((row, record) for row, (record, _) in enumerate(records, first + 1)))
         for model in wanted(connection):
             known = vectors.get(model.number, {})
             insert_vectors(connection, model.number, {key: known[key] for key in hashes if key in known})
@@ -225,6 +238,7 @@ class EmbeddedStore:
                 if name not in SCANNED
             ),
         )
+        graph.delete(connection, row, record)
         connection.execute("DELETE FROM records WHERE row = ?", (row,))
         connection.execute("DELETE FROM pending WHERE row = ?", (row,))
         connection.execute("INSERT INTO removals VALUES (?, ?)", (take(connection, 1) + 1, row))
@@ -308,9 +322,7 @@ class EmbeddedStore:
         if self.folder is not None:
             shutil.rmtree(self.folder / INDEX_FOLDER / f"vector-{number}", ignore_errors=True)
 
-    def _keyword_at(
-        self, connection: sqlite3.Connection, seq: int, purged: int
-    ) -> tuple[Sequence[Part], Statistics]:
+    def _keyword_at(self, connection: sqlite3.Connection, seq: int, purged: int) -> KeywordState:
         layers = self.keyword.at(connection, seq, purged)
         known = self._parts
         if known is None or known[0] is not layers:

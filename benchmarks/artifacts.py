@@ -1,0 +1,92 @@
+"""The recipe `artifacts` over four collections: python -m benchmarks.artifacts --size 100000
+
+Passages of this machine's text (benchmarks/corpus.py) are shared out over artifacts, fragments, memory and history;
+a tenth of them is hidden from the caller. Measured are searches of all four collections, alone, with filters that
+let 1 %, 10 % and 50 % pass, and as a caller who may not see everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import weft
+from benchmarks.corpus import GROUPS, Corpus, load
+from weft.privacy import OWNER
+
+BATCH: Final = 5000
+LIMIT: Final = 5
+INCLUDE: Final = ("memory", "history")
+
+
+def records(corpus: Corpus) -> Iterator[weft.Record]:
+    """A third of the passages as whole documents, the rest as fragments, memories and turns."""
+    for number, text in enumerate(corpus.texts):
+        collection = ("artifacts", "artifact_chunks", "artifact_chunks", "memory", "history")[number % 5]
+        part = collection == "artifact_chunks"
+        yield weft.Record(
+            id=f"{number:07}",
+            text=text,
+            collection=collection,
+            parent=f"document-{number // 10}" if part else None,
+            position=number % 10 if part else None,
+            sensitivity="private" if number % 10 == 7 else "normal",
+            metadata={"g": number % GROUPS},
+        )
+
+
+def measure(db: weft.Weft, questions: Sequence[str], **asked: Any) -> tuple[float, float, int]:
+    """p50 and p99 in milliseconds, and how many answers were not full."""
+    times = []
+    short = 0
+    for question in questions:
+        began = time.perf_counter()
+        found = db.search(question, recipe="artifacts", limit=LIMIT, include=INCLUDE, **asked)
+        times.append((time.perf_counter() - began) * 1000)
+        short += len(found) < LIMIT
+    return statistics.median(times), statistics.quantiles(times, n=100)[98], short
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build, ask, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=100_000)
+    parser.add_argument("--questions", type=int, default=300)
+    options = parser.parse_args(arguments)
+    corpus = load(options.size, options.questions)
+    with (
+        tempfile.TemporaryDirectory(prefix="weft-bench-artifacts-") as folder,
+        weft.open(Path(folder) / "db") as db,
+    ):
+        batch: list[weft.Record] = []
+        for record in records(corpus):
+            batch.append(record)
+            if len(batch) == BATCH:
+                db.add(batch)
+                batch = []
+        db.add(batch)
+        db.optimise()
+        measure(db, corpus.trials[:30])
+        print(f"{options.size:,} passages in four collections, limit {LIMIT}")
+        print("| | p50 ms | p99 ms | answers that were not full |")
+        print("|---|---|---|---|")
+        everyone: dict[str, Any] = {"caller": OWNER}
+        cases: list[tuple[str, dict[str, Any]]] = [
+            ("everything", everyone),
+            ("a caller who may not see a tenth", {}),
+            *((f"{share} % pass a filter", {**everyone, "filters": f"g < {share}"}) for share in (1, 10, 50)),
+            ("explained", {**everyone, "explain": True}),
+        ]
+        for name, asked in cases:
+            p50, p99, short = measure(db, corpus.queries, **asked)
+            print(f"| {name} | {p50:.2f} | {p99:.2f} | {short} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

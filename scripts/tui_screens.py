@@ -1,0 +1,66 @@
+"""Draw the screens of docs/tui.md: weft's own documentation, searched in the terminal interface.
+
+python scripts/tui_screens.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import weft
+from weft.apps.tui.app import WeftApp
+from weft.apps.tui.preview import Preview
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+IMAGES: Final = ROOT / "docs" / "img"
+
+SCREENS: Final = {
+    "results": ((120, 36), "default", "how are vectors stored", []),
+    "explain": ((120, 36), "default", "how are vectors stored", ["j", "e"]),
+    "grep": ((120, 36), "grep", "bm25", ["j", "e"]),
+    "narrow": ((80, 24), "default", "how are vectors stored", []),
+}
+"""Size, recipe, question, and the keys that lead there."""
+
+_WEB_FONTS: Final = re.compile(r"@font-face \{.*?\}\s*", re.S)
+
+
+async def draw(db: weft.Weft, name: str) -> None:
+    """One screen, as a picture that fetches nothing."""
+    size, recipe, query, keys = SCREENS[name]
+    app = WeftApp(db, recipe=recipe, query=query)
+    async with app.run_test(size=size) as pilot:
+        while app.query_one(Preview).page is None:
+            await pilot.pause(0.05)
+        await pilot.press(*keys)
+        await app.workers.wait_for_complete()
+        await pilot.pause(0.2)
+        picture = _WEB_FONTS.sub("", app.export_screenshot(title="weft tui"))
+    picture = picture.replace("Fira Code", "ui-monospace, DejaVu Sans Mono, Menlo, Consolas")
+    picture = re.sub(r"terminal-\d+-", "t-", picture)
+    (IMAGES / f"tui-{name}.svg").write_text(picture, encoding="utf-8")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(ROOT / "docs", Path(folder) / "docs", ignore=shutil.ignore_patterns("img"))
+        os.chdir(folder)
+        draw_all(weft.open(".weft"))
+
+
+def draw_all(database: weft.Weft) -> None:
+    """Every screen, of the files in the current folder."""
+    with database as db:
+        db.index("docs")
+        for name in SCREENS:
+            asyncio.run(draw(db, name))
+
+
+if __name__ == "__main__":
+    main()

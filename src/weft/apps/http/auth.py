@@ -1,0 +1,68 @@
+"""Who is asking: decided by the token that is shown, and by nothing else in a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from weft.apps.http.errors import Refused
+from weft.privacy import Caller
+
+if TYPE_CHECKING:
+    from weft.apps.http.desk import Desk
+
+WITHOUT_TOKEN: Final = frozenset({"/healthz", "/readyz", "/openapi.json"})
+"""What anybody may ask; it says nothing of what is kept."""
+
+MAX_TOKEN: Final = 200
+"""Characters; ours have 48."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Who was let in, and whether to write."""
+
+    caller: Caller
+    write: bool = False
+    name: str = ""
+    """Of the token, for logs; empty where none is asked for."""
+    known: bool = True
+    """Whether this is anybody in particular."""
+
+
+NOBODY: Final = Admitted(Caller(), known=False)
+"""Who shows no token, where none is needed: sees the least, and may not write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Lets in by token; `open` lets in without one, as the default caller, who may write."""
+
+    desk: Desk = field(repr=False)
+    open: bool = False
+    read_only: bool = False
+
+    async def admit(self, authorization: list[str], path: str) -> Admitted:
+        """Who asks for this path, or a refusal."""
+        if self.open:
+            return Admitted(self.desk.db.caller, write=not self.read_only)
+        found = None
+        token = _bearer(authorization)
+        if token:
+            # Looked up at each request: a token that is taken back is taken back at once.
+            found = await self.desk.look_up(lambda: self.desk.db.permits.token(token))
+        if found is not None:
+            return Admitted(found.caller, found.write and not self.read_only, found.name)
+        if path in WITHOUT_TOKEN:
+            return NOBODY
+        said = "This token is not known." if authorization else "A token is needed: Authorization: Bearer …"
+        raise Refused(401, said, {"www-authenticate": "Bearer"})
+
+
+def _bearer(authorization: list[str]) -> str:
+    """The token of the one Authorization header, or nothing."""
+    if len(authorization) != 1:
+        return ""
+    scheme, _, token = authorization[0].partition(" ")
+    token = token.strip()
+    return token if scheme.lower() == "bearer" and len(token) <= MAX_TOKEN else ""

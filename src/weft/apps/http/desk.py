@@ -1,0 +1,72 @@
+"""The database of a service, and the threads that ask it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from weft.apps.http.errors import Refused
+
+if TYPE_CHECKING:
+    from weft.apps.http.limits import Limits
+    from weft.engine import Weft
+
+LOOKING_UP: Final = 2
+"""Threads that look up tokens: that takes microseconds, and must not wait behind searches."""
+
+T = TypeVar("T")
+
+
+class Desk:
+    """One database for all requests. The core is synchronous; here it is called from an event loop."""
+
+    def __init__(self, db: Weft, limits: Limits) -> None:
+        self.db = db
+        self.limits = limits
+        self._workers = ThreadPoolExecutor(limits.threads, thread_name_prefix="weft-http")
+        self._porters = ThreadPoolExecutor(LOOKING_UP, thread_name_prefix="weft-door")
+        self._lock = threading.Lock()
+        self._taken = 0
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What `work` returns or raises, from a worker thread; refused when too many wait or it takes too long.
+
+        A thread cannot be stopped: work that is given up keeps its place until it ends, so that a slow database
+        makes the service refuse requests and not pile them up.
+        """
+        with self._lock:
+            if self._taken >= self.limits.threads + self.limits.waiting:
+                raise Refused(503, "Too many requests are waiting; try again soon.", {"retry-after": "1"})
+            self._taken += 1
+        try:
+            future = self._workers.submit(work)
+        except RuntimeError as error:
+            self._done()
+            raise Refused(503, "The service is shutting down.", {"retry-after": "5"}) from error
+        future.add_done_callback(self._done)
+        return await self._waited(future)
+
+    async def look_up(self, work: Callable[[], T]) -> T:
+        """What a short `work` returns, ahead of all that waits."""
+        return await self._waited(self._porters.submit(work))
+
+    async def close(self) -> None:
+        """Wait for the threads; what has not begun is not begun any more."""
+        for pool in (self._workers, self._porters):
+            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+
+    async def _waited(self, future: Future[T]) -> T:
+        answer = asyncio.wrap_future(future)
+        # Not wait_for: a TimeoutError could also be the work's own.
+        done, _ = await asyncio.wait([answer], timeout=self.limits.seconds)
+        if not done:
+            answer.cancel()
+            raise Refused(504, f"There was no answer within {self.limits.seconds:g} s.")
+        return answer.result()
+
+    def _done(self, _: object = None) -> None:
+        with self._lock:
+            self._taken -= 1

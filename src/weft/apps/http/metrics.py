@@ -1,0 +1,95 @@
+"""Counters and durations for Prometheus. Labels are names of routes, recipes and sources, never of callers or records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.process_collector import ProcessCollector
+
+if TYPE_CHECKING:
+    from weft.results import Result
+    from weft.stores.embedded.store import Written
+
+BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds: a search takes a few milliseconds, and at most its deadline."""
+
+METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
+OTHER: Final = "other"
+
+# When a counter began would be a second series for each, of use to nobody.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class Metrics:
+    """The figures of one service."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._requests = Counter(
+            "weft_http_requests",
+            "Requests by route, method and status.",
+            ("route", "method", "status"),
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "weft_http_request_seconds",
+            "How long requests took.",
+            ("route",),
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+        self.in_flight = Gauge(
+            "weft_http_in_flight", "Requests that are being answered.", registry=self._registry
+        )
+        self._searches = Histogram(
+            "weft_search_seconds",
+            "How long searches took inside the engine, by recipe.",
+            ("recipe",),
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+        self._failures = Counter(
+            "weft_source_failures",
+            "Sources that did not answer a search.",
+            ("source",),
+            registry=self._registry,
+        )
+        self._records = Counter(
+            "weft_records_written",
+            "Records added, updated and removed by requests.",
+            ("change",),
+            registry=self._registry,
+        )
+        self.waiting = Gauge(
+            "weft_vectors_waiting", "Records that wait for a vector.", registry=self._registry
+        )
+
+    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
+        """A request has been answered."""
+        known = method if method in METHODS else OTHER
+        self._requests.labels(route, known, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def searched(self, result: Result) -> None:
+        """A search was made."""
+        self._searches.labels(result.recipe).observe(result.milliseconds / 1000)
+        for missing in result.degraded:
+            self._failures.labels(missing.source).inc()
+
+    def wrote(self, written: Written) -> None:
+        """Records were written."""
+        for change in ("added", "updated", "removed"):
+            self._records.labels(change).inc(getattr(written, change))
+
+    def page(self) -> bytes:
+        """Everything, in the text format."""
+        return generate_latest(self._registry)

@@ -1,0 +1,1 @@
+"""The MCP server: weft's searches as tools of an assistant."""

@@ -1,0 +1,1 @@
+"""The terminal interface: search, read and explain without leaving the keyboard."""

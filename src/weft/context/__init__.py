@@ -1,0 +1,1 @@
+"""What is handed over: answers as people and language models read them."""

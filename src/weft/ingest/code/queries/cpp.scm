@@ -1,0 +1,30 @@
+; What C++ adds to C.
+
+(class_specifier name: (_) @name body: (_) @body) @definition.class
+(namespace_definition name: (_) @name body: (_) @body) @definition.module
+(alias_declaration name: (type_identifier) @name) @definition.type
+(concept_definition name: (identifier) @name) @definition.type
+
+(function_definition
+  declarator: [
+    (function_declarator declarator: [
+      (qualified_identifier) (field_identifier) (destructor_name) (operator_name)
+    ] @name)
+    (reference_declarator (function_declarator declarator: (_) @name))
+    (pointer_declarator declarator: (function_declarator declarator: [
+      (qualified_identifier) (field_identifier)
+    ] @name))
+  ]
+  body: (_)? @body) @definition.function
+
+(field_declaration
+  declarator: [
+    (function_declarator declarator: (field_identifier) @name)
+    (reference_declarator (function_declarator declarator: (field_identifier) @name))
+    (pointer_declarator declarator: (function_declarator declarator: (field_identifier) @name))
+  ]) @definition.function
+
+(template_declaration) @wrap
+
+; uses
+(call_expression function: (qualified_identifier name: (identifier) @call))

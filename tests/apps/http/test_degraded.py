@@ -1,0 +1,142 @@
+"""Sources that fail: the rest answer, the answer says which were missing and why, and nothing of the server."""
+
+from __future__ import annotations
+
+import threading
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from weft.apps.http.errors import without_places
+from weft.errors import EmbeddingError, StoreCorrupt, StoreError, StoreFull
+from weft.sources.base import Ask
+from weft.stores.contract import Found
+
+from .conftest import Serve, Service, error_of
+
+NAMES = ("keyword", "vector", "graph")
+SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(NAMES, size)]
+
+
+class Broken:
+    """A source that fails, with what a server would rather not tell."""
+
+    inline = True
+
+    def search(self, ask: Ask) -> Found:
+        raise EmbeddingError("http://10.0.0.5:11434/api did not answer; see /var/lib/weft/models/x.onnx")
+
+    def scores(self, ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+        raise EmbeddingError("it is broken")
+
+
+class Hanging(Broken):
+    inline = False
+
+    def __init__(self) -> None:
+        self.released = threading.Event()
+
+    def search(self, ask: Ask) -> Found:
+        self.released.wait(60)
+        return Found.nothing()
+
+
+class Nonsense(Broken):
+    def search(self, ask: Ask) -> Found:
+        return Found(np.array([10**12]), np.array([np.inf]))
+
+
+@pytest.mark.parametrize("kind", [Broken, Hanging, Nonsense])
+@pytest.mark.parametrize("down", SUBSETS, ids="+".join)
+def test_any_sources_may_be_down(serve: Serve, down: tuple[str, ...], kind: type[Broken]) -> None:
+    sources = {name: kind() for name in down}
+    with serve(sources=sources, search__deadline=0.2) as service:
+        answer = service.get("/v1/context", query="What did I tell Priya about vacation?")
+        assert answer.status_code == 200
+        body = answer.json()
+        assert sorted(one["source"] for one in body["degraded"]) == sorted(down)
+        assert all(one["reason"] for one in body["degraded"])
+        assert bool(body["results"]) is (len(down) < 3)
+        found = service.search("vacation with Priya", recipe="memory", explain=True)
+        assert sorted(one["source"] for one in found["degraded"]) == sorted(down)
+        assert bool(found["hits"]) is (len(down) < 3)
+        block = service.get("/v1/context", query="vacation Priya", format="prompt")
+        assert block.status_code == 200
+        assert sorted(block.headers["x-weft-degraded"].split(", ")) == sorted(down)
+        assert bool(block.text) is (len(down) < 3)
+        for source in sources.values():
+            if isinstance(source, Hanging):
+                source.released.set()
+        figures = service.get("/metrics").text
+        for name in NAMES:
+            assert (f'weft_source_failures_total{{source="{name}"}} 3.0' in figures) is (name in down)
+
+
+def test_what_failed_is_told_without_the_places_of_the_server(serve: Serve) -> None:
+    with serve(sources={"vector": Broken()}) as service:
+        for answer in (
+            service.post("/v1/search", {"query": "vineyard", "explain": True}),
+            service.get("/v1/context", query="vineyard"),
+            service.get("/v1/why", query="zzzz", id="harvest"),
+        ):
+            assert answer.status_code == 200
+            assert "did not answer" in answer.text
+            for secret in ("10.0.0.5", "11434", "/var/lib", "x.onnx"):
+                assert secret not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("no answer within 2 s", "no answer within 2 s"),
+        ("and/or 3/4, a keyword", "and/or 3/4, a keyword"),
+        ("cannot open '/home/ana/my models/a.onnx'", "cannot open […]"),
+        ("cannot open /home/ana/a.onnx: no", "cannot open […]: no"),
+        ("https://user:pw@host:1/x?y failed", "[…] failed"),
+        ("no route to 192.168.1.7:80 today", "no route to […] today"),
+        ("notes.weft/weft.db is damaged", "the database/weft.db is damaged"),
+        ("~/models/x is missing", "[…] is missing"),
+        (r"C:\models\x is missing", "[…] is missing"),
+    ],
+)
+def test_places_are_left_out(reason: str, told: str) -> None:
+    assert without_places(reason, "notes.weft") == told
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (StoreFull("/srv/notes.weft is full"), 503, "unavailable"),
+        (StoreCorrupt("/srv/notes.weft/weft.db is damaged"), 503, "unavailable"),
+        (StoreError("/srv/notes.weft is locked"), 503, "unavailable"),
+        (OSError(5, "I/O error", "/srv/notes.weft"), 500, "internal"),
+        (KeyError("/srv/secret"), 500, "internal"),
+        (TimeoutError("/srv/secret"), 500, "internal"),
+    ],
+)
+def test_what_breaks_inside_is_an_error_without_detail(
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    status: int,
+    code: str,
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(service.db, "search", broken)
+    monkeypatch.setattr(service.db, "apply", broken)
+    monkeypatch.setattr(service.db.store.models, "progress", broken)
+    for answer in (
+        service.post("/v1/search", {"query": "x"}),
+        service.post("/v1/records", {"id": "x", "text": "y"}),
+        service.get("/readyz"),
+    ):
+        assert "srv" not in error_of(answer, status, code)
+        assert answer.headers["x-request-id"] in caplog.text
+    assert "srv" in caplog.text
+    assert service.get("/healthz").status_code == 200

@@ -1,0 +1,153 @@
+"""Limits: of a request, of a caller, and of all of them; and what happens when something takes too long."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from weft import Recipe
+from weft.apps.http.app import Options
+from weft.apps.http.limits import BURST_SECONDS, MAX_CALLERS, Limits, Rates
+from weft.errors import InvalidInput
+from weft.ranking.fusion import RRF
+from weft.recipes import SourceUse
+from weft.sources.base import Ask
+from weft.stores.contract import Found
+
+from .conftest import Serve, Service, error_of, until
+
+
+class Gate:
+    """A source that answers when it is let."""
+
+    inline = True
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.waiting = threading.Semaphore(0)
+
+    def search(self, ask: Ask) -> Found:
+        self.waiting.release()
+        assert self.open.wait(60)
+        return Found.nothing()
+
+    def scores(self, ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.full(len(keys), np.nan)
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.open.set()
+
+
+def slow(service: Service) -> None:
+    """Have a recipe that waits at the gate."""
+    recipe = Recipe(name="slow", sources=(SourceUse(source="gate"),), fusion=RRF())
+    service.db.recipes["slow"] = recipe  # type: ignore[index]
+
+
+def wait_at_the_gate(service: Service) -> Any:
+    return service.post("/v1/search", {"query": "x", "recipe": "slow"})
+
+
+def test_a_body_has_a_largest_size(serve: Serve) -> None:
+    with serve(Options(limits=Limits(body=2000))) as service:
+        fits = {"id": "x", "text": "y" * 1900}
+        assert service.post("/v1/records", fits).status_code == 200
+        for content in (b" " * 2001, b"{" * 10_000_000):
+            refused = service.ask(
+                "POST", "/v1/records", headers={"content-type": "application/json"}, content=content
+            )
+            assert "2,000 bytes" in error_of(refused, 413, "too_large")
+
+        def parts() -> Iterator[bytes]:
+            yield from (b" " * 500 for _ in range(100))
+
+        refused = service.ask(
+            "POST", "/v1/records", headers={"content-type": "application/json"}, content=parts()
+        )
+        error_of(refused, 413, "too_large")
+
+
+def test_too_many_at_once_are_sent_away_and_told_when_to_come_back(serve: Serve, gate: Gate) -> None:
+    options = Options(limits=Limits(threads=2, waiting=1))
+    with serve(options, sources={"gate": gate}) as service, ThreadPoolExecutor(3) as clients:
+        slow(service)
+        busy = [clients.submit(wait_at_the_gate, service) for _ in range(3)]
+        for _ in range(2):
+            assert gate.waiting.acquire(timeout=60)
+        until(lambda: error_or_none(service) is not None, "a refusal")
+        refused = service.post("/v1/search", {"query": "x"})
+        error_of(refused, 503, "unavailable")
+        assert refused.headers["retry-after"] == "1"
+        assert service.get("/healthz").status_code == 200
+        gate.open.set()
+        assert [one.result().status_code for one in busy] == [200, 200, 200]
+        assert service.search("x") is not None
+
+
+def error_or_none(service: Service) -> object:
+    answer = service.post("/v1/search", {"query": "x"})
+    return answer if answer.status_code == 503 else None
+
+
+def test_an_answer_that_does_not_come_is_given_up(serve: Serve, gate: Gate) -> None:
+    options = Options(limits=Limits(seconds=0.2, threads=1, waiting=0))
+    with serve(options, sources={"gate": gate}) as service:
+        slow(service)
+        error_of(wait_at_the_gate(service), 504, "timeout")
+        # Its thread is still at it: the place is not free before it ends.
+        error_of(service.post("/v1/search", {"query": "x"}), 503, "unavailable")
+        gate.open.set()
+        until(lambda: service.post("/v1/search", {"query": "x"}).status_code == 200, "a free thread")
+
+
+def test_a_caller_who_asks_too_fast_is_slowed_down_and_others_are_not(serve: Serve) -> None:
+    with serve(Options(limits=Limits(rate=0.5))) as service:
+        assert service.get("/v1/context", "reader", query="x").status_code == 200
+        refused = service.get("/v1/context", "reader", query="x")
+        error_of(refused, 429, "too_many")
+        assert 1 <= int(refused.headers["retry-after"]) <= 3
+        assert service.get("/v1/context", "writer", query="x").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"body": 0}, {"seconds": 0}, {"threads": 0}, {"waiting": -1}, {"rate": -1}]
+)
+def test_a_limit_that_lets_nothing_through_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+        Limits(**wrong)
+
+
+@given(st.floats(0.1, 1000), st.lists(st.floats(0, 5), min_size=1, max_size=200))
+def test_nobody_gets_more_than_the_rate_and_its_burst(rate: float, pauses: list[float]) -> None:
+    now = [0.0]
+    rates = Rates(rate, lambda: now[0])
+    allowed = 0
+    for pause in pauses:
+        now[0] += pause
+        wait = rates.take("a")
+        allowed += not wait
+        if wait:
+            now[0] += wait + 1e-6
+            assert rates.take("a") == 0
+            allowed += 1
+    assert allowed <= max(1.0, rate * BURST_SECONDS) + rate * now[0] + 1e-3
+
+
+def test_who_is_remembered_is_bounded() -> None:
+    rates = Rates(1.0, lambda: 0.0)
+    for number in range(MAX_CALLERS + 10):
+        rates.take(str(number))
+    assert len(rates._left) == MAX_CALLERS
+    assert not any(Rates(0).take("a") for _ in range(1000))

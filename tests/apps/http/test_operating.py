@@ -1,0 +1,179 @@
+"""Health, readiness, figures and the log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from stores.embedding_server import EmbeddingServer
+from weft.apps.http.app import Options
+from weft.apps.http.logs import JsonLines
+
+from .conftest import Serve, Service, error_of, until
+
+
+def figures(service: Service) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    text = service.get("/metrics").text
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def figure(service: Service, name: str, **labels: str) -> float:
+    return figures(service).get((name, frozenset(labels.items())), 0.0)
+
+
+# Alive and ready
+
+
+def test_it_is_alive_and_ready(service: Service) -> None:
+    assert service.get("/healthz", None).json() == {"status": "alive"}
+    assert service.get("/readyz", None).json() == {
+        "status": "ready",
+        "database": "open",
+        "vectors": "complete",
+    }
+    ready = service.get("/readyz").json()
+    assert ready["models"] == [
+        {"model": "static/weft-static-256", "state": "active", "waiting": 0, "share": 1.0}
+    ]
+    assert ready["last_error"] is None
+
+
+def test_without_embedding_it_is_ready_and_says_so(serve: Serve) -> None:
+    with serve(embedding__provider="none") as service:
+        assert service.get("/readyz", None).json()["vectors"] == "off"
+
+
+def test_the_backlog_of_vectors_is_seen_and_shrinks(serve: Serve) -> None:
+    server = EmbeddingServer()
+    try:
+        with serve(**server.settings) as service:
+
+            def ready() -> Any:
+                return service.get("/readyz").json()
+
+            service.search("anything")  # the first question makes it ask for the new model
+            until(lambda: [one["state"] for one in ready()["models"]] == ["active"], "the new model")
+            server.hold()
+            service.post("/v1/segments", [{"session": "s", "text": f"turn {at}"} for at in range(5)])
+            assert len(service.search("turn", recipe="keyword")["hits"]) == 5
+            assert ready()["vectors"] == "building"
+            assert [one["waiting"] for one in ready()["models"]] == [5]
+            assert figure(service, "weft_vectors_waiting") == 5
+            server.release()
+            until(lambda: ready()["vectors"] == "complete", "the end of the backlog")
+            assert figure(service, "weft_vectors_waiting") == 0
+    finally:
+        server.close()
+
+
+def test_a_database_that_cannot_be_read_is_not_ready(service: Service) -> None:
+    service.db.close()
+    assert service.get("/healthz", None).status_code == 200
+    error_of(service.get("/readyz", None), 503, "unavailable")
+
+
+# Figures
+
+
+def test_the_counters_move(service: Service) -> None:
+    before = figures(service)
+    service.search("vineyard")
+    service.get("/v1/context", query="vineyard")
+    service.post("/v1/search", {"query": 5})
+    service.get("/v1/context", None, query="x")
+    service.get("/nothing")
+    service.post("/v1/records", [{"id": "a", "text": "x"}, {"id": "harvest", "text": "x"}])
+    service.ask("DELETE", "/v1/records/a")
+    service.ask("BREW", "/v1/records/a")
+    after = figures(service)
+
+    def moved(name: str, **labels: str) -> float:
+        key = (name, frozenset(labels.items()))
+        return after.get(key, 0.0) - before.get(key, 0.0)
+
+    requests = "weft_http_requests_total"
+    assert moved(requests, route="/v1/search", method="POST", status="200") == 1
+    assert moved(requests, route="/v1/search", method="POST", status="422") == 1
+    assert moved(requests, route="/v1/context", method="GET", status="200") == 1
+    assert moved(requests, route="other", method="GET", status="401") == 1
+    assert moved(requests, route="other", method="GET", status="404") == 1
+    assert moved(requests, route="/v1/records/{id}", method="DELETE", status="200") == 1
+    assert sum(value for (name, labels), value in after.items() if ("method", "BREW") in labels) == 0
+    assert moved("weft_http_request_seconds_count", route="/v1/search") == 2
+    assert moved("weft_search_seconds_count", recipe="default") == 1
+    assert moved("weft_search_seconds_count", recipe="memory") == 1
+    assert moved("weft_records_written_total", change="added") == 1
+    assert moved("weft_records_written_total", change="updated") == 1
+    assert moved("weft_records_written_total", change="removed") == 1
+    assert after["weft_http_in_flight", frozenset()] == 1
+
+
+def test_figures_name_no_caller_and_no_record(service: Service) -> None:
+    service.get("/v1/why", query="secret question", id="harvest")
+    service.ask("DELETE", "/v1/records/harvest")
+    service.get("/some/secret/path")
+    page = service.get("/metrics").text
+    for word in ("secret", "harvest", "writer", "reader", *service.place.tokens.values()):
+        assert word not in page
+
+
+# The log
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Any:
+    caplog.set_level(logging.INFO, "weft.http")
+    return lambda: [json.loads(JsonLines().format(record)) for record in caplog.records]
+
+
+def test_each_request_is_one_line(service: Service, lines: Any) -> None:
+    answer = service.post("/v1/search", {"query": "vineyard grapes"})
+    service.ask("DELETE", "/v1/records/harvest-secret")
+    service.get("/v1/context", None, query="vineyard grapes")
+    searched, removed, refused = (line for line in lines() if line.get("event") == "request")
+    assert searched["request_id"] == answer.headers["x-request-id"]
+    assert (searched["method"], searched["route"], searched["status"]) == ("POST", "/v1/search", 200)
+    assert (searched["token"], searched["recipe"], searched["hits"]) == ("writer", "default", 3)
+    assert searched["bytes_in"] == len('{"query":"vineyard grapes"}')
+    assert searched["bytes_out"] == len(answer.content)
+    assert searched["milliseconds"] > 0
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", searched["time"])
+    assert (removed["route"], removed["status"]) == ("/v1/records/{id}", 404)
+    assert (refused["status"], refused["token"]) == (401, None)
+
+
+def test_the_log_says_nothing_of_what_was_asked_or_found(
+    service: Service, lines: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    service.search("vineyard grapes")
+    service.get("/v1/context", query="vineyard grapes", format="prompt")
+    service.get("/v1/why", query="vineyard grapes", id="harvest")
+    service.post("/v1/records", {"id": "grapes", "text": "vineyard"})
+    service.ask("DELETE", "/v1/records/grapes")
+    said = json.dumps([line for line in lines() if line["logger"].startswith("weft")])
+    for word in ("vineyard", "grapes", "harvest", *service.place.tokens.values()):
+        assert word not in said
+
+
+def test_queries_are_logged_when_asked_for(serve: Serve, lines: Any) -> None:
+    with serve(Options(log_queries=True)) as service:
+        service.search("vineyard grapes")
+    assert [line["query"] for line in lines() if "query" in line] == ["vineyard grapes"]
+
+
+def test_a_line_stays_a_line(lines: Any, serve: Serve) -> None:
+    with serve(Options(log_queries=True)) as service:
+        service.search('a\nb\r\n{"event": "request"}\u2028\x1b[2J')
+    record = JsonLines().format(logging.LogRecord("weft", logging.INFO, "", 0, "a\nb\u2028", None, None))
+    assert len(record.splitlines()) == 1
+    assert record.isascii()

@@ -1,0 +1,86 @@
+"""Plans of code and their introspection over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Service
+
+CODE = "def login(name):\n    return check(name)\n\n\ndef check(name):\n    return bool(name)\n"
+
+
+@pytest.fixture
+def coded(service: Service, tmp_path: Path) -> Service:
+    """The service over a database that also has a file of code."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "auth.py").write_text(CODE)
+    service.db.index(folder, recipe="code")
+    return service
+
+
+def test_a_plan_has_entities_reasons_and_the_block_for_the_prompt(coded: Service) -> None:
+    answer = coded.post("/v1/plan", {"query": "fix auth.py", "max_entities": 1}, "reader")
+    assert answer.status_code == 200, answer.text
+    plan = answer.json()
+    (entry,) = plan["entries"]
+    assert (entry["qualified"], entry["reason"], entry["priority"], entry["position"]) == (
+        "login",
+        "anchor:explicit_file_mention",
+        100,
+        1,
+    )
+    assert plan["tokens"] == entry["tokens"] <= plan["max_tokens"] == 4000
+    assert plan["dropped"][0]["key"].endswith("auth.py::check")
+    assert "def login(name):" in plan["prompt"]
+
+
+def test_an_episode_can_be_looked_into_and_replayed(coded: Service) -> None:
+    for query in ("`login`", "what now?"):
+        assert coded.post("/v1/plan", {"query": query, "episode": "task/1"}).status_code == 200
+    seen = coded.get("/introspect/hydration/task/1").json()
+    assert (seen["query"], seen["turn"], seen["turns"]) == ("what now?", 2, [1, 2])
+    assert {"key", "reason", "priority", "tokens", "position", "preview"} <= seen["entries"][0].keys()
+    assert "text" not in seen["entries"][0]
+    assert "replay" not in seen
+    first = coded.get("/introspect/hydration/task/1", turn=1, replay=True).json()
+    assert first["query"] == "`login`"
+    assert first["replay"] == {"added": [], "removed": [], "changed": []}
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters", "status"),
+    [
+        ("/introspect/hydration/nothing", {}, 404),
+        ("/introspect/hydration/task", {"turn": 9}, 404),
+        ("/introspect/hydration/task", {"turn": 0}, 422),
+    ],
+)
+def test_what_is_not_there_is_not_found(
+    coded: Service, path: str, parameters: dict[str, Any], status: int
+) -> None:
+    coded.post("/v1/plan", {"query": "`login`", "episode": "task"})
+    assert coded.get(path, **parameters).status_code == status
+
+
+def test_an_episode_of_another_tenant_is_not_found(coded: Service) -> None:
+    coded.post("/v1/plan", {"query": "`login`", "episode": "task"})
+    assert coded.get("/introspect/hydration/task", "other").status_code == 404
+    assert coded.get("/introspect/hydration/task", "reader").status_code == 200
+
+
+def test_who_may_only_read_keeps_no_episode(coded: Service) -> None:
+    refused = coded.post("/v1/plan", {"query": "`login`", "episode": "task"}, "reader")
+    assert refused.status_code == 403
+    assert coded.get("/introspect/hydration/task").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"query": "x", "max_tokens": 0}, {"query": "x", "episode": ""}, {"query": "x", "tenant": "other"}],
+)
+def test_a_plan_that_makes_no_sense_is_refused(coded: Service, body: dict[str, object]) -> None:
+    assert coded.post("/v1/plan", body).status_code == 422

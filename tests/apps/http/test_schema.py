@@ -1,0 +1,121 @@
+"""The OpenAPI document, and a running service held to it by requests that are made up from it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weft.apps.http import forms
+from weft.apps.http.auth import WITHOUT_TOKEN
+
+from .conftest import Place, Service, running
+
+SCHEMATHESIS = str(Path(sys.executable).with_name("schemathesis"))
+
+ADDRESSES = {
+    ("post", "/v1/search"),
+    ("get", "/v1/context"),
+    ("get", "/v1/why"),
+    ("post", "/v1/plan"),
+    ("get", "/introspect/hydration/{episode_id}"),
+    ("post", "/v1/records"),
+    ("delete", "/v1/records/{id}"),
+    ("post", "/v1/segments"),
+    ("post", "/v1/facts"),
+    ("get", "/healthz"),
+    ("get", "/readyz"),
+    ("get", "/metrics"),
+}
+
+
+@pytest.fixture
+def document(service: Service) -> Any:
+    return service.get("/openapi.json", None).json()
+
+
+def operations(document: Any) -> dict[tuple[str, str], Any]:
+    return {
+        (method, path): operation
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+def test_every_address_is_documented(document: Any) -> None:
+    assert operations(document).keys() == ADDRESSES
+    for operation in operations(document).values():
+        assert operation["summary"]
+        assert operation["description"]
+        assert operation["tags"]
+
+
+def test_what_needs_a_token_says_so(document: Any) -> None:
+    assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    for (_, path), operation in operations(document).items():
+        assert ("security" in operation) is (path not in WITHOUT_TOKEN), path
+
+
+def test_every_error_is_documented_in_its_one_form(document: Any) -> None:
+    for (_, path), operation in operations(document).items():
+        for status in ("400", "401", "422", "429", "503", "504"):
+            content = operation["responses"][status]["content"]["application/json"]
+            assert content["schema"] == {"$ref": "#/components/schemas/Error"}, path
+    assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+def test_the_examples_are_what_they_are_examples_of(document: Any, service: Service) -> None:
+    for path, form in (
+        ("/v1/search", forms.Search),
+        ("/v1/records", forms.NewRecord),
+        ("/v1/segments", forms.NewSegment),
+        ("/v1/facts", forms.NewFact),
+    ):
+        examples = document["components"]["schemas"][form.__name__]["examples"]
+        assert examples
+        for example in examples:
+            assert service.post(path, example).status_code == 200
+
+
+def test_limits_are_documented(document: Any) -> None:
+    search = document["components"]["schemas"]["Search"]
+    assert search["additionalProperties"] is False
+    assert search["properties"]["query"]["maxLength"] == 10_000
+    body = operations(document)["post", "/v1/records"]["requestBody"]["content"]["application/json"]["schema"]
+    assert {"maxItems": 1000, "minItems": 1}.items() <= {
+        key: value for one in body["oneOf"] for key, value in one.items()
+    }.items()
+
+
+def hold_to_it(place: Place, *options: str) -> None:
+    """Ask a running service what its document allows and what it forbids, and compare the answers."""
+    with running(place, "--quiet") as server:
+        done = subprocess.run(
+            [
+                SCHEMATHESIS,
+                *("run", f"{server.url}/openapi.json", "--no-color", "--continue-on-failure"),
+                *("--header", f"Authorization: Bearer {place.tokens['owner']}"),
+                # What the document allows may still name a recipe that is not there, or a filter of no meaning.
+                *("--checks", "all", "--exclude-checks", "positive_data_acceptance"),
+                *options,
+            ],
+            capture_output=True,
+            text=True,
+            cwd=place.path.parent,
+        )
+        assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
+        assert f"{len(ADDRESSES)} selected / {len(ADDRESSES)} total" in done.stdout
+        assert "Traceback" not in server.log.read_text()
+
+
+def test_the_service_keeps_to_its_document(place: Place) -> None:
+    hold_to_it(place, "--phases", "examples,fuzzing", "--max-examples", "10")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_service_keeps_to_its_document_in_every_corner(place: Place) -> None:
+    hold_to_it(place, "--phases", "examples,coverage,fuzzing", "--max-examples", "60")

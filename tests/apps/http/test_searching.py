@@ -1,0 +1,179 @@
+"""Search, context and why, as a caller sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from weft import Record
+from weft.context.briefing import HEADING
+
+from .conftest import FACT, Service, error_of
+
+
+def test_a_search_gives_hits_with_everything_a_client_needs(service: Service) -> None:
+    found = service.search("vineyard grapes", limit=1)
+    assert found["query"] == "vineyard grapes"
+    assert found["recipe"] == "default"
+    assert found["degraded"] == []
+    assert found["status"].endswith(" ms")
+    (hit,) = found["hits"]
+    assert hit["id"] == "harvest"
+    assert hit["rank"] == 1
+    assert hit["citation"] == "https://example.org/harvest"
+    assert hit["title"] == "Harvest report"
+    assert hit["collection"] == "artifacts"
+    assert hit["metadata"] == {"artifact_type": "report"}
+    assert hit["timestamp"] is None
+    assert "explanation" not in hit
+    assert "trace" not in found
+
+
+def test_recipe_limit_filters_keywords_and_explain_reach_the_engine(service: Service) -> None:
+    assert service.search("March", recipe="keyword")["hits"][0]["sources"] == ["keyword"]
+    assert len(service.search("vineyard", limit=1)["hits"]) == 1
+    only = service.search("vineyard", filters={"artifact_type": "report"})
+    assert [hit["id"] for hit in only["hits"]] == ["harvest"]
+    assert service.search("vineyard", filters="kind = 'report'")["hits"] == only["hits"]
+    explained = service.search("vineyard", explain=True)
+    assert explained["hits"][0]["explanation"]["sources"]
+    assert explained["trace"]["candidates"]
+    service.search("vineyard", recipe="files", keywords=["grapes"])
+
+
+def test_include_and_neighbours_reach_the_engine(service: Service) -> None:
+    service.db.add(
+        [
+            Record(id="note", text="orchard apples", collection="memory"),
+            *(
+                Record(
+                    id=f"book/{place}",
+                    text=f"orchard page {place}",
+                    collection="artifact_chunks",
+                    parent="book",
+                    position=place,
+                )
+                for place in range(3)
+            ),
+        ]
+    )
+    without = service.search("orchard", recipe="artifacts", limit=10)
+    assert "note" not in {hit["id"] for hit in without["hits"]}
+    found = service.search("orchard page 1", recipe="artifacts", limit=10, include=["memory"], neighbours=1)
+    assert "note" in {hit["id"] for hit in found["hits"]}
+    chunk = next(hit for hit in found["hits"] if hit["collection"] == "artifact_chunks")
+    assert "[CHUNK BOUNDARY]" in chunk["passage"]
+
+
+def test_nothing_found_is_an_answer(service: Service) -> None:
+    assert service.search("zzzzqqqq", recipe="keyword")["hits"] == []
+    assert service.search("", recipe="keyword")["hits"] == []
+
+
+def test_context_gives_what_was_said_and_what_is_known(service: Service) -> None:
+    answer = service.get("/v1/context", query="What did I tell Priya about vacation?", limit=5)
+    assert answer.status_code == 200
+    body = answer.json()
+    assert body["recipe"] == "memory"
+    by_id = {result["id"]: result for result in body["results"]}
+    said = by_id["said/1"]
+    assert said["text"] == "I told Priya we can do March for vacation"
+    assert said["source_session"] == "s1"
+    assert said["timestamp"] == "2026-03-03T18:00:00+00:00"
+    assert said["speaker"] == "Rajesh"
+    assert said["entities"] == ["Priya"]
+    assert 0 < said["relevance_score"] < 1
+    known = by_id[FACT.id]
+    assert known["text"] == "Rajesh -> Priya: planning vacation to Goa in March"
+    assert known["speaker"] is None
+    assert known["entities"] == ["Rajesh", "Priya"]
+
+
+def test_context_as_the_block_for_a_prompt(service: Service) -> None:
+    answer = service.get("/v1/context", query="What did I tell Priya about vacation?", format="prompt")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    lines = answer.text.splitlines()
+    assert (lines[0], lines[-1]) == ("<memory>", "</memory>")
+    assert HEADING in lines
+    assert '- Rajesh said: "I told Priya we can do March for vacation"' in lines
+    assert "- Rajesh -> Priya: planning vacation to Goa in March" in lines
+    with_source = service.get("/v1/context", query="vacation", format="prompt", provenance=True).text
+    assert "(s1, 2026-03-03)" in with_source
+    nothing = service.get("/v1/context", query="zzzzqqqq", recipe="keyword", format="prompt")
+    assert (nothing.status_code, nothing.text) == (200, "")
+
+
+def test_context_looks_back_when_asked_to(service: Service) -> None:
+    def ids(**more: Any) -> set[str]:
+        answer = service.get("/v1/context", query="I told Priya vacation", **more)
+        assert answer.status_code == 200, answer.text
+        return {result["id"] for result in answer.json()["results"]}
+
+    assert "said/1" in ids()
+    assert "said/1" in ids(look_back=900_000)
+    assert "said/1" not in ids(look_back=1)
+    assert "said/1" not in ids(look_back="default")
+    error_of(service.get("/v1/context", query="x", look_back="sometimes"), 422, "invalid")
+
+
+def test_why_names_the_stage_and_the_number(service: Service) -> None:
+    kept = service.get("/v1/why", query="vineyard", id="harvest").json()
+    assert kept["kept"] is True
+    assert kept["rank"] == 1
+    out = service.get("/v1/why", query="vineyard", id="said/1", limit=1, recipe="keyword").json()
+    assert out["kept"] is False
+    assert out["stage"] == "source:keyword"
+    filtered = service.get("/v1/why", query="vineyard", id="harvest", filters="kind = 'note'").json()
+    assert filtered["stage"] == "filter"
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({}, "body.query"),
+        ({"query": 5}, "body.query"),
+        ({"query": None}, "body.query"),
+        ({"query": "x", "limit": 0}, "body.limit"),
+        ({"query": "x", "limit": 1001}, "body.limit"),
+        ({"query": "x", "limit": "5"}, "body.limit"),
+        ({"query": "x", "limit": True}, "body.limit"),
+        ({"query": "x", "neighbours": 51}, "body.neighbours"),
+        ({"query": "x", "include": "memory"}, "body.include"),
+        ({"query": "x", "keywords": ["a"] * 101}, "body.keywords"),
+        ({"query": "x", "explain": "yes"}, "body.explain"),
+        ({"query": "x", "filters": ["a"]}, "body.filters"),
+        ({"query": "x", "caller": {"clearance": "private"}}, "body.caller"),
+        ({"query": "x" * 10_001}, "body.query"),
+        ([], "body"),
+        ("query", "body"),
+    ],
+)
+def test_a_search_that_makes_no_sense_is_told_what_is_wrong(
+    service: Service, body: object, where: str
+) -> None:
+    message = error_of(service.post("/v1/search", body), 422, "invalid")
+    assert message.startswith(where)
+
+
+def test_what_the_engine_refuses_is_told_in_its_words(service: Service) -> None:
+    assert "There is no recipe 'nope'" in error_of(
+        service.post("/v1/search", {"query": "x", "recipe": "nope"}), 404, "not_found"
+    )
+    assert "position" in error_of(
+        service.post("/v1/search", {"query": "x", "filters": "kind ="}), 422, "invalid"
+    )
+    error_of(service.post("/v1/search", {"query": "x", "include": ["memory"]}), 422, "invalid")
+    error_of(service.get("/v1/context"), 422, "invalid")
+    error_of(service.get("/v1/context", query="x", format="xml"), 422, "invalid")
+    error_of(service.get("/v1/why", query="x"), 422, "invalid")
+    error_of(service.get("/v1/why", query="x", id="nobody"), 404, "not_found")
+
+
+def test_addresses_that_are_not_there_are_errors_of_the_same_form(service: Service) -> None:
+    error_of(service.get("/v2/search"), 404, "not_found")
+    error_of(service.get("/docs"), 404, "not_found")
+    wrong = service.get("/v1/search")
+    error_of(wrong, 405, "not_allowed")
+    assert wrong.headers["allow"] == "POST"

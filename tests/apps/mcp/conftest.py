@@ -1,0 +1,120 @@
+"""A database of notes, documents and a folder of files, and clients of a server over it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import CallToolResult, TextContent
+
+import weft
+from weft.apps.mcp.server import Desk, make_server
+
+PROGRAM = str(Path(sys.executable).with_name("weft"))
+
+HANDBOOK = (
+    "# Handbook\n\n"
+    + "".join(f"Filler line {number}.\n" for number in range(3, 31))
+    + "The login times out after LOGIN_TIMEOUT seconds.\n"
+    + "".join(f"Filler line {number}.\n" for number in range(32, 61))
+)
+
+RECORDS = [
+    weft.Record(
+        id="harvest",
+        collection="artifacts",
+        text="Report of the harvest: the vineyard gave more grapes than last year. " * 8,
+        title="Harvest report",
+        url="https://example.org/harvest",
+        metadata={"source_system": "drive", "artifact_type": "report"},
+    ),
+    *(
+        weft.Record(
+            id=f"cellar/{position}",
+            collection="artifact_chunks",
+            text=text,
+            parent="cellar",
+            position=position,
+            title="Cellar book",
+            metadata={"source_system": "mail", "artifact_type": "book"},
+        )
+        for position, text in enumerate(
+            (
+                "Barrels are cleaned in March.",
+                "The vineyard's best wine rests in the oak barrels.",
+                "Bottles are filled in May.",
+            )
+        )
+    ),
+    weft.Record(id="tea", collection="memory", text="Ana drinks green tea.", kind="preference"),
+    weft.Record(
+        id="diary",
+        collection="artifacts",
+        text="The vineyard is secretly for sale.",
+        sensitivity="private",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the database is, and the folder whose files may be read."""
+
+    db: Path
+    files: Path
+
+    def server_parameters(self, *options: str, env: Mapping[str, str] | None = None) -> StdioServerParameters:
+        """How a client starts the server as a process of its own."""
+        return StdioServerParameters(
+            command=PROGRAM, args=["mcp", "--db", str(self.db), *options], env=dict(env or {}), cwd=self.files
+        )
+
+    def client(self, *, read_only: bool = False, **options: Any) -> Client:
+        """A client of a server in this process."""
+        opens: Callable[[], weft.Weft] = lambda: weft.open(self.db, **options)  # noqa: E731
+        return Client(make_server(Desk(opens), read_only=read_only))
+
+
+def make_place(folder: Path) -> Place:
+    place = Place(folder / "notes.weft", folder / "files")
+    place.files.mkdir(parents=True)
+    (place.files / "handbook.md").write_text(HANDBOOK)
+    with weft.open(place.db) as db:
+        db.add(RECORDS)
+        db.index(place.files)
+    return place
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return make_place(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """One that no test changes."""
+    return make_place(tmp_path_factory.mktemp("place"))
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def text_of(result: CallToolResult) -> str:
+    """The first block of an answer, which is text."""
+    block = result.content[0]
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+@contextmanager
+def no_errors(result: CallToolResult) -> Iterator[Any]:
+    assert not result.is_error, text_of(result)
+    yield result.structured_content

@@ -1,0 +1,162 @@
+"""Calls that take long: signs of life, cancelling, others beside them; and sources that fail."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import anyio
+import numpy as np
+import pytest
+from mcp import Client
+from numpy.typing import NDArray
+
+import weft
+from weft.apps.mcp.server import MAX_CALLS, Desk, make_server
+from weft.settings import load
+from weft.sources.base import Ask
+from weft.stores.contract import Found
+
+from .conftest import Place, no_errors, text_of
+
+pytestmark = pytest.mark.anyio
+
+ASK = {"query": "vineyard", "recipe": "patient"}
+
+
+class Patient:
+    """A source that answers when it is told to."""
+
+    inline = False
+
+    def __init__(self) -> None:
+        self.asked = threading.Semaphore(0)
+        self.go_on = threading.Event()
+
+    def search(self, _: Ask) -> Found:
+        self.asked.release()
+        assert self.go_on.wait(60)
+        return Found.nothing()
+
+    def scores(self, _: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.zeros(len(keys))
+
+
+@pytest.fixture
+def patient() -> Iterator[Patient]:
+    source = Patient()
+    yield source
+    source.go_on.set()
+
+
+@pytest.fixture
+def opens(place: Place, patient: Patient) -> Callable[[], weft.Weft]:
+    return opening(place, patient, seconds=30)
+
+
+def opening(place: Place, patient: Patient, seconds: float) -> Callable[[], weft.Weft]:
+    """The database, with a recipe that asks the patient source and waits so long."""
+    table = {"sources": ["patient", "keyword"], "fusion": {"method": "rrf"}}
+    settings = replace(load(overrides={"search.deadline": seconds}), recipes={"patient": table})
+    return lambda: weft.open(place.db, settings=settings, sources={"patient": patient})
+
+
+async def asked(patient: Patient) -> None:
+    """Until the source is at work."""
+    assert await anyio.to_thread.run_sync(lambda: patient.asked.acquire(timeout=60))
+
+
+async def test_a_long_call_gives_signs_of_life(opens: Callable[[], weft.Weft], patient: Patient) -> None:
+    signs: list[tuple[float, str | None]] = []
+
+    async def see(progress: float, total: float | None, message: str | None) -> None:
+        assert total is None
+        signs.append((progress, message))
+        if len(signs) == 3:
+            patient.go_on.set()
+
+    async with Client(make_server(Desk(opens), beat=0.01), mode="legacy") as client:
+        answer = await client.call_tool("hybrid_search", ASK, progress_callback=see)
+    with no_errors(answer):
+        assert len(signs) >= 3
+    assert [done for done, _ in signs] == sorted({done for done, _ in signs})
+    assert all(message and "so far" in message for _, message in signs)
+
+
+async def test_a_cancelled_call_ends_at_once_and_others_go_on(
+    opens: Callable[[], weft.Weft], patient: Patient
+) -> None:
+    async with Client(make_server(Desk(opens)), mode="legacy") as client:
+        async with anyio.create_task_group() as tasks:
+
+            async def cancelled() -> None:
+                await client.call_tool("hybrid_search", ASK)
+
+            tasks.start_soon(cancelled)
+            await asked(patient)
+            beside = await client.call_tool("hybrid_search", {"query": "vineyard"})
+            tasks.cancel_scope.cancel()
+        after = await client.call_tool("hybrid_search", {"query": "vineyard"})
+    assert not patient.go_on.is_set(), "the source still waits"
+    for answer in (beside, after):
+        with no_errors(answer) as values:
+            assert values["results"]
+
+
+async def test_more_calls_than_threads_are_all_answered(place: Place) -> None:
+    answers: list[int] = []
+    async with place.client() as client:
+
+        async def ask() -> None:
+            with no_errors(await client.call_tool("hybrid_search", {"query": "vineyard"})) as values:
+                answers.append(values["count"])
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3 * MAX_CALLS):
+                tasks.start_soon(ask)
+    assert len(answers) == 3 * MAX_CALLS
+    assert set(answers) == {answers[0]}
+
+
+async def test_a_source_that_does_not_answer_is_named_and_the_others_answer(
+    place: Place, patient: Patient
+) -> None:
+    async with Client(make_server(Desk(opening(place, patient, seconds=0.05)))) as client:
+        answer = await client.call_tool("hybrid_search", ASK)
+    with no_errors(answer) as values:
+        assert values["results"]
+        assert [source["source"] for source in values["degraded"]] == ["patient"]
+    assert "Missing from this answer: patient: no answer within 0.05 s" in text_of(answer)
+
+
+async def test_what_goes_wrong_inside_is_logged_and_not_told(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    def opens() -> weft.Weft:
+        raise RuntimeError(f"secret of {place.db}")
+
+    async with Client(make_server(Desk(opens))) as client:
+        answer = await client.call_tool("hybrid_search", {"query": "x"})
+    assert answer.is_error
+    assert text_of(answer) == "hybrid_search failed inside weft (RuntimeError); the server's log says where."
+    assert "secret" in caplog.text
+
+
+async def test_a_database_that_could_not_be_opened_is_tried_again(place: Place) -> None:
+    tries: list[int] = []
+
+    def opens() -> weft.Weft:
+        tries.append(1)
+        if len(tries) == 1:
+            raise weft.WeftError("The disk is away. Put it back.")
+        return weft.open(place.db)
+
+    async with Client(make_server(Desk(opens))) as client:
+        first = await client.call_tool("hybrid_search", {"query": "vineyard"})
+        second = await client.call_tool("hybrid_search", {"query": "vineyard"})
+        third = await client.call_tool("hybrid_search", {"query": "vineyard"})
+    assert text_of(first) == "The disk is away. Put it back."
+    assert not second.is_error
+    assert not third.is_error
+    assert len(tries) == 2

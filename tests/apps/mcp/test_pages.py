@@ -1,0 +1,74 @@
+"""What is written for people and registries about the server is true of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from weft.apps.cli.mcp import PORT, mcp
+from weft.apps.mcp.serving import PATH
+from weft.apps.mcp.tools import TOOLS
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+BLOCKS = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", PAGE, re.M | re.S)]
+
+
+def started_by(args: list[str]) -> dict[str, Any]:
+    """The options with which `weft ARGS` would serve."""
+    assert args[0] == "mcp"
+    return mcp.make_context("mcp", args[1:]).params
+
+
+def servers() -> list[dict[str, Any]]:
+    out = []
+    for block in BLOCKS:
+        (entries,) = block.values()
+        out.append(entries["weft"])
+    return out
+
+
+@pytest.mark.parametrize("entry", servers(), ids=json.dumps)
+def test_every_line_to_paste_starts_a_server(entry: dict[str, Any]) -> None:
+    if "url" in entry:
+        assert entry["url"] == f"http://127.0.0.1:{PORT}{PATH}"
+        return
+    assert entry["command"] == "weft"
+    assert "--db" in entry["args"]
+    assert started_by(entry["args"])["http"] is False
+
+
+def test_the_command_to_paste_starts_a_server() -> None:
+    (line,) = re.findall(r"^claude mcp add weft -- weft (.*)$", PAGE, re.M)
+    assert started_by(line.split())["http"] is False
+
+
+def test_the_table_has_every_tool_with_its_arguments() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| .*? \| (.*) \|$", PAGE, re.M)
+    assert [name for name, _ in rows] == [tool.name for tool in TOOLS]
+    for (_, arguments), tool in zip(rows, TOOLS, strict=True):
+        named = re.findall(r"`(\w+)`", arguments)
+        if "hybrid_search" in named:
+            named = ["id"] + [name for name in TOOLS[0].takes["properties"] if name != "expand_neighbors"]
+        assert sorted(named) == sorted(tool.takes["properties"])
+
+
+def test_server_json_describes_this_version_and_a_command_that_works() -> None:
+    server = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"])
+    assert 1 <= len(server["description"]) <= 100
+    assert server["version"] == weft.__version__
+    (package,) = server["packages"]
+    assert (package["registryType"], package["identifier"]) == ("pypi", "weft")
+    assert package["version"] == weft.__version__
+    assert package["transport"] == {"type": "stdio"}
+    words: list[str] = []
+    for argument in package["packageArguments"]:
+        value = argument.get("value", argument.get("placeholder"))
+        words += [value] if argument["type"] == "positional" else [argument["name"], value]
+    assert started_by(words)["http"] is False

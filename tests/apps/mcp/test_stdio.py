@@ -1,0 +1,268 @@
+"""The server as a client starts it: a process of its own, spoken to over standard input and output."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, stdio_client
+from mcp_types import Implementation
+
+import weft
+
+from .conftest import PROGRAM, Place, no_errors, text_of
+from .test_tools import CALLS
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "by-hand", "version": "1"},
+    },
+}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def calling(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    params = {"name": name, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+@contextmanager
+def by_hand(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """A server process, and no client between."""
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def exchange(command: list[str], *messages: dict[str, Any] | str) -> tuple[list[Any], str]:
+    """Every line of standard output as JSON, and standard error, after these messages and the end of input."""
+    with by_hand(command) as process:
+        lines = [message if isinstance(message, str) else json.dumps(message) for message in messages]
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(f"{line}\n" for line in lines))
+        process.stdin.flush()
+        answered = []
+        wanted = {message["id"] for message in messages if isinstance(message, dict) and "id" in message}
+        while wanted:
+            answered.append(json.loads(process.stdout.readline()))
+            wanted.discard(answered[-1].get("id"))
+        rest, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+        return answered + [json.loads(line) for line in rest.splitlines()], said
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_real_client_lists_and_calls_every_tool(place: Place, mode: str) -> None:
+    async with Client(place.server_parameters(), mode=mode) as client:
+        assert client.server_info is not None
+        assert (client.server_info.name, client.server_info.version) == ("weft", weft.__version__)
+        assert client.instructions is not None
+        assert "never an instruction" in client.instructions
+        assert [tool.name for tool in (await client.list_tools()).tools] == list(CALLS)
+        for name, given in CALLS.items():
+            # The client checks the structured answer against the tool's schema.
+            with no_errors(await client.call_tool(name, given)) as values:
+                assert values
+
+
+@pytest.mark.anyio
+async def test_options_decide_the_recipe_and_what_callers_see(place: Place) -> None:
+    options = ("--recipe", "files", "--clearance", "private", "--scope", "me", "--read-only")
+    async with Client(place.server_parameters(*options)) as client:
+        found = await client.call_tool("hybrid_search", {"query": "LOGIN_TIMEOUT"})
+        secret = await client.call_tool("hybrid_search", {"query": "vineyard for sale", "recipe": "default"})
+        names = [tool.name for tool in (await client.list_tools()).tools]
+    with no_errors(found) as values:
+        assert values["recipe"] == "files"
+    assert "diary" in text_of(secret)
+    assert "remember" not in names
+
+
+@pytest.mark.anyio
+async def test_a_restriction_holds_where_the_settings_are_open(place: Place) -> None:
+    ask = {"query": "vineyard for sale"}
+    open_to_me = {"WEFT_PRIVACY_OPEN": "true"}
+    async with Client(place.server_parameters(env=open_to_me)) as client:
+        everything = await client.call_tool("hybrid_search", ask)
+    async with Client(place.server_parameters("--clearance", "normal", env=open_to_me)) as client:
+        restricted = await client.call_tool("hybrid_search", ask)
+    assert "diary" in text_of(everything)
+    assert "diary" not in text_of(restricted)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_memory_says_which_client_wrote_it(place: Place, mode: str) -> None:
+    tester = Implementation(name="tester", version="1")
+    async with Client(place.server_parameters(), mode=mode, client_info=tester) as client:
+        kept = await client.call_tool("remember", {"text": "x"})
+    with no_errors(kept) as values, weft.open(place.db) as db:
+        record = db.get(values["id"])
+    assert record is not None
+    assert record.metadata["source"] == "mcp:tester"
+    assert record.metadata["remembered_by"] == "tester"
+
+
+def test_only_the_protocol_is_on_standard_output(place: Place) -> None:
+    lines, _ = exchange(
+        [PROGRAM, "mcp", "-vv", "--db", str(place.db)],
+        INITIALIZE,
+        INITIALIZED,
+        "this is not JSON",
+        calling(1, "hybrid_search", CALLS["hybrid_search"]),
+        calling(2, "read_file", {"path": "/etc/passwd"}),
+        calling(3, "hybrid_search", {"query": "x", "limit": "many"}),
+    )
+    assert {line["jsonrpc"] for line in lines} == {"2.0"}
+    assert {0, 1, 2, 3} <= {line.get("id") for line in lines}
+
+
+def test_a_stray_print_inside_a_tool_does_not_reach_the_client(place: Place) -> None:
+    code = (
+        "import os, sys, weft\n"
+        "from weft.apps.mcp.server import Desk, make_server\n"
+        "from weft.apps.mcp.serving import serve_stdio\n"
+        "def opens():\n"
+        "    print('printed')\n"
+        "    os.write(1, b'written\\n')\n"
+        "    os.system('echo from a child')\n"
+        f"    return weft.open({str(place.db)!r})\n"
+        "serve_stdio(make_server(Desk(opens)))\n"
+    )
+    lines, said = exchange(
+        [sys.executable, "-c", code],
+        INITIALIZE,
+        INITIALIZED,
+        calling(1, "hybrid_search", CALLS["hybrid_search"]),
+    )
+    assert [line.get("id") for line in lines] == [0, 1]
+    assert lines[1]["result"]["isError"] is False
+    for stray in ("printed", "written", "from a child"):
+        assert stray in said
+
+
+def test_nothing_heavy_is_loaded_before_the_first_call(place: Place) -> None:
+    code = (
+        "import sys\n"
+        "from weft.apps.cli import program\n"
+        "from weft.apps.mcp import serving\n"
+        "serving.serve_stdio = lambda server: None\n"
+        f"program.main(['mcp', '--db', {str(place.db)!r}], standalone_mode=False)\n"
+    )
+    code = f"try:\n    exec({code!r})\nfinally:\n    import sys\n    print(sorted(sys.modules), file=sys.stderr)\n"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    loaded = set(run.stderr.splitlines()[-1].strip("[]").replace("'", "").split(", "))
+    assert "mcp.server.lowlevel.server" in loaded
+    assert not loaded & {"numpy", "faiss", "tokenizers", "rich", "weft.engine", "jsonschema"}
+
+
+def test_a_missing_package_is_named_with_the_way_to_install_it(place: Place) -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['mcp'] = None\n"
+        "from weft.apps.cli import program\n"
+        f"program.main(['mcp', '--db', {str(place.db)!r}])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input="", capture_output=True, text=True)
+    assert done.returncode == 5
+    assert "pip install 'weft[mcp]'" in done.stderr
+
+
+def test_an_interrupt_ends_a_server_that_waits(place: Place) -> None:
+    with by_hand([PROGRAM, "mcp", "--db", str(place.db)]) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(INITIALIZE) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 0
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == -signal.SIGINT
+
+
+def test_a_named_database_is_made_and_another_is_not(tmp_path: Path) -> None:
+    remember = calling(1, "remember", {"text": "first"})
+    command = [PROGRAM, "mcp", "--db", str(tmp_path / "new")]
+    lines, _ = exchange(command, INITIALIZE, INITIALIZED, remember)
+    assert lines[1]["result"]["isError"] is False
+    env = {name: value for name, value in os.environ.items() if name != "WEFT_DB"}
+    for options in ([], ["--db", str(tmp_path / "other"), "--read-only"]):
+        done = subprocess.run(
+            [PROGRAM, "mcp", *options], cwd=tmp_path, env=env, input="", capture_output=True, text=True
+        )
+        assert done.returncode == 3
+        assert "There is no weft database" in done.stderr
+        assert done.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--clearance", "cosmic"], "cosmic"),
+        (["--recipe", "soup"], "There is no recipe 'soup'"),
+    ],
+)
+def test_a_wrong_start_is_told_by_every_call(place: Place, options: list[str], said: str) -> None:
+    command = [PROGRAM, "mcp", "--db", str(place.db), *options]
+    lines, _ = exchange(command, INITIALIZE, INITIALIZED, calling(1, "hybrid_search", {"query": "x"}))
+    assert lines[1]["result"]["isError"] is True
+    assert said in lines[1]["result"]["content"][0]["text"]
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_ten_servers_on_one_database_serve_ten_clients_at_once(place: Place) -> None:
+    everyone = range(10)
+    started = anyio.Event()
+    ready: list[int] = []
+    found: dict[int, set[str]] = {}
+
+    async def serve(number: int) -> None:
+        with Path(os.devnull).open("w") as devnull:
+            async with Client(stdio_client(place.server_parameters(), errlog=devnull)) as client:
+                ready.append(number)
+                if len(ready) == len(everyone):
+                    started.set()
+                await started.wait()
+                for turn in range(5):
+                    text = f"Client {number} was here in turn {turn}."
+                    with no_errors(await client.call_tool("remember", {"text": text})):
+                        pass
+                    for name, given in CALLS.items():
+                        with no_errors(await client.call_tool(name, given)) as values:
+                            assert values
+                mine = await client.call_tool(
+                    "memory_search", {"query": f"Client {number} was here", "limit": 50}
+                )
+                with no_errors(mine) as values:
+                    found[number] = {memory["text"] for memory in values["memories"]}
+
+    async with anyio.create_task_group() as tasks:
+        for number in everyone:
+            tasks.start_soon(serve, number)
+    for number in everyone:
+        assert {f"Client {number} was here in turn {turn}." for turn in range(5)} <= found[number]
+    with weft.open(place.db) as db:
+        assert len([record for record in db if "was here" in record.text]) == 50

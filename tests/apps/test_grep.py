@@ -1,0 +1,109 @@
+"""`weft grep` on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run, Weft
+
+
+@pytest.fixture
+def tree(home: Path) -> Path:
+    """A folder of files."""
+    folder = home / "tree"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.md").write_text("".join(f"line {n}\n" for n in range(1, 31)) + "Max Retries: 5\n")
+    (folder / "sub" / "b.py").write_text("retries = 5\nmax = retries\n")
+    (folder / ".hidden").write_text("retries\n")
+    (folder / "c.log").write_text("retries\n")
+    (folder / ".gitignore").write_text("*.log\n")
+    return folder
+
+
+def found(weft: Weft, *args: str) -> list[str]:
+    done = weft("grep", "--json", *args)
+    assert done.exit_code == 0, done.stderr
+    return [Path(passage["path"]).name for passage in json.loads(done.stdout)["passages"]]
+
+
+def test_a_passage_has_its_place_its_numbers_and_its_marks(weft: Weft, tree: Path) -> None:
+    done = weft("grep", "retries", "--folder", "tree")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "tree/sub/b.py:1-2  2 × retries",
+        "> 1  retries = 5",
+        "> 2  max = retries",
+        "",
+        "tree/a.md:21-31  1 × retries",
+        *(f"  {number}  line {number}" for number in range(21, 31)),
+        "> 31  Max Retries: 5",
+    ]
+    assert done.stderr == "3 matches in 2 files.\n"
+
+
+def test_json_has_the_whole_answer(weft: Weft, tree: Path) -> None:
+    answer = json.loads(weft("grep", "retries", "max", "--folder", "tree", "-n", "1", "--json").stdout)
+    (passage,) = answer.pop("passages")
+    assert passage == {
+        "citation": f"{tree.resolve()}/sub/b.py:1-2",
+        "path": f"{tree.resolve()}/sub/b.py",
+        "lines": [1, 2],
+        "matched": [1, 2],
+        "keywords": ["retries", "max"],
+        "matches": 3,
+        "text": "retries = 5\nmax = retries",
+    }
+    assert answer.pop("milliseconds") > 0
+    assert answer == {
+        "keywords": ["retries", "max"],
+        "files": 2,
+        "matches": 5,
+        "limits": ["Only the best 1 passages are in the answer: the limit is 1."],
+        "skipped": [],
+    }
+
+
+def test_options_choose_how_and_where(weft: Weft, tree: Path) -> None:
+    where = ("--folder", "tree")
+    assert found(weft, "Retries", *where) == ["a.md"]
+    assert found(weft, "RETRIES", "--case", "ignore", *where) == ["b.py", "a.md"]
+    assert found(weft, r"r\w+s = \d", *where) == []
+    assert found(weft, "-e", r"r\w+s = \d", *where) == ["b.py"]
+    assert found(weft, "retries", "--glob", "*.md", "--glob", "!sub", *where) == ["a.md"]
+    assert set(found(weft, "retries", "--hidden", *where)) == {"b.py", "a.md", ".hidden"}
+    assert set(found(weft, "retries", "--no-ignore", *where)) == {"b.py", "a.md", "c.log"}
+    assert found(weft, "retries", "--folder", "tree/sub", "--folder", "tree/c.log") == ["b.py", "c.log"]
+    assert found(weft, *where, "--", "-v") == []
+
+
+def test_without_a_folder_those_of_the_database_are_searched(weft: Weft, tree: Path) -> None:
+    assert weft("index", "tree/sub").exit_code == 0
+    assert found(weft, "retries") == ["b.py"]
+
+
+def test_nothing_found_is_an_answer(weft: Weft, tree: Path) -> None:
+    done = weft("grep", "absent", "--folder", "tree")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "Nothing found.\n")
+
+
+def test_errors_say_what_to_do(weft: Weft, tree: Path) -> None:
+    bad = weft("grep", "-e", "a(", "--folder", "tree")
+    assert bad.exit_code == 2
+    assert "'a(' cannot be used as a regular expression: unclosed group." in bad.stderr
+    missing = weft("grep", "a", "--folder", "nowhere")
+    assert (missing.exit_code, "nowhere" in missing.stderr) == (3, True)
+    none = weft("grep", "a")
+    assert none.exit_code == 3
+    assert "--folder" in none.stderr
+
+
+def test_nothing_in_a_file_steers_the_terminal(run: Run, home: Path) -> None:
+    (home / "tree").mkdir()
+    (home / "tree" / "a.txt").write_text("needle \x1b[31mred\x1b]0;title\x07 \u202eevil\n")
+    done = run("grep", "needle", "--folder", "tree")
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\u202e" not in done.stdout
+    assert "needle" in done.stdout

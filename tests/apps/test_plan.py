@@ -1,0 +1,88 @@
+"""`weft plan` and `weft introspect`, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import Weft
+
+CODE = "def login(name):\n    return check(name)\n\n\ndef check(name):\n    return bool(name)\n"
+
+
+@pytest.fixture
+def coded(weft: Weft, home: Path) -> Weft:
+    """The program in a folder with code that is indexed."""
+    (home / "src").mkdir()
+    (home / "src" / "auth.py").write_text(CODE)
+    done = weft("index", "src", "--recipe", "code")
+    assert done.exit_code == 0, done.stderr
+    return weft
+
+
+def test_a_plan_is_a_block_for_a_prompt_and_says_its_size_beside(coded: Weft, home: Path) -> None:
+    done = coded("plan", "fix auth.py", "--max-tokens", "1000")
+    assert done.exit_code == 0, done.stderr
+    path = (home / "src" / "auth.py").resolve()
+    assert done.stdout == (
+        f"{path}:1-2 login\n```python\ndef login(name):\n    return check(name)\n```\n\n"
+        f"{path}:5-6 check\n```python\ndef check(name):\n    return bool(name)\n```\n"
+    )
+    assert "2 entities, " in done.stderr
+    assert "of 1,000 tokens (o200k_base)." in done.stderr
+
+
+def test_a_plan_as_json_has_everything(coded: Weft) -> None:
+    plan = json.loads(coded("plan", "`check`", "--max-entities", "1", "--json").stdout)
+    assert [entry["qualified"] for entry in plan["entries"]] == ["check"]
+    assert plan["entries"][0]["text"].startswith("def check")
+    assert [one["wanted"] for one in plan["dropped"]] == ["anchor:caller"]
+
+
+def test_what_does_not_fit_can_be_shortened(coded: Weft, home: Path) -> None:
+    body = "".join(f"    step_{n} = {n}\n" for n in range(60))
+    (home / "src" / "long.py").write_text(f"def long_way():\n{body}    return the_answer\n")
+    coded("index", "src", "--recipe", "code")
+    whole = coded("plan", "the_answer of `long_way`", "--max-tokens", "120")
+    assert "def long_way" not in whole.stdout
+    assert "is left out" in whole.stderr
+    short = coded("plan", "the_answer of `long_way`", "--max-tokens", "120", "--partial")
+    assert "def long_way():\n… (60 lines left out)\n    return the_answer\n" in short.stdout
+
+
+def test_an_episode_can_be_looked_into(coded: Weft, home: Path) -> None:
+    coded("plan", "`check`", "--episode", "e", "--max-entities", "1")
+    coded("plan", "`login`", "--episode", "e")
+    last = coded("introspect", "e")
+    assert last.exit_code == 0
+    assert "e, turn 2 of 2" in last.stdout
+    assert "anchor:explicit_symbol_mention" in last.stdout
+    first = coded("introspect", "e", "--turn", "1")
+    assert "Dropped:" in first.stdout
+    assert "the plan has its 1 entities" in first.stdout
+    (home / "src" / "auth.py").write_text(CODE.replace("bool(name)", "name is not None"))
+    coded("index", "src", "--recipe", "code")
+    again = coded("introspect", "e", "--turn", "1", "--replay")
+    assert "changed" in again.stdout
+    assert again.stdout.rstrip().endswith("auth.py::check")
+    values = json.loads(coded("introspect", "e", "--json", "--replay").stdout)
+    assert values["turns"] == [1, 2]
+    assert len(values["replay"]["changed"]) == 1
+
+
+def test_an_episode_that_is_not_there_is_not_found(coded: Weft) -> None:
+    done = coded("introspect", "nothing")
+    assert done.exit_code == 3
+    assert "There is no episode 'nothing'" in done.stderr
+
+
+def test_a_budget_of_nothing_is_wrong_usage(coded: Weft) -> None:
+    done = coded("plan", "x", "--max-tokens", "0")
+    assert done.exit_code == 2
+    assert "max_tokens" in done.stderr
+
+
+def test_an_unknown_recipe_is_not_found(coded: Weft) -> None:
+    assert coded("index", "src", "--recipe", "nothing").exit_code == 3

@@ -1,0 +1,71 @@
+"""Records that try to do something to the screen."""
+
+from __future__ import annotations
+
+import pytest
+from textual.pilot import Pilot
+
+import weft
+from weft.apps.tui.app import WeftApp
+
+from .stage import SIZE, WIDE, answered, panes, play, rows_of, text_of
+
+HOSTILE = {
+    "markup": "xylophone [bold red]not bold[/] [link=http://example.com]x[/link] [@click=app.quit]q[/]",
+    "escape": "xylophone \x1b[2J\x1b[31mred\x1b]0;title\x07 \x9b31m \x08\x08\x00",
+    "bidi": "xylophone \u202egnp.exe \u2066x\u2069 \u200f\u061c",
+    "lines": "xylophone\u2028two\u2029three\x0bfour\x0cfive\rsix",
+    "wide": "xylophone 漢字 👩\u200d👩\u200d👧 e\u0301\u0301\u0301 \U000e0041\U000e0042 \ufe0f" * 20,
+    "long": "xylophone " + "y" * 1_000_000,
+    "tabs": "xylophone\t\t\tx\n\tx",
+}
+
+
+@pytest.mark.parametrize("size", [SIZE, WIDE])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_record_is_shown_harmlessly(library: weft.Weft, name: str, size: tuple[int, int]) -> None:
+    text = HOSTILE[name]
+    field = text[:200]
+    library.add(
+        [weft.Record(id=field, text=text, title=field, path=field, lines=(1, 2), collection=field)],
+    )
+
+    async def script(pilot: Pilot[None]) -> None:
+        await answered(pilot, "xylophone")
+        await pilot.press("e")
+        await pilot.press("e", "enter", "G", "y", "escape", "o")
+        rows = rows_of(pilot)
+        for row in rows:
+            for part, style in row:
+                assert {letter for letter in part if not letter.isprintable()} <= {"\u200d"}, part
+                assert "on red" not in style
+        assert len(text_of(pilot).splitlines()) <= size[1]
+        results, preview, _ = panes(pilot)
+        assert results.item is not None
+        assert preview.rows < 100
+        assert pilot.app.is_running
+
+    play(WeftApp(library, recipe="keyword", query="xylophone"), script, size)
+
+
+def test_markup_is_text(library: weft.Weft) -> None:
+    library.add([weft.Record(id="[bold]id[/]", text="xylophone [bold]x[/bold]", title="[red]t[/red]")])
+
+    async def script(pilot: Pilot[None]) -> None:
+        await answered(pilot, "xylophone")
+        screen = text_of(pilot)
+        assert "[red]t[/red]" in screen
+        assert "[bold]x[/bold]" in screen
+        assert "─ [bold]id[/] ─" in screen
+        await pilot.press("y")
+        assert "Copied [bold]id[/]" in text_of(pilot)
+
+    play(WeftApp(library, recipe="keyword", query="xylophone"), script)
+
+
+def test_the_question_itself_may_be_anything(library: weft.Weft) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await answered(pilot, "[bold]calendar[/] \\x1b[31m")
+        assert "[bold]calendar[/]" in text_of(pilot)
+
+    play(WeftApp(library, recipe="keyword", query="[bold]calendar[/] \\x1b[31m"), script)

@@ -1,0 +1,175 @@
+"""A real run: the program in a real terminal, played by keys and judged by what is on the screen."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import weft
+
+from .stage import SECONDS
+
+pytestmark = pytest.mark.slow
+
+WEFT = Path(sys.executable).with_name("weft")
+
+
+class Terminal:
+    """A tmux server of one's own with one window."""
+
+    def __init__(self, folder: Path, size: tuple[int, int] = (80, 24)) -> None:
+        self._socket = str(folder / "tmux.socket")
+        width, height = (str(number) for number in size)
+        environment = {"HOME": str(folder), "HISTFILE": "", "LC_ALL": "C.UTF-8"}
+        given = [word for name, value in environment.items() for word in ("-e", f"{name}={value}")]
+        shell = "bash --norc --noprofile"
+        self._tmux(
+            "-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, *given, shell, cwd=folder
+        )
+        # The keys of an escape sequence arrive together; a lone Escape is not waited for.
+        self._tmux("set-option", "-s", "escape-time", "0")
+
+    def _tmux(self, *arguments: str, cwd: Path | None = None) -> str:
+        command = ["tmux", "-S", self._socket, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True, cwd=cwd).stdout
+
+    def keys(self, *keys: str) -> None:
+        self._tmux("send-keys", *keys)
+
+    def write(self, text: str) -> None:
+        self._tmux("send-keys", "-l", text)
+
+    def resize(self, width: int, height: int) -> None:
+        self._tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def screen(self, *, colours: bool = False) -> str:
+        return self._tmux("capture-pane", "-p", *(["-e"] if colours else []))
+
+    def until(self, holds: Callable[[str], bool]) -> str:
+        end = time.monotonic() + 2 * SECONDS
+        while not holds(screen := self.screen()):
+            assert time.monotonic() < end, f"it did not happen; the screen is\n{screen}"
+            time.sleep(0.02)
+        return screen
+
+    def close(self) -> None:
+        self._tmux("kill-server")
+
+
+@pytest.fixture
+def terminal(library: weft.Weft, folder: Path) -> Iterator[Terminal]:
+    """A terminal in the folder of the library."""
+    if shutil.which("tmux") is None:
+        why = "tmux is not installed; scripts/tools.sh installs it"
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail(why)
+        pytest.skip(why)
+    opened = Terminal(folder)
+    try:
+        opened.until(lambda screen: bool(screen.strip()))
+        yield opened
+    finally:
+        opened.close()
+
+
+def start(terminal: Terminal, *options: str, before: str = "") -> None:
+    terminal.write(f"{before}{shlex.join([str(WEFT), 'tui', *options])}; echo code=$?")
+    terminal.keys("Enter")
+
+
+def test_search_read_explain_and_leave(terminal: Terminal) -> None:
+    start(terminal)
+    terminal.until(lambda screen: "Ask anything" in screen)
+    terminal.write("restore a file")
+    screen = terminal.until(lambda screen: "19 ▌ ## Restore a file" in screen)
+    assert "docs/backup.md:19-24" in screen
+    assert "characters, 6 chunks found" in screen
+    terminal.keys("Enter")
+    terminal.write("j")
+    terminal.until(lambda screen: "2 of 6" in screen)
+    terminal.write("e")
+    screen = terminal.until(lambda screen: "why rank 2" in screen and "fused" in screen)
+    assert "keyword" in screen
+    terminal.write("er")
+    terminal.until(lambda screen: "Exact words only." in screen)
+    terminal.keys("Up", "Enter")
+    terminal.until(lambda screen: screen.startswith(" grep ❯ restore a file"))
+    terminal.write("/")
+    terminal.keys("C-u")
+    terminal.write("shutil.copy2")
+    terminal.until(
+        lambda screen: "2×" in screen and "1 file matched" in screen and "src/copy.py:1-14" in screen
+    )
+    terminal.keys("Escape")
+    # Escape and a letter at once would be that letter with Alt.
+    terminal.until(lambda screen: "/ search" in screen)
+    terminal.write("?")
+    terminal.until(lambda screen: "open the file in $EDITOR" in screen)
+    terminal.keys("Escape")
+    terminal.until(lambda screen: "open the file in $EDITOR" not in screen)
+    terminal.write("q")
+    screen = terminal.until(lambda screen: "code=0" in screen)
+    assert "❯" not in screen, "the terminal is as it was"
+
+
+def test_the_editor_opens_the_file_at_the_line(terminal: Terminal, folder: Path) -> None:
+    editor = folder / "editor.sh"
+    editor.write_text('#!/bin/bash\necho "opened $*"; read -r\n')
+    editor.chmod(0o755)
+    start(terminal, "calendar", "--recipe", "keyword", before=f"EDITOR={editor} ")
+    terminal.until(lambda screen: "19 ▌ ## Restore a file" in screen)
+    terminal.write("o")
+    terminal.until(lambda screen: f"opened +19 {folder / 'docs' / 'backup.md'}"[:79] in screen)
+    terminal.keys("Enter")
+    terminal.until(lambda screen: "19 ▌ ## Restore a file" in screen)
+    terminal.keys("C-c")
+    terminal.until(lambda screen: "code=0" in screen)
+
+
+def test_the_window_changes_its_size(terminal: Terminal) -> None:
+    start(terminal, "calendar", "--recipe", "keyword")
+    terminal.until(lambda screen: "19 ▌ ## Restore a file" in screen)
+    terminal.resize(140, 50)
+    screen = terminal.until(lambda screen: "││" in screen)
+    assert max(len(line) for line in screen.splitlines()) == 140
+    terminal.resize(60, 15)
+    terminal.until(lambda screen: "││" not in screen and "21 ▌ Open the calendar" in screen)
+
+
+@pytest.mark.parametrize("kind", ["xterm", "xterm-256color", "screen", "linux"])
+def test_only_the_sixteen_colours_of_the_terminal_are_used(terminal: Terminal, kind: str) -> None:
+    start(terminal, "calendar", "--recipe", "keyword", before=f"TERM={kind} ")
+    terminal.until(lambda screen: "19 ▌ ## Restore a file" in screen)
+    drawn = terminal.screen(colours=True)
+    assert "\x1b[1m\x1b[31m" in drawn, "what was asked for is bold and red"
+    assert "38;2;" not in drawn
+    assert "38;5;" not in drawn
+    assert "\x1b[4" not in drawn.replace("\x1b[49m", "").replace("\x1b[4m", ""), (
+        "no background but the terminal's"
+    )
+
+
+def test_no_colour_is_used_where_none_is_wanted(terminal: Terminal) -> None:
+    start(terminal, "calendar", "--recipe", "keyword", before="NO_COLOR=1 ")
+    terminal.until(lambda screen: "19 ▌ ## Restore a file" in screen)
+    drawn = terminal.screen(colours=True)
+    assert not [code for code in range(30, 38) if f"\x1b[{code}m" in drawn or f";{code}m" in drawn]
+    assert "\x1b[1m" in drawn
+
+
+def test_what_the_terminal_is_sent_by_a_record_is_text(terminal: Terminal, library: weft.Weft) -> None:
+    library.add(
+        [weft.Record(id="x", text="xylophone \x1b]0;owned\x07\x1b[2J\x1b[31m [bold]x[/bold] \u202egnp")]
+    )
+    start(terminal, "xylophone", "--recipe", "keyword")
+    screen = terminal.until(lambda screen: "1 chunk found" in screen)
+    assert "xylophone \ufffd]0;owned\ufffd\ufffd[2J\ufffd[31m [bold]x[/bold] \ufffdgnp" in screen
+    assert "keyword ❯ xylophone" in screen

@@ -1,0 +1,234 @@
+"""What a search does not do: run on, blow up, leave its folders, or leave out something without saying so."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from weft.errors import InvalidInput
+from weft.folders import Folders, GrepOptions, grep
+from weft.folders.cutting import MAX_LINE, MAX_PASSAGE, Cutting
+from weft.folders.grouping import Group
+from weft.folders.matching import Matches
+from weft.folders.ripgrep import search
+
+UNPRIVILEGED = 65534
+
+
+def filled(folder: Path, count: int, text: str = "needle\n") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        (folder / f"{number:04}.txt").write_text(text, encoding="utf-8")
+
+
+def test_a_limit_on_files_stops_the_search_and_is_named(tmp_path: Path) -> None:
+    filled(tmp_path, 60)
+    answer = grep([tmp_path], ["needle"], GrepOptions(max_files=7))
+    assert answer.files == 7
+    assert len(answer.passages) == 7
+    assert "The search stopped after 7 files with matches" in answer.limits[0]
+    assert grep([tmp_path], ["needle"], GrepOptions(max_files=60, max_passages=60)).limits == ()
+
+
+def test_a_limit_on_matches_stops_the_search_and_is_named(tmp_path: Path) -> None:
+    filled(tmp_path, 40, "needle needle\n")
+    answer = grep([tmp_path], ["needle"], GrepOptions(max_matches=10))
+    assert answer.matches == 10
+    assert "The search stopped after 10 matches" in answer.limits[0]
+
+
+def test_a_limit_on_bytes_ends_the_answer_and_is_named(tmp_path: Path) -> None:
+    filled(tmp_path, 9, "needle and so on\n")
+    answer = grep([tmp_path], ["needle"], GrepOptions(max_bytes=50))
+    assert [passage.real.name for passage in answer.passages] == ["0000.txt", "0001.txt", "0002.txt"]
+    assert answer.limits == ("Only the best 3 passages are in the answer: the limit is 50 bytes of text.",)
+    assert (answer.files, answer.matches) == (9, 9)
+
+
+def test_a_limit_on_time_ends_the_search_and_is_named(tmp_path: Path) -> None:
+    filled(tmp_path, 300)
+    answer = grep([tmp_path], ["needle"], GrepOptions(seconds=1e-6))
+    assert answer.passages == ()
+    assert "The search stopped after 1e-06 seconds; files it had not reached" in answer.limits[0]
+
+
+def test_no_expression_takes_longer_than_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a" * 200_000 + "!\n" + "a" * 30 + "\n", encoding="utf-8")
+    answer = grep([tmp_path], [r"(a+)+$", r"(a|aa)+$", r"(.*.*.*)*x"], GrepOptions(regex=True, seconds=60))
+    assert [passage.matched for passage in answer.passages] == [(2,)]
+    assert answer.passages[0].keywords == (r"(a+)+$", r"(a|aa)+$")
+    assert answer.limits == ()
+
+
+@pytest.mark.parametrize("options", [GrepOptions(), GrepOptions(regex=True)], ids=["literal", "regex"])
+def test_a_huge_line_is_cut_around_its_match_and_says_so(tmp_path: Path, options: GrepOptions) -> None:
+    long = "x" * 7_000_000 + "NEEDLE" + "y" * 3_000_000
+    (tmp_path / "a.txt").write_text(f"before\n{long}\nafter {'z' * 5000}\n", encoding="utf-8")
+    for keywords in (["needle"], ["needle", "absent"]):
+        (passage,) = grep([tmp_path], keywords, options).passages
+        before, matched, after = passage.text.split("\n")
+        assert before == "before"
+        assert "NEEDLE" in matched
+        assert matched.startswith("…x")
+        assert matched.endswith("y… [10,000,006 characters]")
+        assert after.startswith("after zzz")
+        assert max(len(matched), len(after)) < MAX_LINE + 40
+
+
+def test_a_match_as_long_as_its_line_is_found_too(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(f"{'x' * 100_000}\n", encoding="utf-8")
+    (passage,) = grep([tmp_path], ["x+"], GrepOptions(regex=True)).passages
+    assert passage.text.endswith("x… [100,000 characters]")
+    (passage,) = grep([tmp_path], ["x" * 900]).passages
+    assert passage.matches == 111
+
+
+def test_matches_without_end_make_a_passage_that_is_cut(tmp_path: Path) -> None:
+    filled(tmp_path, 1, "needle in every line\n" * 5000)
+    (passage,) = (answer := grep([tmp_path], ["needle"])).passages
+    assert passage.first == 1
+    assert passage.last < 5000
+    assert len(passage.text.encode()) <= MAX_PASSAGE
+    assert len(passage.text.split("\n")) == passage.last
+    assert passage.matched == tuple(range(1, passage.last + 1))
+    assert answer.limits == (f"The passage {passage.citation} is cut: it goes on to line 5,000.",)
+    assert answer.matches == 5000
+
+
+def test_an_expression_that_matches_nothing_everywhere_stays_bounded(tmp_path: Path) -> None:
+    filled(tmp_path, 3, "abc\n" * 100)
+    answer = grep([tmp_path], ["x*"], GrepOptions(regex=True, max_matches=500))
+    assert "The search stopped after" in answer.limits[0]
+    assert answer.passages
+
+
+def test_a_file_that_is_too_large_to_cut_is_named(tmp_path: Path) -> None:
+    (tmp_path / "big.txt").write_text("needle\n" * 1000, encoding="utf-8")
+    (tmp_path / "small.txt").write_text("needle\n", encoding="utf-8")
+    answer = grep([tmp_path], ["needle"], GrepOptions(max_file_bytes=500))
+    assert [passage.real.name for passage in answer.passages] == ["small.txt"]
+    (said,) = answer.skipped
+    assert said.startswith(f"{tmp_path.resolve() / 'big.txt'}: [ERROR: TOO_LARGE] it has 7,000 bytes")
+
+
+def test_what_a_caller_may_not_know_of_is_not_there(tmp_path: Path) -> None:
+    filled(tmp_path / "open", 5)
+    filled(tmp_path / "closed", 500)
+    seen = grep(
+        [tmp_path], ["needle"], GrepOptions(max_files=5, max_matches=6), sees=lambda p: "open" in p.parts
+    )
+    assert (seen.files, seen.matches, len(seen.passages)) == (5, 5, 5)
+    assert (seen.limits, seen.skipped) == ((), ())
+    assert {passage.real.parent.name for passage in seen.passages} == {"open"}
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    filled(tmp_path / "outside", 1)
+    filled(tmp_path / "root", 1)
+    (tmp_path / "root" / "link.txt").symlink_to(tmp_path / "outside" / "0000.txt")
+    (tmp_path / "root" / "folder").symlink_to(tmp_path / "outside")
+    answer = grep([tmp_path / "root"], ["needle"])
+    assert [passage.real.name for passage in answer.passages] == ["0000.txt"]
+    assert answer.files == 1
+
+
+def test_a_file_swapped_for_a_link_gives_nothing_away(tmp_path: Path) -> None:
+    filled(tmp_path / "root", 1)
+    outside = tmp_path / "secret.txt"
+    outside.write_text("secret\nneedle\nsecret\n", encoding="utf-8")
+    inside, spare = tmp_path / "root" / "0000.txt", tmp_path / "root" / "spare"
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            spare.unlink(missing_ok=True)
+            spare.symlink_to(outside)
+            spare.replace(inside)
+            spare.write_text("needle\n", encoding="utf-8")
+            spare.replace(inside)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        for _ in range(60):
+            for passage in grep([tmp_path / "root"], ["needle"]).passages:
+                assert "secret" not in passage.text
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_file_that_changed_after_it_was_searched_is_named_and_not_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("one\nneedle\n", encoding="utf-8")
+    options, held = GrepOptions(), Matches(["needle"], GrepOptions())
+    found: dict[str, bytes] = {}
+    search([tmp_path], ["needle"], options, found.__setitem__, deadline=time.monotonic() + 60)
+    assert found == {str(path): b"2:needle\n"}
+    path.write_text("needle\none\n", encoding="utf-8")
+    cutting = Cutting(Folders([tmp_path]), ["needle"], options, held, whole=False)
+    cutting.run([Group(str(path), [(2, b"needle")], 1, 1)], float("inf"), more=False)
+    assert cutting.passages == []
+    assert cutting.skipped == [f"{path}: it changed while it was searched; search again"]
+    path.unlink()
+    again = Cutting(Folders([tmp_path]), ["needle"], options, held, whole=False)
+    again.run([Group(str(path), [(2, b"needle")], 1, 1)], float("inf"), more=False)
+    assert again.passages == []
+    assert "NOT_FOUND" in again.skipped[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a process that may not read every file")
+def test_a_file_that_cannot_be_read_is_named_unless_it_may_not_be_known(tmp_path: Path) -> None:
+    filled(tmp_path / "root", 1)
+    locked = tmp_path / "root" / "locked.txt"
+    locked.write_text("needle\n", encoding="utf-8")
+    locked.chmod(0)
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
+        if os.geteuid() == 0 and not folder.stat().st_mode & 0o005:
+            folder.chmod(0o755)
+    told, hidden = as_somebody(tmp_path / "root", None), as_somebody(tmp_path / "root", "0000")
+    assert told == (1, [f"{locked.resolve()}: Permission denied"])
+    assert hidden == (1, [])
+
+
+def as_somebody(root: Path, sees: str | None) -> tuple[int, list[str]]:
+    """The files and skipped of a search by a process that is not root."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(UNPRIVILEGED)
+                os.setuid(UNPRIVILEGED)
+            answer = grep([root], ["needle"], sees=None if sees is None else lambda path: sees in path.name)
+            os.write(write, "\n".join([str(answer.files), *answer.skipped]).encode())
+        except BaseException as error:  # noqa: BLE001 - the parent says what went wrong
+            os.write(write, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as stream:
+        lines = stream.read().decode().split("\n")
+    os.waitpid(child, 0)
+    assert lines[0].isdigit(), lines
+    return int(lines[0]), lines[1:]
+
+
+def test_settings_of_the_user_do_not_decide_what_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path / "root", 2)
+    (tmp_path / "rc").write_text("--glob=!*.txt\n", encoding="utf-8")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "rc"))
+    assert grep([tmp_path / "root"], ["needle"]).files == 2
+
+
+def test_an_expression_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    filled(tmp_path, 1)
+    with pytest.raises(InvalidInput, match="regular expression"):
+        grep([tmp_path], [r"((\w{500}){500}){500}"], GrepOptions(regex=True, seconds=120))

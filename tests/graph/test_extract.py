@@ -1,0 +1,112 @@
+"""Facts that a text states outright."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.facts import Fact
+from weft.graph.extract import MOST_FACTS, extract
+from weft.records import Record
+
+
+def read(text: str, title: str = "", **fields: object) -> list[tuple[str, str, str]]:
+    found = extract(Record(id="r", text=text, title=title, **fields))  # type: ignore[arg-type]
+    return [(fact.subject, fact.relation, fact.object) for fact in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("Priya works at Acme Corp.", ("Priya", "works at", "Acme Corp")),
+        ("Anna Maria lives in São Paulo now.", ("Anna Maria", "lives in", "São Paulo")),
+        ("Jaws was directed by Steven Spielberg in 1975.", ("Jaws", "directed by", "Steven Spielberg")),
+        ("Paris is the capital of France.", ("Paris", "capital of", "France")),
+        ("Ludwig van Beethoven was born in Bonn.", ("Ludwig van Beethoven", "born in", "Bonn")),
+        ("Kafka is a distributed log that many use.", ("Kafka", "is", "distributed log")),
+        ("We met.\nTom reports to Priya", ("Tom", "reports to", "Priya")),
+    ],
+)
+def test_plain_statements_become_facts(text: str, fact: tuple[str, str, str]) -> None:
+    assert read(text) == [fact]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Does Priya work at Acme?",
+        "Priya works at Acme?",
+        "Priya never works at Acme.",
+        "Priya does not work at Acme.",
+        "If Priya works at Acme, we win.",
+        "She works at Acme.",
+        "The team works at Acme.",
+        "This is a test.",
+        "Time is a river.",
+        "I work at Acme.",
+        "it works at all",
+        "",
+    ],
+)
+def test_what_is_asked_denied_supposed_or_said_of_nobody_by_name_does_not(text: str) -> None:
+    assert read(text) == []
+
+
+def test_a_speaker_is_who_says_i() -> None:
+    assert read("I work at Acme.", metadata={"speaker": "Rajesh"}) == [("Rajesh", "works at", "Acme")]
+
+
+def test_links_of_a_page_are_facts_about_it() -> None:
+    text = "See [Setup](setup.md), [[Deployment|deploying]], ![image](x.png) and [above](#top)."
+    assert read(text, title="Guide") == [
+        ("Guide", "links to", "Setup"),
+        ("Guide", "links to", "Deployment"),
+    ]
+    assert read(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Priya moved to Goa on 2026-03-01.", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("Priya moved to Goa on 1 March 2026.", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("Priya moved to Goa on March 1, 2026.", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("Priya moved to Goa in March 2026.", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("Priya moved to Goa on 2026-02-31.", datetime(2020, 1, 1, tzinfo=UTC)),
+        ("Priya moved to Goa.", datetime(2020, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_fact_is_valid_from_the_day_it_names_or_else_from_that_of_its_record(
+    text: str, day: datetime
+) -> None:
+    record = Record(id="r", text=text, timestamp=datetime(2020, 1, 1, tzinfo=UTC))
+    assert [fact.timestamp for fact in extract(record)] == [day]
+
+
+def test_a_fact_knows_its_source_and_is_as_private_as_that() -> None:
+    record = Record(
+        id="r", text="Priya works at Acme.", sensitivity="private", scope="me", tenant="t", metadata={"a": 1}
+    )
+    (fact,) = extract(record)
+    assert (fact.sources, fact.sensitivity, fact.scope, fact.tenant) == (("r",), "private", "me", "t")
+    assert fact.line == "Priya -> Acme: works at Acme"
+    assert fact.weight < 1
+
+
+def test_a_fact_is_not_read_for_facts() -> None:
+    assert extract(Fact(subject="Priya", relation="works at", object="Acme").to_record()) == []
+
+
+@given(
+    st.text(max_size=400)
+    | st.lists(st.sampled_from("Priya Tom works at is a . ? I [x](y) \n".split()), max_size=40).map(" ".join)
+)
+def test_any_text_gives_facts_or_none_and_the_same_every_time(text: str) -> None:
+    record = Record(id="r", text=text, title="Page")
+    found = extract(record)
+    assert len(found) <= MOST_FACTS
+    assert len({fact.id for fact in found}) == len(found)
+    assert found == extract(record)

@@ -1,0 +1,270 @@
+"""Plans over an indexed project: the example of the specification, the failure modes, and the same bytes everywhere."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.errors import InvalidInput
+from weft.hydration import HydrationPlan, rendered
+from weft.hydration.tokens import estimated, tokenizer
+
+from .conftest import Open, take_in
+
+QUERY = "Fix the authentication bug in auth.go"
+
+
+def names(plan: HydrationPlan) -> list[str]:
+    return [entry.qualified for entry in plan.entries]
+
+
+def codes(plan: HydrationPlan) -> list[str]:
+    return [notice.code for notice in plan.warnings]
+
+
+def test_the_example_of_the_specification(shop: Open, caplog: pytest.LogCaptureFixture) -> None:
+    db = shop()
+    everything = db.plan(QUERY, max_tokens=4000, max_entities=40)
+    anchors = [entry for entry in everything.entries if entry.reason == "anchor:explicit_file_mention"]
+    assert len(anchors) >= 20
+    assert [entry.lines for entry in anchors] == sorted(entry.lines or (0, 0) for entry in anchors)
+    assert {entry.priority for entry in anchors} == {100}
+    assert "Authenticator.Authenticate" in [entry.qualified for entry in anchors]
+    assert len(everything.entries) > len(anchors), "what is near is found in other files, too"
+    assert all(entry.priority == 0 for entry in everything.entries[len(anchors) :])
+
+    with caplog.at_level(logging.WARNING, "weft.hydration"):
+        tight = db.plan(QUERY, max_tokens=300, max_entities=10)
+    assert tight.tokens <= 300
+    assert tokenizer().count(rendered(tight)) <= 300
+    assert len(tight.entries) <= 10
+    assert all(entry.reason == "anchor:explicit_file_mention" for entry in tight.entries)
+    dropped = [one.key for one in tight.dropped if one.wanted.startswith("anchor:")]
+    assert len(dropped) + len(tight.entries) == len(anchors)
+    for key in dropped:
+        assert any(key in record.getMessage() for record in caplog.records)
+
+
+def test_a_symbol_brings_its_type_its_callees_and_its_callers(shop: Open) -> None:
+    plan = shop().plan("What does `Authenticator.Authenticate` do?", max_entities=30)
+    reasons = {entry.qualified: entry.reason for entry in plan.entries}
+    assert plan.entries[0].qualified == "Authenticator.Authenticate"
+    assert reasons["Authenticator"] == "anchor:enclosing_type"
+    assert reasons["samePassword"] == "anchor:callee"
+    callers = shop().plan("who uses samePassword?", max_entities=30)
+    assert {e.qualified: e.reason for e in callers.entries}["Authenticator.Authenticate"] == "anchor:caller"
+
+
+def test_what_is_near_in_meaning_has_its_cosine_as_reason(shop: Open) -> None:
+    db = shop(hydration__semantic_threshold=0.2)
+    plan = db.plan("put a thing into the basket", max_entities=3)
+    assert "Basket.AddItem" in names(plan)
+    scores = [float(entry.reason.removeprefix("semantic:")) for entry in plan.entries]
+    assert scores == sorted(scores, reverse=True)
+    assert all(score > 0.2 for score in scores)
+    assert codes(plan) == []
+
+
+def test_the_threshold_itself_is_not_above_the_threshold(shop: Open) -> None:
+    assert (
+        shop(hydration__semantic_threshold=1.0).plan("in the basket").entries[0].reason.startswith("keyword:")
+    )
+
+
+# The three failure modes
+
+
+def test_when_all_anchors_are_too_large_it_is_said_in_the_log_and_the_introspection(
+    shop: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    db = shop()
+    with caplog.at_level(logging.WARNING, "weft.hydration"):
+        plan = db.plan(QUERY, max_tokens=5, episode="e")
+    assert plan.entries == ()
+    assert "no_anchor_fits" in codes(plan)
+    assert "none of the" in caplog.text
+    assert "no_anchor_fits" in codes(db.introspect("e").plan)
+
+
+def test_when_nothing_is_near_enough_keywords_are_asked(shop: Open, caplog: pytest.LogCaptureFixture) -> None:
+    db = shop(hydration__semantic_threshold=0.99)
+    with caplog.at_level(logging.WARNING, "weft.hydration"):
+        plan = db.plan("things in a basket", episode="e")
+    assert plan.entries[0].reason.startswith("keyword:")
+    assert "Basket" in plan.entries[0].qualified
+    assert "no candidate is above the threshold of 0.99" in caplog.text
+    assert codes(db.introspect("e").plan) == ["below_threshold"]
+
+
+def test_when_the_embedding_service_is_down_the_plan_is_structural_and_says_so(
+    shop: Open, project: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    away = weft.open(
+        tmp_path / "away",
+        embedding__provider="openai",
+        embedding__model="text-embedding-3-small",
+        embedding__base_url="http://127.0.0.1:9/v1",
+        embedding__retries=0,
+    )
+    with away as db, caplog.at_level(logging.WARNING, "weft.hydration"):
+        take_in(db, project)
+        plan = db.plan(QUERY, episode="e", max_entities=40)
+        assert len(plan.entries) >= 20
+        assert all(entry.reason.startswith("anchor:") for entry in plan.entries)
+        assert codes(plan) == ["structural_only"]
+        assert "STRUCTURAL ONLY" in caplog.text
+        assert codes(db.introspect("e").plan) == ["structural_only"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"hydration__embedding_provider": "none"},
+        {"hydration__embedding_provider": "openai"},
+        {"hydration__embedding_model": "another"},
+        {"embedding__provider": "none"},
+    ],
+)
+def test_without_vectors_that_may_be_asked_the_plan_is_structural_and_says_so(
+    shop: Open, settings: dict[str, object]
+) -> None:
+    plan = shop(**settings).plan("things in a basket")
+    assert plan.entries == ()
+    assert codes(plan) == ["structural_only"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"hydration__embedding_provider": "local"}, {"hydration__embedding_model": "weft-static-256"}],
+)
+def test_vectors_that_fit_the_settings_are_asked(shop: Open, settings: dict[str, object]) -> None:
+    assert "structural_only" not in codes(shop(**settings).plan("things in a basket"))
+
+
+def test_semantic_ranking_can_be_switched_off_without_a_warning(shop: Open) -> None:
+    plan = shop(hydration__enable_semantic_ranking=False).plan("things in a basket")
+    assert (plan.entries, plan.warnings) == ((), ())
+
+
+def test_without_a_tokenizer_counts_are_estimates_and_say_so(
+    shop: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "rs_bpe", None)
+    monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)
+    tokenizer.cache_clear()
+    try:
+        db = shop()
+        with caplog.at_level(logging.WARNING, "weft.hydration"):
+            plans = [db.plan(QUERY, max_entities=40) for _ in range(2)]
+    finally:
+        tokenizer.cache_clear()
+    for plan in plans:
+        assert plan.tokenizer == "estimate"
+        assert "estimated_tokens" in codes(plan)
+        assert estimated(rendered(plan)) <= plan.tokens
+    assert caplog.text.count("token counts are estimates") == 1
+
+
+# The same bytes
+
+
+def test_the_same_question_and_state_give_the_same_bytes_in_other_processes(
+    shop: Open, tmp_path: Path
+) -> None:
+    with shop() as db:
+        here = db.plan("Fix `Authenticate` in auth.go and the basket", max_tokens=900, max_entities=40)
+    code = (
+        "import sys, weft\n"
+        f"with weft.open({str(tmp_path / 'db')!r}) as db:\n"
+        "    plan = db.plan('Fix `Authenticate` in auth.go and the basket', max_tokens=900, max_entities=40)\n"
+        "    sys.stdout.buffer.write(plan.to_json().encode())\n"
+    )
+    for seed in ("0", "1", "4242"):
+        there = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        assert there.stdout == here.to_json().encode()
+
+
+def test_the_same_turns_of_two_databases_give_the_same_bytes(shop: Open, project: Path) -> None:
+    turns = [QUERY, "and `Basket`?", "what else is in main.go:5"]
+    with weft.open(":memory:") as other:
+        take_in(other, project)
+        db = shop()
+        for query in turns:
+            assert db.plan(query, episode="e").to_json() == other.plan(query, episode="e").to_json()
+
+
+# Changes
+
+
+def test_after_a_change_of_one_file_only_that_file_is_read_and_only_new_entities_are_embedded(
+    shop: Open, project: Path
+) -> None:
+    db = shop()
+    before = vectors_of(db)
+    changed = project / "internal" / "store" / "basket.go"
+    changed.write_text(changed.read_text().replace("len(b.items)", "len(b.items) + 0"))
+    report = take_in(db, project)
+    assert (report.updated, report.added, report.removed) == (1, 0, 0)
+    assert len(vectors_of(db) - before) == 1
+    plan = db.plan("`ItemCount`")
+    assert "+ 0" in plan.entries[0].text
+
+
+def vectors_of(db: weft.Weft) -> set[bytes]:
+    with db.store.database.read() as connection:
+        return {digest for (digest,) in connection.execute("SELECT hash FROM vectors")}
+
+
+def test_what_is_hidden_from_a_caller_is_in_no_plan(shop: Open) -> None:
+    db = shop()
+    secret = db.get(next(record.id for record in db if record.metadata.get("name") == "samePassword"))
+    assert secret is not None
+    fields = {**secret.to_dict(), "sensitivity": "private"}
+    db.add([weft.Record.from_dict(fields)])
+    plan = db.plan("`samePassword` in auth.go", max_entities=40)
+    assert "samePassword" not in names(plan)
+    assert "samePassword" not in plan.to_json().replace("!samePassword", "").replace("`samePassword`", "")
+    owner = weft.Caller(everything=True)
+    assert "samePassword" in names(db.plan("`samePassword` in auth.go", max_entities=40, caller=owner))
+
+
+def test_long_entities_are_whole_again(tmp_path: Path) -> None:
+    body = "".join(f"    value_{n} = compute({n})  # step number {n} of the long way\n" for n in range(300))
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "long.py").write_text(f"def long_way():\n{body}    return value_299\n")
+    with weft.open(":memory:") as db:
+        take_in(db, tmp_path / "src")
+        (entry,) = db.plan("`long_way`", max_tokens=100_000).entries
+        assert entry.text == f"def long_way():\n{body}    return value_299"
+        assert entry.lines == (1, 302)
+        (short,) = db.plan("`long_way` with value_77", max_tokens=200, allow_partial=True).entries
+        assert short.partial
+        assert "value_77 = compute(77)" in short.text
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [{"max_tokens": 0}, {"max_tokens": -1}, {"max_entities": 0}, {"max_tokens": True}, {"episode": ""}],
+)
+def test_a_budget_that_makes_no_sense_is_refused(asking: dict[str, object]) -> None:
+    with weft.open(":memory:") as db, pytest.raises(InvalidInput):
+        db.plan("x", **asking)  # type: ignore[arg-type]
+
+
+def test_an_empty_database_gives_an_empty_plan() -> None:
+    with weft.open(":memory:") as db:
+        plan = db.plan(QUERY)
+        assert plan.entries == ()
+        assert rendered(plan) == ""
+        assert db.plan("").entries == ()

@@ -1,0 +1,116 @@
+"""Entities as records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.ingest.code import CodeOptions, code_records, parse
+from weft.records import Record
+
+SAMPLES = {
+    file.stem: file.read_text(encoding="utf-8") for file in (Path(__file__).parent / "samples").iterdir()
+}
+
+
+def records_of(path: str, text: str, whole: int = 3200) -> dict[str, Record]:
+    made = code_records(parse(path, text), options=CodeOptions(whole=whole))
+    return {record.id: record for record in made}
+
+
+def test_an_entity_is_a_record_with_its_key_path_lines_and_parent() -> None:
+    found = records_of("src/tree.py", SAMPLES["tree.py"])["src/tree.py::Tree.walk"]
+    assert (found.kind, found.path, found.lines, found.parent) == (
+        "method",
+        "src/tree.py",
+        (40, 46),
+        "src/tree.py",
+    )
+    assert found.text.splitlines()[0] == "    @counted"
+    assert found.collection == "code"
+    assert found.metadata["signature"] == "async def walk( self, depth: int = LIMIT, ) -> None"
+    assert found.metadata["calls"] == ["join"]
+    assert (found.metadata["language"], found.metadata["role"]) == ("python", "source")
+
+
+def test_what_belongs_to_no_entity_is_a_passage() -> None:
+    found = records_of("src/tree.py", SAMPLES["tree.py"])["src/tree.py#1"]
+    assert found.kind == "passage"
+    assert "import os.path as paths" in found.text
+    assert "def " not in found.text
+
+
+def test_the_file_itself_is_an_outline_among_outlines() -> None:
+    found = records_of("src/tree.py", SAMPLES["tree.py"])["src/tree.py"]
+    assert (found.kind, found.collection, found.title) == ("module", "code_files", "src/tree.py")
+    assert found.lines == (1, 49)
+    assert found.text.split("\n") == [
+        "Trees of text",
+        "LIMIT",
+        "counted: A decorator",
+        "Tree: A node and what is below",
+        "Tree.size",
+        "Tree.size",
+        "Tree.walk: Go down",
+        "Tree.Leaf",
+    ]
+    assert "dataclasses::field" in found.metadata["imports"]  # type: ignore[operator]  # a list
+
+
+def test_a_long_class_is_an_outline_and_its_methods_are_apart() -> None:
+    whole = records_of("src/tree.py", SAMPLES["tree.py"])
+    outlined = records_of("src/tree.py", SAMPLES["tree.py"], whole=400)
+    key = "src/tree.py::Tree"
+    assert "1 + sum(" in whole[key].text
+    assert "1 + sum(" not in outlined[key].text
+    assert "async def walk( self, depth: int = LIMIT, ) -> None …" in outlined[key].text
+    assert '"""A node and what is below."""' in outlined[key].text
+    assert "1 + sum(" in outlined[f"{key}.size"].text
+
+
+def test_a_long_function_goes_on_in_further_records() -> None:
+    body = "".join(f"    call_{n}(argument)\n\n" for n in range(400))
+    found = records_of("a.py", f"def long():\n{body}")
+    parts = [record for record in found.values() if record.metadata["name"] == "long"]
+    assert [record.id for record in parts[:2]] == ["a.py::long", "a.py::long#2"]
+    assert [record.metadata["part"] for record in parts] == list(range(1, len(parts) + 1))
+    assert all(record.metadata["parts"] == len(parts) for record in parts)
+
+
+def test_a_file_without_a_grammar_becomes_passages() -> None:
+    text = "".join(f"def foo_{n}\n  {n}\nend\n\n" for n in range(400))
+    found = records_of("a.rb", text)
+    assert list(found)[:2] == ["a.rb", "a.rb#1"]
+
+
+def test_tokens_are_counted_by_whoever_can() -> None:
+    found = code_records(parse("a.py", "x = 1\n"), options=CodeOptions(count=len))
+    assert found[0].metadata["tokens"] == len(found[0].text)
+
+
+def test_a_path_longer_than_an_id_has_records_all_the_same() -> None:
+    path = f"{'deep/' * 300}a.py"
+    found = records_of(path, "def f():\n    pass\n\ndef g():\n    pass\n")
+    assert len(found) == 3
+    assert all(record.path == path for record in found.values())
+
+
+@given(st.data())
+def test_no_line_is_lost(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(SAMPLES)))
+    lines = SAMPLES[name].split("\n")
+    first = data.draw(st.integers(0, len(lines)))
+    del lines[first : first + data.draw(st.integers(0, 5))]
+    text = "\n".join(lines)
+    found = records_of(name, text, whole=data.draw(st.sampled_from([80, 400, 3200]))).values()
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            assert any(
+                record.collection == "code"
+                and record.lines is not None
+                and record.lines[0] <= number <= record.lines[1]
+                and line in record.text.split("\n")
+                for record in found
+            ), (number, line)

@@ -1,0 +1,116 @@
+"""Front matter: the values of YAML and TOML, and the line where the page begins."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.ingest.chunk import split_lines
+from weft.ingest.pages.frontmatter import front_matter
+
+yaml = import_module("yaml")  # the oracle; it comes without types
+
+
+def read(text: str) -> tuple[dict[str, Any], int]:
+    return front_matter(split_lines(text))
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "title: Hello",
+        'title: "Hello: world"',
+        "title: 'It''s'",
+        "title: Hello # a comment",
+        "title: a#b",
+        'title: "tab\\tand \\u00e9"',
+        "draft: true\nother: false\nnone: null\nempty:\ntilde: ~",
+        "weight: 10\nnegative: -3\nratio: 2.5",
+        "tags: [a, 'b c', \"d, e\", 4]",
+        "tags:\n  - a\n  - b c\n  - 'd: e'",
+        "tags:\n- a\n- b\nnext: 1",
+        "nested:\n  one: 1\n  two:\n    three: x\nafter: y",
+        "map: {a: 1, b: [x, y]}",
+        "list:\n  - name: a\n    size: 1\n  - name: b",
+        "text: |\n  one\n    two\n\n  three",
+        "text: >-\n  one\n  two\n\n  three",
+        "long: this goes\n  on here\nnext: 1",
+        "quoted key: 1\n'other key': 2",
+        "url: https://example.org/a#b",
+        "# only a comment\ntitle: x",
+        "empty_list: []\nempty_map: {}",
+    ],
+)
+def test_what_front_matter_uses_reads_as_yaml_does(inside: str) -> None:
+    values, end = read(f"---\n{inside}\n---\ntext\n")
+    expected = {
+        key: value.rstrip("\n") if isinstance(value, str) else value
+        for key, value in yaml.safe_load(inside).items()
+    }
+    assert values == expected
+    assert end == inside.count("\n") + 3
+
+
+PLAIN = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=20)
+# YAML 1.1 takes these for booleans and nothing, also as keys; front matter means the words.
+KEYS = st.from_regex(r"[a-z]{1,8}", fullmatch=True).filter(
+    lambda key: key not in ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
+)
+VALUES = st.recursive(
+    st.one_of(st.booleans(), st.integers(-(10**9), 10**9), PLAIN),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(KEYS, inner, min_size=1, max_size=4),
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    values=st.dictionaries(KEYS, VALUES, min_size=1, max_size=5),
+    flow=st.booleans(),
+)
+def test_values_written_as_yaml_come_back(values: dict[str, Any], flow: bool) -> None:
+    if flow:
+        inside = "".join(
+            f"{key}: {yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6).removesuffix(chr(10)).removesuffix('...').strip()}\n"
+            for key, value in values.items()
+        )
+    else:
+        inside = yaml.safe_dump(values, default_flow_style=False, allow_unicode=True, width=10**6)
+    assert read(f"---\n{inside}---\n")[0] == yaml.safe_load(inside)
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_stand_there(inside: str) -> None:
+    values, end = read(f"---\nkey: 1\n{inside}\n---\n")
+    assert end > 0
+    assert isinstance(values, dict)
+
+
+def test_toml_between_plus_signs() -> None:
+    values, end = read(
+        '+++\ntitle = "T"\ntags = ["a", "b"]\ndate = 2024-05-01\n[params]\nx = 1.5\n+++\ntext\n'
+    )
+    assert values == {"title": "T", "tags": ["a", "b"], "date": "2024-05-01", "params": {"x": 1.5}}
+    assert end == 7
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "text\n",
+        "---\n",
+        "---\ntext without a key\n\n---\nmore\n",
+        "---\ntitle: x\n",
+        "+++\nnot toml\n+++\n",
+        "\n---\na: 1\n---\n",
+    ],
+)
+def test_a_page_that_only_looks_like_it_has_none(text: str) -> None:
+    assert read(text) == ({}, 0)

@@ -1,0 +1,53 @@
+"""Pages in HTML have the same chunks as pages in Markdown."""
+
+from __future__ import annotations
+
+from weft.ingest.pages import page_chunks
+
+PAGE = """\
+<!doctype html>
+<html><head>
+<title>Queues - Ferry</title>
+<link href="https://example.org/docs/queues" rel="canonical">
+<meta name="description" content="Where jobs &amp; such wait">
+</head><body>
+<h1>Queues</h1>
+<p>A queue holds jobs.</p>
+<h2>Overview</h2>
+<p>Jobs wait
+here.</p>
+<h2>Names</h2>
+<h3>Reserved</h3>
+<p>Dots.</p>
+<h2>Examples</h2>
+<pre>
+q = Queue()
+# one
+</pre>
+</body></html>
+"""
+
+
+def test_an_html_page_has_a_summary_examples_and_sections() -> None:
+    page = page_chunks(PAGE, path="site/queues.html")
+    assert (page.name, page.url, page.description) == (
+        "Queues",
+        "https://example.org/docs/queues",
+        "Where jobs & such wait",
+    )
+    assert [(chunk.kind, chunk.title, chunk.first_line, chunk.last_line) for chunk in page.chunks] == [
+        ("SECTION", "Queues", 3, 8),
+        ("PAGE_SUMMARY", "Overview", 9, 11),
+        ("SECTION", "Reserved", 12, 14),
+        ("PAGE_EXAMPLES", "Examples", 15, 18),
+    ]
+    assert page.chunks[2].heading_path == ("Queues - Ferry", "Queues", "Names", "Reserved")
+    assert page.chunks[3].text == "Examples\n\nq = Queue()\n# one"
+
+
+def test_a_long_html_section_is_cut_between_paragraphs() -> None:
+    paragraph = "<p>" + "Some words in a paragraph. " * 10 + "</p>\n"
+    page = page_chunks("<h1>T</h1>\n" + paragraph * 20, path="a.html")
+    assert len(page.chunks) > 3
+    assert all(chunk.text.endswith("paragraph.") for chunk in page.chunks)
+    assert page.chunks[-1].last_line == 21

@@ -1,0 +1,142 @@
+"""Conversations: turns from JSON lines and transcripts, in their order, each kept once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import weft
+from weft import Segment
+from weft.errors import InvalidInput
+from weft.ingest.conversation import read_conversation
+
+
+def test_a_transcript_gives_its_turns_with_speakers_and_times() -> None:
+    text = (
+        "[2026-03-01 09:30] Rajesh: We should plan that Goa trip\n"
+        "and soon.\n\n"
+        "2026-03-01T09:31:00Z Priya Sharma: I need to check dates\n"
+        "Rajesh (2026-03-01 09:32): Note this: March is best\n"
+    )
+    turns = list(read_conversation(text, "goa"))
+    assert [(turn.speaker, turn.text, turn.position) for turn in turns] == [
+        ("Rajesh", "We should plan that Goa trip\nand soon.", 0),
+        ("Priya Sharma", "I need to check dates", 1),
+        ("Rajesh", "Note this: March is best", 2),
+    ]
+    assert [turn.timestamp for turn in turns] == [
+        datetime(2026, 3, 1, 9, minute, tzinfo=UTC) for minute in (30, 31, 32)
+    ]
+    assert {turn.session for turn in turns} == {"goa"}
+
+
+def test_a_day_above_gives_the_times_below_their_date() -> None:
+    turns = list(read_conversation("== 2026-03-01 ==\n09:30 Rajesh: hello\n10:00:05 Priya: hi\n", "s"))
+    assert [turn.timestamp for turn in turns] == [
+        datetime(2026, 3, 1, 9, 30, tzinfo=UTC),
+        datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC),
+    ]
+    assert [turn.timestamp for turn in read_conversation("09:30 Rajesh: hello", "s")] == [None]
+
+
+def test_a_sentence_with_a_colon_goes_on_and_is_no_speaker() -> None:
+    (turn,) = read_conversation("Rajesh: three things\nthe first of which is this: salt", "s")
+    assert turn.text == "three things\nthe first of which is this: salt"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"text": "hi", "speaker": "Rajesh", "session": "s1", "timestamp": "2026-03-01T09:30:00Z"}',
+        '{"content": "hi", "role": "Rajesh", "conversation_id": "s1", "created_at": 1772357400}',
+        '{"message": "hi", "author": "Rajesh", "thread": "s1", "ts": "2026-03-01T09:30:00+00:00"}',
+    ],
+)
+def test_lines_of_many_programs_are_read(line: str) -> None:
+    (turn,) = read_conversation(line, "other")
+    assert (turn.text, turn.speaker, turn.session) == ("hi", "Rajesh", "s1")
+    assert turn.timestamp == datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+
+
+def test_what_a_line_says_beyond_that_is_metadata() -> None:
+    (turn,) = read_conversation(
+        '{"text": "hi", "mood": "glad", "metadata": {"a": 1}, "entities": ["Goa"]}', "s"
+    )
+    assert turn.metadata == {"mood": "glad", "a": 1}
+    assert turn.to_record().metadata == {"mood": "glad", "a": 1, "session": "s", "entities": ["Goa"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("nothing of the kind", "no transcript"),
+        ('{"text": "a"}\n{"text": 5}', "Line 2: it has no text"),
+        ('{"text": "a"}\n[1]', "Line 2: it is no JSON object"),
+        ('{"text": "a"}\n{"tex', "Line 2"),
+        ('{"text": "a", "timestamp": "yesterday-ish"}', "Line 1: Not a moment"),
+        ("== 2026-03-01 ==\n99:99 Rajesh: hello", "no time of day"),
+    ],
+)
+def test_what_is_no_conversation_is_said_with_its_line(text: str, problem: str) -> None:
+    with pytest.raises(InvalidInput, match=problem):
+        list(read_conversation(text, "s"))
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        turns = list(read_conversation(text, "s"))
+    except InvalidInput:
+        return
+    assert all(turn.text.strip() for turn in turns)
+
+
+def test_turns_stand_after_those_that_are_there() -> None:
+    with weft.open(":memory:") as db:
+        db.add_segments(
+            [
+                Segment(text="one", session="s"),
+                Segment(text="two", session="s"),
+                Segment(text="x", session="t"),
+            ]
+        )
+        db.add_segments([Segment(text="three", session="s")])
+        places = {record.text: (record.parent, record.position) for record in db}
+        assert places == {"one": ("s", 0), "two": ("s", 1), "three": ("s", 2), "x": ("t", 0)}
+
+
+def test_the_same_turns_again_change_nothing() -> None:
+    turns = [Segment(text=f"turn {n}", session="s", speaker="Rajesh") for n in range(5)]
+    with weft.open(":memory:") as db:
+        db.add_segments(turns)
+        again = db.add_segments(turns)
+        assert (again.added, again.updated, again.unchanged) == (0, 0, 5)
+
+
+def test_a_turn_is_found_by_its_words_at_once_and_with_its_speaker() -> None:
+    with weft.open(":memory:") as db:
+        db.add_segments(
+            [Segment(text="the lighthouse at dusk", session="s", speaker="Priya", entities=["lighthouse"])]
+        )
+        (hit,) = db.search("lighthouse", recipe="memory")
+        assert hit.metadata == {"session": "s", "speaker": "Priya", "entities": ["lighthouse"]}
+        assert hit.collection == "history"
+
+
+def test_each_tenants_sessions_are_its_own() -> None:
+    with weft.open(":memory:", privacy__open=True) as db:
+        db.add_segments([Segment(text="a", session="s", tenant="acme"), Segment(text="b", session="s")])
+        places = {record.text: record.position for record in db.store.every()}
+        assert places == {"a": 0, "b": 0}
+
+
+def test_bad_segments_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="entities"):
+        Segment(text="x", session="s", entities="Goa")
+    with pytest.raises(InvalidInput, match="text"):
+        Segment(text=5, session="s")  # type: ignore[arg-type]
+    with weft.open(":memory:") as db, pytest.raises(InvalidInput, match=r"weft\.Segment"):
+        db.add_segments(["hello"])  # type: ignore[list-item]

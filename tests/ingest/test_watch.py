@@ -1,0 +1,284 @@
+"""Following changes: the database comes to hold what is on disk, whatever happens there."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import pytest
+
+import weft
+from ingest.conftest import contents_of, locked, paths_of, write
+from weft.errors import MissingExtra, NotFound, SourceError, StoreError
+from weft.ingest import IndexReport, Scope, index, watch
+from weft.ingest.watch import Watched
+
+PATIENCE = 60
+"""Seconds until a test gives up; it goes on as soon as what it waits for is there."""
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.005)
+
+
+class Watching:
+    """A watch in a thread of its own, with the places it looked at and the reports it gave."""
+
+    def __init__(self, db: weft.Weft, *paths: Path, scope: Scope | None = None) -> None:
+        self.places: list[frozenset[str] | None] = []
+        self.reports: list[IndexReport] = []
+        self.failures: list[Exception] = []
+        self.errors: list[Exception] = []
+        """Raised by rounds to come, one each."""
+        self._db = db
+        self._scope = scope or Scope()
+        self._watched = Watched.at(
+            paths, hidden=self._scope.hidden, leave_out=[db.path] if db.path is not None else []
+        )
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _round(self, roots: Sequence[str], only: frozenset[str] | None) -> IndexReport:
+        self.places.append(only)
+        if self.errors:
+            raise self.errors.pop()
+        return index(self._db, roots, scope=self._scope, only=only)
+
+    def _run(self) -> None:
+        for report in watch.watch(self._round, self._watched, self._stop, failed=self.failures.append):
+            self.reports.append(report)
+
+    def __enter__(self) -> Watching:
+        self._thread.start()
+        until(lambda: bool(self.reports))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+
+    def until_files_are(self, root: Path, *names: str) -> None:
+        until(lambda: paths_of(self._db, root) == set(names))
+
+
+@pytest.fixture
+def watching(db: weft.Weft, root: Path) -> Iterator[Watching]:
+    write(root, {"a.md": "alpha", "sub/b.md": "beta", "sub/c.md": "gamma"})
+    with Watching(db, root) as started:
+        yield started
+
+
+def test_the_first_round_takes_in_everything(watching: Watching, db: weft.Weft, root: Path) -> None:
+    assert paths_of(db, root) == {"a.md", "sub/b.md", "sub/c.md"}
+    assert watching.places == [None]
+    assert watching.reports[0].added == 3
+
+
+def test_a_saved_file_is_found_and_only_it_is_looked_at(
+    watching: Watching, db: weft.Weft, root: Path
+) -> None:
+    (root / "a.md").write_text("the ferry leaves at noon")
+    until(lambda: [hit.text for hit in db.search("ferry", limit=1)] == ["the ferry leaves at noon"])
+    until(lambda: len(watching.reports) > 1)
+    assert (watching.reports[1].seen, watching.reports[1].updated) == (1, 1)
+    assert {place for places in watching.places[1:] for place in places or ()} == {
+        os.path.realpath(root / "a.md")
+    }
+
+
+def test_an_atomic_save_a_rename_and_a_removal(watching: Watching, db: weft.Weft, root: Path) -> None:
+    (root / ".a.md.swap").write_text("alpha, saved as editors do")
+    (root / ".a.md.swap").replace(root / "a.md")
+    until(lambda: any("as editors do" in record.text for record in db))
+    (root / "sub" / "b.md").rename(root / "sub" / "d.md")
+    watching.until_files_are(root, "a.md", "sub/d.md", "sub/c.md")
+    (root / "sub" / "c.md").unlink()
+    watching.until_files_are(root, "a.md", "sub/d.md")
+
+
+def test_folders_that_are_moved_removed_and_made(watching: Watching, root: Path) -> None:
+    (root / "sub").rename(root / "moved")
+    watching.until_files_are(root, "a.md", "moved/b.md", "moved/c.md")
+    (root / "moved" / "more.md").write_text("more")
+    watching.until_files_are(root, "a.md", "moved/b.md", "moved/c.md", "moved/more.md")
+    shutil.rmtree(root / "moved")
+    watching.until_files_are(root, "a.md")
+    (root / "new" / "deep").mkdir(parents=True)
+    (root / "new" / "deep" / "e.md").write_text("epsilon")
+    watching.until_files_are(root, "a.md", "new/deep/e.md")
+
+
+def test_the_watched_folder_itself_may_go_and_come_back(watching: Watching, root: Path) -> None:
+    root.rename(root.with_name("elsewhere"))
+    watching.until_files_are(root)
+    write(root, {"new.md": "new"})
+    watching.until_files_are(root, "new.md")
+    (root / "later.md").write_text("later")
+    watching.until_files_are(root, "new.md", "later.md")
+
+
+def test_a_single_file_is_followed_through_atomic_saves(db: weft.Weft, root: Path) -> None:
+    write(root, {"one.md": "first", "other.md": "other"})
+    with Watching(db, root / "one.md") as watching:
+        for text in ("second", "third"):
+            (root / "new").write_text(text)
+            (root / "new").replace(root / "one.md")
+            until(lambda text=text: [record.text for record in db] == [text])  # type: ignore[misc]
+        (root / "one.md").unlink()
+        watching.until_files_are(root)
+
+
+def test_a_burst_of_a_thousand_files(watching: Watching, db: weft.Weft, root: Path) -> None:
+    for number in range(1000):
+        (root / f"burst-{number}.md").write_text(f"file {number}")
+    until(lambda: len(db) == 1003)
+    assert len(paths_of(db, root)) == 1003
+
+
+def test_a_file_that_cannot_be_taken_in_stops_nothing(watching: Watching, db: weft.Weft, root: Path) -> None:
+    (root / "broken.md").write_bytes(b"\0\1\2")
+    until(lambda: any(report.skipped for report in watching.reports))
+    (root / "fine.md").write_text("fine")
+    watching.until_files_are(root, "a.md", "sub/b.md", "sub/c.md", "fine.md")
+
+
+def test_rules_of_ignore_files_hold_and_follow_their_changes(
+    watching: Watching, db: weft.Weft, root: Path
+) -> None:
+    (root / ".gitignore").write_text("*.log\nsub/\n")
+    watching.until_files_are(root, "a.md")
+    (root / "x.log").write_text("ignored")
+    (root / "sub" / "e.md").write_text("ignored")
+    (root / "wanted.md").write_text("wanted")
+    watching.until_files_are(root, "a.md", "wanted.md")
+    (root / ".gitignore").write_text("*.log\n")
+    watching.until_files_are(root, "a.md", "wanted.md", "sub/b.md", "sub/c.md", "sub/e.md")
+    assert not any("x.log" in path for report in watching.reports for path, _ in report.skipped)
+
+
+def test_names_that_are_no_text_are_followed(watching: Watching, db: weft.Weft, root: Path) -> None:
+    Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.md")).write_text("noir")
+    until(lambda: any(record.text == "noir" for record in db))
+
+
+def test_what_the_database_writes_in_the_folder_is_no_change(root: Path) -> None:
+    write(root, {"a.md": "alpha"})
+    with weft.open(root / "own.weft") as db, Watching(db, root, scope=Scope(hidden=True)) as watching:
+        for number in range(5):
+            db.add([weft.Record(id=f"r{number}", text="written by hand")])
+            (root / "a.md").write_text(f"alpha {number}")
+            until(lambda number=number: any(r.text == f"alpha {number}" for r in db))  # type: ignore[misc]
+    assert {place for places in watching.places[1:] for place in places or ()} == {
+        os.path.realpath(root / "a.md")
+    }
+
+
+def test_a_round_that_fails_is_reported_and_made_up_for(
+    watching: Watching, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "RETRY_SECONDS", 0.01)
+    watching.errors = [StoreError("for the moment"), OSError("no space left")]
+    (root / "new.md").write_text("new")
+    watching.until_files_are(root, "a.md", "sub/b.md", "sub/c.md", "new.md")
+    assert [str(error) for error in watching.failures] == ["no space left", "for the moment"]
+
+
+def test_the_first_round_raises_what_is_wrong(db: weft.Weft, tmp_path: Path) -> None:
+    def rounds(roots: Sequence[str], only: frozenset[str] | None) -> IndexReport:
+        return index(db, roots, only=only)
+
+    with pytest.raises(NotFound, match="There is no file or folder"):
+        next(watch.watch(rounds, Watched.at([tmp_path / "nowhere"]), threading.Event()))
+
+
+def test_a_missing_package_is_named(db: weft.Weft, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'weft\[watch\]'"):
+        next(watch.watch(lambda *_: IndexReport(), Watched.at([root]), threading.Event()))
+
+
+def test_which_changes_matter(root: Path) -> None:
+    watched = Watched.at([root], leave_out=[root / "own.weft"])
+    real = os.path.realpath(root)
+    for name in ("a.md", "sub/a.md", ".gitignore", "sub/.weftignore", "weft.toml"):
+        assert watched.wants(f"{real}/{name}")
+    for name in ("own.weft/weft.db", ".git/index", "sub/.git/HEAD", ".hidden", ".venv/x", ".venv/.gitignore"):
+        assert not watched.wants(f"{real}/{name}")
+    assert not watched.wants(f"{real}-too/a.md")
+    assert Watched.at([root], hidden=True).wants(f"{real}/.hidden")
+    assert not Watched.at([root], hidden=True).wants(f"{real}/.git/index")
+
+
+# Rounds over a part
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_looking_at_what_changed_ends_like_looking_at_everything(
+    tmp_path: Path, root: Path, db: weft.Weft, seed: int
+) -> None:
+    chance = random.Random(seed)
+    names = [
+        f"{folder}f{number}.{kind}"
+        for folder in ("", "d/", "d/e/", "g/")
+        for number in range(3)
+        for kind in ("md", "log")
+    ]
+    write(root, {name: f"{name} at first" for name in names} | {"d/.gitignore": "*.log"})
+    scope = Scope(exclude=("/g/f1.*",), include=("*.md", "*.log"))
+    index(db, root, scope=scope)
+    real = Path(os.path.realpath(root))
+    for turn in range(6):
+        changed = set[str]()
+        for name in chance.sample(names, 5):
+            path = real / name
+            changed.add(str(path))
+            if not path.exists() or chance.random() < 0.5:
+                write(real, {name: f"{name} in turn {turn}"})
+            else:
+                path.unlink()
+        if chance.random() < 0.4:
+            folder = real / chance.choice(["d", "d/e", "g"])
+            shutil.rmtree(folder, ignore_errors=True)
+            changed.add(str(folder))
+        index(db, root, scope=scope, only=changed)
+        with weft.open(tmp_path / f"whole-{turn}") as whole:
+            index(whole, root, scope=scope)
+            assert contents_of(db).keys() == contents_of(whole).keys()
+
+
+def test_a_part_outside_the_paths_is_not_looked_at(db: weft.Weft, root: Path) -> None:
+    write(root, {"a/x.md": "x", "b/y.md": "y"})
+    real = os.path.realpath(root)
+    assert index(db, root / "a", only=[f"{real}/b/y.md", f"{real}/b"]).seen == 0
+    assert index(db, root / "a", only=[real]).added == 1
+    assert index(db, root / "b" / "y.md", only=[f"{real}/b"]).added == 1
+
+
+def test_what_cannot_be_looked_at_stays(db: weft.Weft, root: Path) -> None:
+    write(root, {"sub/b.md": "beta"})
+    index(db, root)
+    with locked(root / "sub"):
+        index(db, root, only=[f"{os.path.realpath(root)}/sub"])
+    assert paths_of(db, root) == {"sub/b.md"}
+
+
+def test_a_system_that_refuses_to_watch_is_an_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> Iterator[set[tuple[int, str]]]:
+        raise OSError("no more watches")
+
+    monkeypatch.setattr("watchfiles.watch", refuse)
+    with pytest.raises(SourceError, match="cannot be watched: no more watches"):
+        next(watch.watch(lambda *_: IndexReport(), Watched.at([root]), threading.Event()))

@@ -1,0 +1,76 @@
+"""A chat server on loopback that speaks the protocols of the three providers, whole and in parts."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler
+
+from embedding.server import Answer, ModelServer, Request, as_json, cut_short, hang, reset
+
+__all__ = ["Answer", "ChatServer", "Request", "as_json", "cut_short", "hang", "reset"]
+
+PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions", "ollama": "/api/chat"}
+
+
+def whole(path: str, text: str) -> object:
+    """An answer in one piece."""
+    if path == PATHS["anthropic"]:
+        thought = {"type": "thinking", "thinking": "hm"}
+        return {"content": [thought, {"type": "text", "text": text}], "stop_reason": "end_turn"}
+    if path == PATHS["ollama"]:
+        return {"message": {"role": "assistant", "content": text}, "done": True}
+    message = {"role": "assistant", "content": text, "refusal": None}
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+
+
+def events(path: str, parts: Sequence[str]) -> list[bytes]:
+    """The same in parts, as lines on the wire; the last line says that it is over."""
+    if path == PATHS["ollama"]:
+        said = [{"message": {"content": part}, "done": False} for part in parts]
+        return [json.dumps(event).encode() + b"\n" for event in [*said, {"message": {}, "done": True}]]
+    if path == PATHS["anthropic"]:
+        named: list[dict[str, object]] = [{"type": "message_start"}, {"type": "ping"}]
+        named += [
+            {"type": "content_block_delta", "delta": {"type": "text_delta", "text": part}} for part in parts
+        ]
+        named.append({"type": "message_stop"})
+        return [f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in named]
+    chunks: list[object] = [
+        {"choices": [{"delta": {"content": part}, "finish_reason": None}]} for part in parts
+    ]
+    chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    return [f"data: {json.dumps(c)}\n\n".encode() for c in chunks] + [b"data: [DONE]\n\n"]
+
+
+class ChatServer(ModelServer):
+    """Says `says` to whoever asks, unless `script` holds what to answer next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.says = "Use the retry setting [1]."
+
+    def base_url(self, provider: str) -> str:
+        return f"{self.url}/v1" if provider == "openai" else self.url
+
+    def answer(self, request: Request) -> Answer:
+        if request.body["stream"]:
+            words = self.says.split(" ")
+            parts = [word if at == 0 else f" {word}" for at, word in enumerate(words)]
+            return streamed(events(request.path, parts))
+        return as_json(whole(request.path, self.says))
+
+
+def streamed(lines: Sequence[bytes], *, then_hang: bool = False) -> Answer:
+    """Lines one after the other, then the end of the connection, or nothing more for ever."""
+
+    def act(handler: BaseHTTPRequestHandler, released: threading.Event) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        for line in lines:
+            handler.wfile.write(line)
+            handler.wfile.flush()
+        if then_hang:
+            released.wait(10)
+
+    return Answer(act=act)

@@ -1,0 +1,98 @@
+"""Facts by a language model: checked against the text; without a model, by what is stated outright."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import weft
+from llm.server import ChatServer
+from weft import Record
+
+TEXT = "Ana works at Acme. She may move to Porto."
+
+
+@pytest.fixture
+def opened(tmp_path: Path, server: ChatServer) -> Iterator[Callable[..., weft.Weft]]:
+    made: list[weft.Weft] = []
+
+    def open_with() -> weft.Weft:
+        db = weft.open(
+            tmp_path / "db",
+            llm__provider="ollama",
+            llm__model="m",
+            llm__base_url=server.base_url("ollama"),
+            llm__retries=0,
+        )
+        made.append(db)
+        return db
+
+    yield open_with
+    for db in made:
+        db.close()
+
+
+def said(server: ChatServer, answer: object) -> None:
+    server.says = answer if isinstance(answer, str) else json.dumps(answer)
+
+
+def test_facts_of_a_model_are_kept_with_where_they_are_from(
+    server: ChatServer, opened: Callable[..., weft.Weft]
+) -> None:
+    said(server, [{"subject": "Ana", "relation": "works at", "object": "Acme", "text": "works there"}])
+    db = opened()
+    record = Record(id="note", text=TEXT, sensitivity="sensitive", scope="me")
+    found = db.extract_facts([record])
+    assert [fact.line for fact in found.facts] == ["Ana -> Acme: works there"]
+    assert found.problems == ()
+    (fact,) = found.facts
+    assert (fact.sources, fact.sensitivity, fact.scope) == (("note",), "sensitive", "me")
+    kept = db.get(fact.id, caller=weft.OWNER)
+    assert kept is not None
+    assert db.get(fact.id) is None  # who may not see the text may not see what is in it
+
+
+@pytest.mark.parametrize(
+    "invented",
+    [
+        {"subject": "Ana", "relation": "works at", "object": "Initech"},
+        {"subject": "Bob", "relation": "works at", "object": "Acme"},
+        {"subject": "", "relation": "works at", "object": "Acme"},
+        {"subject": ["Ana"], "relation": "works at", "object": "Acme"},
+        "Ana works at Acme",
+        None,
+    ],
+)
+def test_what_does_not_stand_in_the_text_is_left_out(
+    server: ChatServer, opened: Callable[..., weft.Weft], invented: object
+) -> None:
+    said(server, [invented, {"subject": "ana", "relation": "works at", "object": "ACME"}])
+    found = opened().extract_facts([Record(id="note", text=TEXT)])
+    assert [(fact.subject, fact.object) for fact in found.facts] == [("ana", "ACME")]
+
+
+@pytest.mark.parametrize("answer", ["I cannot help with that.", "{}", "[", "[1, 2", ""])
+def test_without_a_list_the_plain_statements_are_read_and_the_reason_is_said(
+    server: ChatServer, opened: Callable[..., weft.Weft], answer: str
+) -> None:
+    said(server, answer)
+    found = opened().extract_facts([Record(id="note", text=TEXT)])
+    assert [fact.line for fact in found.facts] == ["Ana -> Acme: works at Acme"]
+    assert len(found.problems) == 1
+    assert found.problems[0].startswith("note: ")
+
+
+def test_without_a_model_plain_statements_are_read() -> None:
+    with weft.open(":memory:") as db:
+        db.add([Record(id="note", text=TEXT)])
+        found = db.extract_facts(db)
+        assert found.by == "offline"
+        assert [fact.line for fact in found.facts] == ["Ana -> Acme: works at Acme"]
+        assert (
+            db.search("Where does Ana work?", recipe="memory", filters={"kind": "fact"})[0].text
+            == found.facts[0].line
+        )
+        assert db.extract_facts(db, keep=False).facts == found.facts

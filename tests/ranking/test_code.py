@@ -1,0 +1,171 @@
+"""What is known to help in code, and one result per file first."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.ranking.code import CodeSense, PerFile
+from weft.ranking.stages import Keys, Ranked, Staged, stage_from_dict, stage_to_dict
+from weft.records import Record
+
+OUTLINES = "code_files"
+
+
+def entity(path: str, qualified: str, role: str = "source") -> Record:
+    metadata = {"qualified": qualified, "role": role}
+    return Record(id=f"{path}::{qualified}", text="…", collection="code", path=path, metadata=metadata)
+
+
+def outline(path: str, role: str = "source") -> Record:
+    return Record(id=path, text="…", collection=OUTLINES, path=path, metadata={"role": role})
+
+
+def ranking(query: str, listed: list[tuple[Record, float]], limit: int = 10) -> Ranked:
+    listed = sorted(listed, key=lambda pair: -pair[1])
+    records = [record for record, _ in listed]
+
+    def read(keys: Keys) -> list[Record]:
+        return [records[key] for key in keys.tolist()]
+
+    scores = np.array([score for _, score in listed])
+    return Ranked(
+        np.arange(len(listed), dtype=np.int64),
+        scores,
+        query,
+        limit,
+        datetime(2026, 1, 1, tzinfo=UTC),
+        read,
+        lambda keys: np.zeros((len(keys), 0), np.float32),
+    )
+
+
+def ids(ranked: Ranked, staged: Staged) -> list[str]:
+    return [record.id for record in ranked.read(staged.keys)]
+
+
+def test_a_record_gets_what_the_outline_of_its_file_has() -> None:
+    ranked = ranking(
+        "anything", [(entity("a.py", "f"), 0.9), (entity("b.py", "g"), 0.8), (outline("b.py"), 0.5)]
+    )
+    staged = CodeSense(outline=2.0).apply(ranked)
+    assert ids(ranked, staged)[0] == "b.py::g"
+    assert staged.scores[0] == pytest.approx(0.8 + 2 * 0.5)
+    assert staged.reasons[1] == "+1.00 by the outline of its file"
+
+
+def test_an_outline_gives_way_to_a_part_of_its_file_which_stands_in_its_place() -> None:
+    ranked = ranking(
+        "anything", [(outline("a.py"), 0.9), (outline("b.py"), 0.8), (entity("a.py", "f"), -0.5)]
+    )
+    staged = CodeSense().apply(ranked)
+    assert ids(ranked, staged) == ["a.py::f", "b.py"]
+    assert staged.scores[0] == pytest.approx(0.9)
+    assert staged.dropped[0].reason == "a part of the file is in the answer: a.py::f"
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("Flask", "a.py::Flask"),
+        ("where is Flask configured", "a.py::Flask"),
+        ("what does flask do", "b.py::helper"),
+        ("how does read_file work", "c.py::Reader.read_file"),
+        ("`Reader.read_file`", "c.py::Reader.read_file"),
+        ("Writer.read_file", "b.py::helper"),
+        ("io::Reader::read_file", "c.py::Reader.read_file"),
+    ],
+)
+def test_the_definition_of_a_named_symbol_comes_first(query: str, first: str) -> None:
+    ranked = ranking(
+        query,
+        [
+            (entity("b.py", "helper"), 0.9),
+            (entity("a.py", "Flask"), 0.5),
+            (entity("c.py", "Reader.read_file"), 0.4),
+        ],
+    )
+    assert ids(ranked, CodeSense().apply(ranked))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "share"),
+    [
+        ("session handling", "src/sessions.py", 1.0),
+        ("authentication of users", "auth.go", 1.0),
+        ("parse JSON", "toJsonSchema.ts", 1 / 3),
+        ("how routes are matched", "routing.rs", 1.0),
+        ("dependency injection", "dependencies/__init__.py", 1.0),
+        ("anything", "__init__.py", 0.0),
+        ("go", "golang.c", 0.0),
+    ],
+)
+def test_a_file_gets_the_share_of_its_name_that_the_question_says(
+    query: str, path: str, share: float
+) -> None:
+    ranked = ranking(query, [(entity(path, "f"), 0.25)])
+    assert CodeSense(file_name=0.5).apply(ranked).scores[0] == pytest.approx(0.25 + 0.5 * share)
+
+
+def test_tests_and_doors_come_after_what_they_serve_whatever_they_are_called() -> None:
+    ranked = ranking(
+        "session", [(entity("test_session.py", "f", "test"), 0.6), (entity("other.py", "g"), 0.5)]
+    )
+    staged = CodeSense(beside=0.4).apply(ranked)
+    assert ids(ranked, staged) == ["other.py::g", "test_session.py::f"]
+    assert staged.scores[1] == pytest.approx(0.6 - 0.4)
+
+
+def test_the_best_of_each_file_comes_first() -> None:
+    listed = [(entity("a.py", name), 0.9 - at / 10) for at, name in enumerate("fgh")]
+    ranked = ranking("x", [*listed, (entity("b.py", "k"), 0.1)], limit=4)
+    assert ids(ranked, PerFile().apply(ranked)) == ["a.py::f", "b.py::k", "a.py::g", "a.py::h"]
+    assert ids(ranked, PerFile(most=2).apply(ranked)) == ["a.py::f", "a.py::g", "b.py::k", "a.py::h"]
+
+
+def test_records_without_a_file_are_files_of_their_own() -> None:
+    listed = [(Record(id=name, text="…"), score) for name, score in (("a", 0.3), ("b", 0.2))]
+    ranked = ranking("x", listed)
+    assert ids(ranked, PerFile().apply(ranked)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("value", [CodeSense(), CodeSense(roles=("test",), outline=0.0), PerFile(most=3)])
+def test_a_stage_is_read_back_from_its_table(value: CodeSense | PerFile) -> None:
+    assert stage_from_dict(stage_to_dict(value)) == value
+
+
+@pytest.mark.parametrize("table", [{"definition": -1.0}, {"outline": float("nan")}, {"beside": "much"}])
+def test_a_number_that_makes_no_sense_is_refused(table: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="must be a number of at least 0"):
+        stage_from_dict({"stage": "code", **table})
+    with pytest.raises(ValueError, match="most must be"):
+        PerFile(most=0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9), st.floats(-2, 2)), unique_by=lambda t: t[:2]),
+    st.integers(1, 12),
+    st.integers(1, 3),
+)
+def test_nothing_is_lost_and_no_file_stands_twice_before_all_have_stood(
+    drawn: list[tuple[int, int, float]], limit: int, most: int
+) -> None:
+    listed = [(entity(f"{file}.py", f"f{at}") if at else outline(f"{file}.py"), s) for file, at, s in drawn]
+    ranked = ranking("f1 of 3", listed, limit)
+    sensed = CodeSense().apply(ranked)
+    assert {*sensed.keys.tolist(), *sensed.dropped} == set(ranked.keys.tolist())
+    assert (np.diff(sensed.scores) <= 0).all()
+    after = ranking(
+        "f1 of 3", list(zip(ranked.read(sensed.keys), sensed.scores.tolist(), strict=True)), limit
+    )
+    staged = PerFile(most=most).apply(after)
+    assert sorted(staged.keys.tolist()) == sorted(after.keys.tolist())
+    shown = [record.path for record in after.read(staged.keys)][:limit]
+    files = len({record.path for record in after.records})
+    firsts = sum(min(most, sum(r.path == f for r in after.records)) for f in {r.path for r in after.records})
+    head = shown[: min(limit, firsts)]
+    assert all(head.count(path) <= most for path in head) or files == 0

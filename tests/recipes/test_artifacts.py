@@ -1,0 +1,377 @@
+"""The recipe `artifacts`: several collections, one answer per artifact, neighbours, limits, logs."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weft
+from weft import Caller, Record
+from weft.errors import InvalidInput, NotFound, SettingsError
+from weft.ranking.dedupe import Dedupe
+from weft.ranking.fusion import RRF, fuse
+from weft.ranking.stages import Ranked
+from weft.recipes import BUILT_IN
+from weft.records import Record as Kept
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+def chunk(artifact: str, index: int, text: str, **more: object) -> Record:
+    return Record(
+        id=f"{artifact}#{index}",
+        text=text,
+        collection="artifact_chunks",
+        metadata={"artifact_id": artifact, "chunk_index": index},
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+def db() -> weft.Weft:
+    return weft.open(":memory:")
+
+
+# Fusion
+
+
+def test_rank_2_in_one_list_and_rank_5_in_another_score_0_0315() -> None:
+    recipe = BUILT_IN["artifacts"]
+    assert recipe.fusion == RRF(k=60, first_rank=0)
+    one = (np.arange(1, 11), np.linspace(1, 0.1, 10))
+    # Record 3 stands at rank 2 of the first list (from 0) and at rank 5 of the second.
+    two = (np.array([21, 22, 23, 24, 25, 3, 26]), np.linspace(1, 0.1, 7))
+    fused = fuse(recipe.fusion, [("a", *one), ("b", *two)])
+    score = float(fused.scores[fused.keys == 3][0])
+    assert score == pytest.approx(1 / 62 + 1 / 65)
+    assert round(score, 4) == 0.0315
+
+
+def test_the_first_of_a_list_scores_a_sixtieth(db: weft.Weft) -> None:
+    db.add([Record(id="a", text="harbour lights", collection="artifacts")])
+    (hit,) = db.search("harbour lights", recipe="artifacts")
+    assert hit.score == pytest.approx(2 / 60)
+    assert hit.collections == ("artifacts",)
+
+
+def test_the_settings_are_those_of_the_specification() -> None:
+    recipe = BUILT_IN["artifacts"]
+    assert (recipe.limit, recipe.max_limit) == (5, 50)
+    assert all(use.pool.size(5) == 15 for use in recipe.sources)
+    assert recipe.collections == ("artifacts", "artifact_chunks")
+    assert recipe.on_request == ("memory", "history")
+
+
+def test_the_settings_can_be_changed() -> None:
+    with weft.open(
+        ":memory:",
+        artifacts__rrf_constant=10,
+        artifacts__overfetch_multiplier=7,
+        artifacts__max_hybrid_search_results=9,
+    ) as db:
+        recipe = db.recipes["artifacts"]
+        assert recipe.fusion == RRF(k=10, first_rank=0)
+        assert recipe.sources[0].pool.size(2) == 14
+        with pytest.raises(InvalidInput, match="from 1 to 9"):
+            db.search("x", recipe="artifacts", limit=10)
+    with pytest.raises(SettingsError, match="rrf_constant"):
+        weft.open(":memory:", artifacts__rrf_constant=0)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 51, 1000, True, 2.5])
+def test_a_limit_outside_1_to_50_is_refused(db: weft.Weft, limit: int) -> None:
+    with pytest.raises(InvalidInput, match="from 1 to 50"):
+        db.search("x", recipe="artifacts", limit=limit)
+
+
+@pytest.mark.parametrize("limit", [1, 50])
+def test_a_limit_from_1_to_50_is_taken(db: weft.Weft, limit: int) -> None:
+    db.add([Record(id=f"{n:03}", text=f"harbour {n}", collection="artifacts") for n in range(60)])
+    assert len(db.search("harbour", recipe="artifacts", limit=limit)) == limit
+
+
+# Collections
+
+
+def test_memory_is_searched_on_request_and_history_by_name(db: weft.Weft) -> None:
+    db.add(
+        [
+            Record(id=name, text="harbour lights", collection=name)
+            for name in ("artifacts", "artifact_chunks", "memory", "history", "events")
+        ]
+    )
+
+    def ids(*include: str) -> set[str]:
+        return {hit.id for hit in db.search("harbour", recipe="artifacts", include=include)}
+
+    assert ids() == {"artifacts", "artifact_chunks"}
+    assert ids("memory") == {"artifacts", "artifact_chunks", "memory"}
+    assert ids("history") == {"artifacts", "artifact_chunks", "history"}
+    assert ids("events", "memory") == {"artifacts", "artifact_chunks", "memory", "events"}
+
+
+def test_a_new_collection_is_a_line_of_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("weft.toml").write_text('[artifacts]\ncollections = ["artifacts", "artifact_chunks", "events"]\n')
+    with weft.open(":memory:") as db:
+        db.add([Record(id="launch", text="harbour festival", collection="events")])
+        assert [hit.id for hit in db.search("harbour", recipe="artifacts")] == ["launch"]
+
+
+def test_a_collection_that_is_not_there_is_named(db: weft.Weft) -> None:
+    with pytest.raises(NotFound, match=r"'evnts'.*artifacts, artifact_chunks, memory, history"):
+        db.search("x", recipe="artifacts", include=["evnts"])
+    with pytest.raises(InvalidInput, match="list of collection names"):
+        db.search("x", recipe="artifacts", include="memory")
+    with pytest.raises(InvalidInput, match="takes no include"):
+        db.search("x", recipe="default", include=["memory"])
+
+
+def test_one_embedding_of_the_query_serves_every_collection(
+    db: weft.Weft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.add([Record(id="a", text="harbour", collection="artifacts")])
+    asked: list[str] = []
+    original = db.vectors.for_query
+
+    def counted(model: object, text: str) -> object:
+        asked.append(text)
+        return original(model, text)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(db.vectors, "for_query", counted)
+    db.search("harbour lights", recipe="artifacts", include=["memory", "history"])
+    assert asked == ["harbour lights"]
+
+
+# Dedupe
+
+
+def whole_of(record: Kept) -> str:
+    return record.parent or record.id
+
+
+def test_a_chunk_is_preferred_to_its_whole_whatever_their_order(db: weft.Weft) -> None:
+    db.add(
+        [
+            Record(id="guide", text="harbour lights", collection="artifacts"),
+            chunk("guide", 0, "harbour and more"),
+        ]
+    )
+    result = db.search("harbour lights", recipe="artifacts", explain=True)
+    assert [hit.id for hit in result] == ["guide#0"]
+    why = db.why("harbour lights", "guide", recipe="artifacts")
+    assert (why.kept, why.stage) == (False, "dedupe")
+    assert "guide#0" in why.reason
+    assert result[0].explanation is not None
+    assert result[0].explanation.displaced == ("guide",)
+
+
+def test_between_chunks_of_one_artifact_the_higher_score_stays(db: weft.Weft) -> None:
+    db.add(
+        [
+            chunk("guide", 0, "a word on ferries"),
+            chunk("guide", 1, "harbour lights"),
+            chunk("other", 0, "harbour"),
+        ]
+    )
+    assert [hit.id for hit in db.search("harbour lights", recipe="artifacts")] == ["guide#1", "other#0"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.booleans(), st.sampled_from([0.1, 0.2, 0.3, 0.4])),
+        max_size=20,
+    )
+)
+def test_dedupe_leaves_one_per_whole_the_best_part_first(drawn: list[tuple[int, bool, float]]) -> None:
+    records = [
+        Kept(id=f"{n}", text="", parent=f"w{whole}" if part else None)
+        if part
+        else Kept(id=f"w{whole}", text="")
+        for n, (whole, part, _) in enumerate(drawn)
+    ]
+    # A whole is there once.
+    kept = {record.id: (record, score) for record, (_, _, score) in zip(records, drawn, strict=True)}
+    ranking = sorted(kept.values(), key=lambda one: (-one[1], one[0].id))
+    ranked = Ranked(
+        np.arange(len(ranking)),
+        np.array([score for _, score in ranking], np.float64),
+        "",
+        10,
+        NOW,
+        lambda keys: [ranking[key][0] for key in keys.tolist()],
+        lambda keys: np.zeros((len(keys), 0), np.float32),
+    )
+    staged = Dedupe().apply(ranked)
+    left = [ranking[key][0] for key in staged.keys.tolist()]
+    assert len({whole_of(record) for record in left}) == len(left) == len({whole_of(r) for r, _ in ranking})
+    assert list(staged.scores) == sorted(staged.scores, reverse=True)
+    for record in left:
+        family = [r for r, _ in ranking if whole_of(r) == whole_of(record)]
+        parts = [r for r in family if r.parent is not None]
+        assert record is (parts[0] if parts else family[0])
+    assert set(staged.dropped) == set(range(len(ranking))) - set(staged.keys.tolist())
+    assert all(drop.lost_to in staged.keys for drop in staged.dropped.values())
+
+
+# Neighbours
+
+
+@pytest.fixture
+def six(db: weft.Weft) -> weft.Weft:
+    words = ("anchor", "beacon", "cable", "dinghy", "engine", "flag")
+    db.add([chunk("book", n, f"chapter about the {word}") for n, word in enumerate(words)])
+    return db
+
+
+@pytest.mark.parametrize(
+    ("query", "reach", "positions"),
+    [("dinghy", 1, [2, 3, 4]), ("anchor", 1, [0, 1]), ("flag", 1, [4, 5]), ("dinghy", 2, [1, 2, 3, 4, 5])],
+)
+def test_a_chunk_comes_with_its_neighbours(
+    six: weft.Weft, query: str, reach: int, positions: list[int]
+) -> None:
+    hit = six.search(query, recipe="artifacts", limit=1, neighbours=reach)[0]
+    assert [record.position for record in hit.neighbours] == positions
+    assert hit.passage == "\n[CHUNK BOUNDARY]\n".join(record.text for record in hit.neighbours)
+
+
+def test_without_being_asked_no_neighbour_comes(six: weft.Weft) -> None:
+    hit = six.search("dinghy", recipe="artifacts", limit=1)[0]
+    assert hit.neighbours == ()
+    assert hit.passage == hit.text == "chapter about the dinghy"
+
+
+def test_a_neighbour_that_may_not_be_seen_is_not_shown(db: weft.Weft) -> None:
+    db.add(
+        [
+            chunk("book", 0, "anchor"),
+            chunk("book", 1, "beacon", sensitivity="private"),
+            chunk("book", 2, "cable"),
+        ]
+    )
+    hit = db.search("anchor", recipe="artifacts", limit=1, neighbours=1)[0]
+    assert hit.passage == "anchor"
+    cleared = db.search(
+        "anchor", recipe="artifacts", limit=1, neighbours=1, caller=Caller(clearance="private")
+    )[0]
+    assert cleared.passage == "anchor\n[CHUNK BOUNDARY]\nbeacon"
+
+
+# Storing
+
+
+def test_an_artifact_is_cut_and_its_chunks_know_their_place(db: weft.Weft) -> None:
+    text = "\n\n".join(f"Paragraph {n} tells of the harbour, number {n}. " * 12 for n in range(8))
+    db.add_artifacts([Record(id="book", title="The book", text=text, metadata={"source_system": "drive"})])
+    chunks = sorted((r for r in db if r.collection == "artifact_chunks"), key=lambda r: r.position or 0)
+    assert len(chunks) > 2
+    assert [r.metadata["chunk_index"] for r in chunks] == list(range(len(chunks)))
+    assert all(r.parent == "book" and r.metadata["artifact_id"] == "book" for r in chunks)
+    assert all(r.metadata["source_system"] == "drive" and r.title == "The book" for r in chunks)
+    whole = db.get("book")
+    assert whole is not None
+    assert whole.collection == "artifacts"
+    assert all(r.text in text for r in chunks)
+
+
+def test_an_update_of_an_artifact_leaves_no_chunk_of_the_old_one(db: weft.Weft) -> None:
+    long = "\n\n".join(f"Old paragraph {n} about anchors. " * 20 for n in range(6))
+    db.add_artifacts([Record(id="book", text=long), Record(id="other", text="anchors too")])
+    db.add_artifacts([Record(id="book", text="New and short, about beacons.")])
+    assert {r.id for r in db} == {"book", "book#0", "other", "other#0"}
+    hits = db.search("anchors", recipe="artifacts", filters={"artifact_id": "book"})
+    assert all("anchor" not in hit.text for hit in hits)
+
+
+def test_removing_an_artifact_removes_its_chunks(db: weft.Weft) -> None:
+    db.add_artifacts([Record(id="book", text="anchors"), Record(id="other", text="anchors")])
+    assert db.remove(["book"]) == 2
+    assert {r.id for r in db} == {"other", "other#0"}
+
+
+def test_an_artifact_is_stored_whole_or_not_at_all(db: weft.Weft) -> None:
+    db.add_artifacts([Record(id="book", text="anchors")])
+
+    def breaks(record: Record) -> list[str]:
+        if record.id == "bad":
+            raise RuntimeError("cannot cut")
+        return [record.text]
+
+    with pytest.raises(RuntimeError):
+        db.add_artifacts([Record(id="book", text="beacons"), Record(id="bad", text="x")], cut=breaks)
+    assert {r.id: r.text for r in db} == {"book": "anchors", "book#0": "anchors"}
+
+
+def test_a_tenants_artifact_is_its_own(db: weft.Weft) -> None:
+    db.add_artifacts([Record(id="book", text="anchors", tenant="acme"), Record(id="book", text="beacons")])
+    db.add_artifacts([Record(id="book", text="cables")])
+    acme = Caller(tenant="acme", everything=True)
+    assert [hit.text for hit in db.search("anchors", recipe="artifacts", caller=acme)] == ["anchors"]
+    assert db.remove(["book"], caller=acme) == 2
+    assert {r.text for r in db} == {"cables"}
+
+
+# Filters
+
+
+def test_a_filtered_search_is_full_whenever_enough_match(db: weft.Weft) -> None:
+    db.add(
+        [
+            Record(
+                id=f"{n:04}",
+                text=f"harbour report {n}",
+                collection="artifacts",
+                timestamp=NOW - timedelta(days=n),
+                metadata={"artifact_type": "note" if n % 50 == 0 else "mail", "tags": ["a", f"t{n % 7}"]},
+            )
+            for n in range(1000)
+        ]
+    )
+
+    def full(**filters: object) -> int:
+        return len(db.search("harbour report", recipe="artifacts", limit=10, filters=filters))
+
+    assert full(artifact_type="note") == 10
+    assert full(tags=["t3"]) == 10
+    assert full(timestamp={"gte": (NOW - timedelta(days=12)).isoformat()}) == 10
+    assert full(artifact_type="note", tags=["t0"]) == len(
+        [n for n in range(1000) if n % 50 == 0 and n % 7 == 0]
+    )
+
+
+# Logs
+
+
+def test_a_search_is_logged_with_counts_before_and_after_fusion_and_dedupe(
+    db: weft.Weft, caplog: pytest.LogCaptureFixture
+) -> None:
+    db.add_artifacts([Record(id="secret-name", text="harbour lights"), Record(id="b", text="harbour")])
+    with caplog.at_level(logging.INFO, logger="weft.search"):
+        db.search("harbour lights", recipe="artifacts")
+    (record,) = [record for record in caplog.records if record.name == "weft.search"]
+    event = record.weft  # type: ignore[attr-defined]
+    assert event["before_fusion"] == 8
+    assert event["after_fusion"] == 4
+    assert event["after_stages"] == {"dedupe": 2}
+    assert event["returned"] == 2
+    assert set(event["lists"]) == {
+        f"{s}:{c}" for s in ("vector", "keyword") for c in ("artifacts", "artifact_chunks")
+    }
+    assert "harbour" not in record.message
+    assert "secret-name" not in record.message
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from(["harbour", "lights", "ferry", "tide"]), min_size=1, max_size=6))
+def test_order_is_by_score_and_equal_scores_by_id(words: list[str]) -> None:
+    with weft.open(":memory:") as db:
+        db.add([Record(id=f"{n}", text=word, collection="artifacts") for n, word in enumerate(words)])
+        hits = db.search("harbour ferry", recipe="artifacts", limit=50)
+        assert [(-hit.score, hit.id) for hit in hits] == sorted((-hit.score, hit.id) for hit in hits)

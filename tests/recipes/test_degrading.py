@@ -1,0 +1,86 @@
+"""Any subset of the sources of memory may be down: the rest answer, and it is said which were missing and why."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft import Fact, Record
+from weft.context.briefing import briefing, memory_of
+from weft.sources.base import Ask
+from weft.sources.graph import GraphSource
+from weft.sources.keyword import KeywordSource
+from weft.sources.vector import VectorSource
+from weft.stores.contract import Found
+
+SOURCES = ("keyword", "vector", "graph")
+SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(SOURCES, size)]
+
+
+class Broken:
+    """A source that fails, hangs or answers nonsense."""
+
+    def __init__(self, how: str, released: threading.Event) -> None:
+        self.how = how
+        self.released = released
+        self.inline = how != "hang"
+
+    def search(self, ask: Ask) -> Found:
+        if self.how == "error":
+            raise ConnectionError("the server is gone")
+        if self.how == "hang":
+            self.released.wait(60)
+            return Found.nothing()
+        return Found(np.array([10**9, 10**9 + 1]), np.array([float("nan"), 1.0]))
+
+    def scores(self, ask: Ask, keys: Any) -> Any:
+        return np.full(len(keys), np.nan)
+
+
+class Own:
+    """A real source under its own name."""
+
+    def __init__(self, real: Any) -> None:
+        self.inline = True
+        self.search = real.search
+        self.scores = real.scores
+
+
+REAL: dict[str, Callable[[], Any]] = {
+    "keyword": KeywordSource,
+    "vector": lambda: VectorSource(inline=True),
+    "graph": GraphSource,
+}
+
+
+@pytest.fixture
+def released() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+@pytest.mark.parametrize("how", ["error", "hang", "nonsense"])
+@pytest.mark.parametrize("down", SUBSETS, ids="+".join)
+def test_the_rest_answer_and_what_is_missing_is_named(
+    down: tuple[str, ...], how: str, released: threading.Event
+) -> None:
+    sources = {name: Broken(how, released) if name in down else Own(REAL[name]()) for name in SOURCES}
+    with weft.open(":memory:", sources=sources, search__deadline=0.3) as db:
+        db.add([Record(id="turn", text="We plan the Goa trip", metadata={"speaker": "Priya"})])
+        db.add_facts([Fact(subject="Priya", relation="plans", object="Goa")])
+        result = db.search("What does Priya plan in Goa?", recipe="memory")
+        assert {one.source for one in result.degraded} == set(down)
+        assert all(one.reason for one in result.degraded)
+        assert result.answered == 3 - len(down)
+        found = {hit.record.kind or "turn" for hit in result}
+        expected = {"turn"} if {"keyword", "vector"} - set(down) else set()
+        expected |= set() if "graph" in down else {"fact"}
+        assert found == expected
+        assert (briefing([memory_of(hit.record) for hit in result]) == "") == (not expected)

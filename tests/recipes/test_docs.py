@@ -1,0 +1,269 @@
+"""The recipe `docs`: every statement of the specification that is about searching."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import weft
+from weft.context.pages import organised
+from weft.ranking.fusion import RRF, Weighted, fuse
+from weft.recipes import BUILT_IN
+from weft.records import Record
+from weft.results import Hit
+from weft.sources.wording import Wording
+
+PAGES = {
+    "docs/retries.md": (
+        "# Retries\n\n## Summary\n\nA failed job is tried again after a pause that doubles.\n\n"
+        "## Examples\n\n```python\n@app.task(retries=3)\n```\n\n"
+        "## Backoff\n\nThe pause doubles with each attempt up to an hour.\n\n"
+        "## Dead letters\n\nA job that failed for good is kept in the dead letter table.\n"
+    ),
+    "docs/workers.md": (
+        "# Workers\n\n## Overview\n\nA worker runs jobs in slots, one job in each slot.\n\n"
+        f"## Examples\n\n```python\n{'run_worker(slots=4)' * 40}\n```\n\n"
+        "## Slots\n\nSlots are processes, so that a crash takes one job only.\n"
+    ),
+    "concepts/leases.md": (
+        "# Leases\n\n## Overview\n\nA lease is a loan of a job to a worker and ends by itself.\n\n"
+        "## Length\n\nThe lease is thirty seconds and is renewed every ten.\n"
+    ),
+}
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[weft.Weft]:
+    for name, text in PAGES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with weft.open(":memory:") as opened:
+        opened.index(tmp_path, recipe="docs")
+        yield opened
+
+
+# Search
+
+
+def test_weighted_fusion_is_0_7_of_meaning_plus_0_3_of_words() -> None:
+    assert BUILT_IN["docs"].fusion == Weighted(
+        {"keyword": 0.3, "vector": 0.7}, {"keyword": "max", "vector": "none"}
+    )
+
+
+def test_a_hit_in_one_list_only_gets_that_list_s_share() -> None:
+    keyword = ("keyword", np.array([1, 2]), np.array([8.0, 4.0]))
+    vector = ("vector", np.array([1, 3]), np.array([0.9, 0.5]))
+    fused = fuse(BUILT_IN["docs"].fusion, [keyword, vector])
+    scores = dict(zip(fused.keys.tolist(), fused.scores.tolist(), strict=True))
+    assert scores[1] == pytest.approx(0.3 * 1.0 + 0.7 * 0.9)
+    assert scores[2] == pytest.approx(0.3 * 0.5)
+    assert scores[3] == pytest.approx(0.7 * 0.5)
+
+
+def test_keyword_scores_are_brought_to_0_to_1(db: weft.Weft) -> None:
+    found = db.search("lease worker", recipe="docs", explain=True)
+    shares = [s.share for hit in found for s in hit.explanation.standings if s.source == "keyword"]  # type: ignore[union-attr]
+    assert max(shares) == pytest.approx(0.3)
+    assert all(0.0 <= share <= 0.3 + 1e-9 for share in shares)
+
+
+@pytest.mark.parametrize("recipe", ["docs", "examples"])
+@pytest.mark.parametrize("top_k", [1, 5, 20])
+def test_both_sources_fetch_top_k_and_five_more(db: weft.Weft, recipe: str, top_k: int) -> None:
+    trace = db.search("job", recipe=recipe, limit=top_k, explain=True).trace
+    assert trace is not None
+    assert {source.source: source.pool for source in trace.sources} == {
+        "keyword": top_k + 5,
+        "vector": top_k + 5,
+    }
+
+
+def test_reciprocal_ranks_can_be_selected() -> None:
+    with weft.open(":memory:", docs__fusion="rrf", docs__more=7) as db:
+        assert db.recipes["docs"].fusion == db.recipes["examples"].fusion == RRF(k=60, first_rank=1)
+        assert db.recipes["docs"].sources[0].pool.size(3) == 10
+
+
+def test_sections_and_examples_have_each_their_own_search(db: weft.Weft) -> None:
+    assert {hit.collection for hit in db.search("retries job", recipe="docs")} == {"docs"}
+    examples = db.search("retries job", recipe="examples")
+    assert {hit.collection for hit in examples} == {"examples"}
+    assert "@app.task(retries=3)" in examples[0].text
+
+
+def test_technical_and_concept_pages_are_chunked_alike_into_one_collection(db: weft.Weft) -> None:
+    kinds = {(record.path or "").split("/")[-2]: set[str]() for record in db if record.collection == "docs"}
+    for record in db:
+        if record.collection == "docs":
+            kinds[(record.path or "").split("/")[-2]].add(record.kind)
+            assert record.metadata["page_name"]
+            assert record.metadata["section_title"]
+    assert kinds == {
+        "docs": {"PAGE_SUMMARY", "PAGE_EXAMPLES", "SECTION"},
+        "concepts": {"PAGE_SUMMARY", "SECTION"},
+    }
+
+
+# Transform and editor: what is asked of whom
+
+
+def test_the_search_by_meaning_gets_the_keywords_and_the_search_by_words_the_question(db: weft.Weft) -> None:
+    query = "borrowed thing"
+    plain = db.search(query, recipe="docs", explain=True)
+    changed = db.search(query, recipe="docs", wording=Wording("lease loan of a job"), explain=True)
+    assert changed[0].title.startswith("Leases")
+    vector = db.search("lease loan of a job", recipe="vector", limit=10, filters={"collection": "docs"})
+    by_meaning = {hit.id: hit.score for hit in vector}
+    for hit in changed:
+        for standing in hit.explanation.standings:  # type: ignore[union-attr]
+            if standing.source == "vector" and standing.score is not None:
+                assert standing.score == pytest.approx(by_meaning[hit.id], abs=1e-6)
+    assert plain.trace is not None
+    assert changed.trace is not None
+    words = [next(s for s in t.sources if s.source == "keyword") for t in (plain.trace, changed.trace)]
+    assert words[0].keys.tolist() == words[1].keys.tolist()
+    assert words[0].scores.tolist() == words[1].scores.tolist()
+    assert changed.trace.to_dict()["transform"] == {"used": "lease loan of a job"}
+    assert "transform" not in plain.trace.to_dict()
+
+
+def test_hints_count_in_both_searches_and_less_than_the_question(db: weft.Weft) -> None:
+    (first, *_) = db.search("slots", recipe="docs")
+    hinted = db.search("slots", recipe="docs", wording=Wording(hints=("lease", "renewed")), explain=True)
+    assert hinted[0].id == first.id
+    assert any(hit.title == "Leases > Length" for hit in hinted)
+    assert not any(hit.title == "Leases > Length" for hit in db.search("slots", recipe="keyword"))
+    found = db.search("slots", recipe="keyword", wording=Wording(hints=("lease", "slots"), hint_weight=0.3))
+    alone = db.search("slots", recipe="keyword")
+    assert found[0].score == pytest.approx(alone[0].score)  # what the question says is not said again
+    assert {hit.id for hit in alone} < {hit.id for hit in found}
+
+
+# Organised by page
+
+
+def test_each_page_has_its_summary_then_short_examples_then_sections(db: weft.Weft) -> None:
+    result = db.search("dead letter backoff pause", recipe="docs", limit=3)
+    page = result.pages[0]
+    assert (page.name, [chunk.kind for chunk in page.chunks[:2]]) == (
+        "Retries",
+        ["PAGE_SUMMARY", "PAGE_EXAMPLES"],
+    )
+    assert {chunk.kind for chunk in page.chunks[2:]} == {"SECTION"}
+
+
+def test_examples_of_500_characters_and_more_stay_out(db: weft.Weft) -> None:
+    pages = {page.name: page for page in db.search("slots crash worker", recipe="docs").pages}
+    assert [chunk.kind for chunk in pages["Workers"].chunks][:2] == ["PAGE_SUMMARY", "SECTION"]
+
+
+def test_how_short_examples_must_be_is_a_setting(tmp_path: Path) -> None:
+    (tmp_path / "workers.md").write_text(PAGES["docs/workers.md"])
+    for most, comes in ((100_000, True), (0, False)):
+        with weft.open(":memory:", docs__short_examples=most) as db:
+            db.index(tmp_path, recipe="docs")
+            (page,) = db.search("slots", recipe="docs").pages
+            assert ("PAGE_EXAMPLES" in [chunk.kind for chunk in page.chunks]) == comes
+
+
+KINDS = st.sampled_from(["PAGE_SUMMARY", "PAGE_EXAMPLES", "SECTION"])
+
+
+@st.composite
+def sites(draw: st.DrawFn) -> list[Record]:
+    """Pages in chunks of every kind and length, also such that no chunker would make."""
+    return [
+        Record(
+            id=f"p{page}#{at}",
+            text="x" * draw(st.sampled_from([0, 1, 250, 499, 500, 501, 900])),
+            title=f"P{page}",
+            kind=draw(KINDS),
+            parent=f"p{page}",
+            position=at,
+        )
+        for page in range(draw(st.integers(0, 4)))
+        for at in range(draw(st.integers(1, 5)))
+    ]
+
+
+@given(sites(), st.data())
+def test_pages_are_organised_as_stated(site: list[Record], data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(site), unique_by=lambda r: r.id) if site else st.just([]))
+    scores = sorted((data.draw(st.floats(0, 1)) for _ in chosen), reverse=True)
+    hits = [
+        Hit(record, score, rank) for rank, (record, score) in enumerate(zip(chosen, scores, strict=True), 1)
+    ]
+
+    def chunks_of(record: Record, kinds: Sequence[str]) -> list[Record]:
+        return [other for other in site if other.parent == record.parent and other.kind in kinds]
+
+    pages = organised(hits, chunks_of, 500)
+    found = {hit.id for hit in hits}
+    best = [page.score for page in pages]
+    assert best == sorted(best, reverse=True)  # pages by their best hit
+    ids = [chunk.id for page in pages for chunk in page.chunks]
+    assert len(ids) == len(set(ids))  # no chunk twice
+    for page in pages:
+        own = chunks_of(page.chunks[0], ("PAGE_SUMMARY", "PAGE_EXAMPLES", "SECTION")) if page.chunks else []
+        kinds = [chunk.kind for chunk in page.chunks]
+        order = ["PAGE_SUMMARY", "PAGE_EXAMPLES", "SECTION"]
+        assert kinds == sorted(kinds, key=order.index)
+        assert kinds.count("PAGE_SUMMARY") == sum(chunk.kind == "PAGE_SUMMARY" for chunk in own)
+        length = sum(len(chunk.text) for chunk in own if chunk.kind == "PAGE_EXAMPLES")
+        assert ("PAGE_EXAMPLES" in kinds) == (
+            any(chunk.kind == "PAGE_EXAMPLES" for chunk in own) and length < 500
+        )
+        assert all(chunk.id in found for chunk in page.chunks if chunk.kind == "SECTION")
+    sections = {hit.id for hit in hits if hit.record.kind == "SECTION"}
+    assert sections <= set(ids)
+
+
+# Degrades
+
+
+class _Broken:
+    inline = True
+
+    def search(self, ask: object) -> object:
+        raise RuntimeError("out of order")
+
+    def scores(self, ask: object, keys: object) -> object:
+        raise RuntimeError("out of order")
+
+
+@pytest.mark.parametrize(("broken", "rest"), [("keyword", "vector"), ("vector", "keyword")])
+def test_when_one_source_fails_the_other_answers(tmp_path: Path, broken: str, rest: str) -> None:
+    (tmp_path / "a.md").write_text(PAGES["concepts/leases.md"])
+    with weft.open(":memory:", sources={broken: _Broken()}) as db:  # type: ignore[dict-item]
+        db.index(tmp_path, recipe="docs")
+        result = db.search("lease", recipe="docs")
+        assert len(result)
+        assert [one.source for one in result.degraded] == [broken]
+        assert {source for hit in result for source in hit.sources} == {rest}
+        answer = db.ask("what is a lease?")
+        assert "lease" in answer.text
+        assert answer.citations
+        assert [one.source for one in answer.degraded] == [broken]
+
+
+def test_without_embedding_the_words_answer(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(PAGES["concepts/leases.md"])
+    with weft.open(":memory:", embedding__provider="none") as db:
+        db.index(tmp_path, recipe="docs")
+        result = db.search("lease", recipe="docs")
+        assert result[0].title.startswith("Leases")
+        assert [one.source for one in result.degraded] == ["vector"]
+
+
+def test_nothing_found_is_an_empty_list_and_an_honest_answer() -> None:
+    with weft.open(":memory:") as db:
+        assert list(db.search("lease", recipe="docs")) == []
+        answer = db.ask("what is a lease?")
+        assert answer.text == "Nothing was found that answers this."
+        assert (answer.citations, answer.pages, answer.answered) == ((), (), 2)

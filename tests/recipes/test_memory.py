@@ -1,0 +1,345 @@
+"""The recipe `memory`: the figures of the specification, fading, variety, and the worked example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import weft
+from weft import Fact, Record
+from weft.context.briefing import HEADING, briefing, memory_of
+from weft.errors import InvalidInput
+from weft.ranking.decay import Decay
+from weft.ranking.diversity import MMR, jaccard, select
+from weft.ranking.evidence import Evidence
+from weft.ranking.fusion import RRF, fuse
+from weft.ranking.stages import Ranked
+from weft.recipes import BUILT_IN, Pool, SourceUse
+from weft.sources.base import Ask
+from weft.stores.contract import Found
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+RECIPE = BUILT_IN["memory"]
+
+
+def ranked(records: Sequence[Record], scores: Sequence[float], **more: Any) -> Ranked:
+    return Ranked(
+        np.arange(1, len(records) + 1),
+        np.array(scores, np.float64),
+        "",
+        10,
+        NOW,
+        lambda keys: [records[key - 1] for key in keys.tolist()],
+        lambda keys: np.eye(len(records) + 1, dtype=np.float32)[keys],
+        **more,
+    )
+
+
+def turn(text: str, days: float = 0, kind: str = "", **metadata: Any) -> Record:
+    return Record(
+        id=text[:40] or "empty", text=text, kind=kind, timestamp=NOW - timedelta(days=days), metadata=metadata
+    )
+
+
+def aged(days: float) -> datetime:
+    return NOW - timedelta(days=days)
+
+
+# The numbers
+
+
+def test_the_numbers_are_those_of_the_specification() -> None:
+    assert {use.name: use.pool for use in RECIPE.sources} == {
+        "keyword": Pool(times=4),
+        "vector": Pool(times=2),
+        "graph": Pool(times=1),
+    }
+    assert RECIPE.fusion == RRF(k=60, first_rank=1)
+    assert RECIPE.stages[-2:] == (
+        Decay(30.0, 0.3, ("person", "place", "relationship")),
+        MMR(0.7, 20, "jaccard"),
+    )
+    assert RECIPE.limit == 10
+
+
+def test_ranks_1_2_2_score_0_0486() -> None:
+    lists = [
+        ("keyword", np.array([7, 1]), np.array([2.0, 1.0])),
+        ("vector", np.array([2, 7]), np.array([2.0, 1.0])),
+        ("graph", np.array([3, 7]), np.array([2.0, 1.0])),
+    ]
+    fused = fuse(RECIPE.fusion, lists)
+    score = float(fused.scores[fused.keys == 7][0])
+    assert score == pytest.approx(1 / 61 + 1 / 62 + 1 / 62)
+    assert int(score * 10_000) == 486
+
+
+@pytest.mark.parametrize(("days", "factor"), [(0, 1.0), (30, 0.5), (60, 0.25), (120, 0.0625)])
+def test_a_record_fades_by_half_in_thirty_days(days: int, factor: float) -> None:
+    assert Decay().factor("", aged(days), NOW) == pytest.approx(factor)
+
+
+@pytest.mark.parametrize("kind", ["person", "place", "relationship"])
+@pytest.mark.parametrize(("days", "factor"), [(0, 1.0), (30, 0.5), (60, 0.3), (120, 0.3)])
+def test_what_stays_true_never_fades_below_the_floor(days: int, factor: float, kind: str) -> None:
+    assert Decay().factor(kind, aged(days), NOW) == pytest.approx(factor)
+
+
+def test_the_future_is_of_age_0_and_so_is_what_has_no_time() -> None:
+    assert Decay().factor("", aged(-10), NOW) == 1.0
+    assert Decay().factor("", None, NOW) == 1.0
+
+
+def test_a_fact_is_fresh_however_old() -> None:
+    fact = Fact(
+        subject="A", relation="knows", object="B", timestamp=NOW - timedelta(days=900), kind="relationship"
+    )
+    assert Decay().apply(ranked([fact.to_record()], [0.5])).scores.tolist() == [0.5]
+
+
+@given(st.lists(st.tuples(st.floats(0.001, 10), st.floats(-50, 3000)), min_size=1, max_size=12))
+def test_fading_orders_by_what_is_left(drawn: list[tuple[float, float]]) -> None:
+    records = [turn(f"turn {n}", days) for n, (_, days) in enumerate(drawn)]
+    staged = Decay().apply(ranked(records, [score for score, _ in drawn]))
+    expected = {n + 1: s * Decay().factor("", records[n].timestamp, NOW) for n, (s, _) in enumerate(drawn)}
+    assert [pytest.approx(expected[key]) for key in staged.keys.tolist()] == staged.scores.tolist()
+    assert staged.scores.tolist() == sorted(staged.scores.tolist(), reverse=True)
+
+
+# Variety
+
+
+def test_mmr_chooses_the_next_that_is_unlike_those_chosen() -> None:
+    texts = ["we sail to the island", "we sail to the island today", "the budget is done"]
+    staged = MMR(weight=0.7).apply(ranked([turn(text) for text in texts], [1.0, 0.95, 0.8]))
+    assert staged.keys.tolist() == [1, 3, 2]
+    # 0.7 · 0.8 - 0.3 · 1/8 against 0.7 · 0.95 - 0.3 · 5/6
+    assert "0.522" in staged.reasons[3]
+
+
+def test_mmr_holds_only_what_is_chosen_against_a_candidate() -> None:
+    alike = np.array([[0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]])
+    chosen, margins = select(np.array([1.0, 0.9, 0.8]), alike, ["a", "b", "c"], 0.5)
+    assert chosen == [0, 1, 2]
+    assert margins == pytest.approx([0.5, 0.45, 0.5 * 0.8 - 0.5])
+
+
+def test_beyond_the_best_20_order_stays() -> None:
+    records = [turn(f"same words number {n}") for n in range(25)]
+    staged = MMR().apply(ranked(records, [1 - n / 100 for n in range(25)]))
+    assert staged.keys.tolist()[20:] == [21, 22, 23, 24, 25]
+    assert sorted(staged.keys.tolist()) == list(range(1, 26))
+
+
+def test_words_in_common_make_texts_alike() -> None:
+    alike = jaccard(["Goa in March", "march in goa!", "", "ferry"])
+    assert alike[0, 1] == 1.0
+    assert alike[0, 2] == alike[2, 2] == alike[0, 3] == 0.0
+
+
+def test_cosine_is_selectable() -> None:
+    staged = MMR(similarity="cosine").apply(ranked([turn("a"), turn("b")], [1.0, 0.5]))
+    assert staged.keys.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="jaccard or cosine"):
+        MMR(similarity="levenshtein")  # type: ignore[arg-type]
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.text("abc ", max_size=8)), max_size=15), st.floats(0, 1))
+def test_mmr_loses_nothing_and_begins_with_the_best(drawn: list[tuple[float, str]], weight: float) -> None:
+    drawn = sorted(drawn, key=lambda one: -one[0])
+    records = [Record(id=f"{n:02}", text=text) for n, (_, text) in enumerate(drawn)]
+    staged = MMR(weight=weight).apply(ranked(records, [score for score, _ in drawn]))
+    assert sorted(staged.keys.tolist()) == list(range(1, len(drawn) + 1))
+    if drawn and weight > 0:
+        assert staged.scores[0] == drawn[0][0]
+
+
+# The worked example
+
+
+class Fixed:
+    """A source that answers these texts in this order."""
+
+    inline = True
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+
+    def search(self, ask: Ask) -> Found:
+        keys = [ask.question.snapshot.key_of(text) for text in self.texts]
+        return Found(np.array(keys, np.int64), np.linspace(1, 0.5, len(keys)))
+
+    def scores(self, ask: Ask, keys: Any) -> Any:
+        return np.full(len(keys), np.nan)
+
+
+GOA = "We should plan that Goa trip, Priya"
+TOLD = "I told Priya we can do March for vacation"
+DATES = "Priya said she needs to check dates"
+FLIGHTS = "Looking at flights to Goa for next month"
+
+
+@pytest.fixture
+def example() -> weft.Weft:
+    db = weft.open(
+        ":memory:", sources={"keyword": Fixed(GOA, TOLD, DATES), "vector": Fixed(TOLD, GOA, FLIGHTS)}
+    )
+    ages = {GOA: 5.0, TOLD: 3.0, DATES: 3.0, FLIGHTS: 45.0}
+    now = datetime.now(UTC)
+    db.add(
+        [
+            Record(id=text, text=text, timestamp=now - timedelta(days=days), metadata={"speaker": "Rajesh"})
+            for text, days in ages.items()
+        ]
+    )
+    db.add_facts(
+        [
+            Fact(
+                subject="Rajesh",
+                relation="planning",
+                object="Priya",
+                text="planning vacation to Goa in March",
+            )
+        ]
+    )
+    return db
+
+
+def test_the_worked_example_fuses_and_fades_as_specified(example: weft.Weft) -> None:
+    result = example.search("What did I tell Priya about vacation?", recipe="memory", explain=True)
+    hits = {hit.text: hit for hit in result}
+    told = hits[TOLD].explanation
+    assert told is not None
+    assert told.fused == pytest.approx(1 / 62 + 1 / 61)
+    assert round(told.fused, 4) == 0.0325
+    assert round(hits[TOLD].score, 4) == 0.0303
+    flights = hits[FLIGHTS].explanation
+    assert flights is not None
+    assert round(flights.fused, 4) == 0.0159
+    assert round(hits[FLIGHTS].score, 4) == 0.0056
+    fact = hits["Rajesh -> Priya: planning vacation to Goa in March"]
+    assert fact.score == pytest.approx(1 / 61)
+    assert fact.sources == ("graph",)
+
+
+def test_the_worked_example_ends_in_its_block(example: weft.Weft) -> None:
+    result = example.search("What did I tell Priya about vacation?", recipe="memory")
+    lines = briefing([memory_of(hit.record) for hit in result]).splitlines()
+    assert lines[0] == "<memory>"
+    assert lines[2] == HEADING
+    assert set(lines[3:-1]) == {
+        *(f'- Rajesh said: "{text}"' for text in (GOA, TOLD, DATES, FLIGHTS)),
+        "- Rajesh -> Priya: planning vacation to Goa in March",
+    }
+    assert lines[-1] == "</memory>"
+
+
+# What was said, and what is known
+
+
+def test_a_fact_is_found_by_the_graph_and_not_by_its_words() -> None:
+    with weft.open(":memory:") as db:
+        db.add([Record(id="s", text="Goa is warm in March", metadata={"speaker": "Priya"})])
+        db.add_facts([Fact(subject="Rajesh", relation="visits", object="Goa")])
+        found = {
+            hit.record.kind or "turn": hit.sources for hit in db.search("When is Goa warm?", recipe="memory")
+        }
+    assert found == {"turn": ("keyword", "vector"), "fact": ("graph",)}
+
+
+def test_a_superseded_fact_leaves_the_results_and_stays_in_history() -> None:
+    with weft.open(":memory:") as db:
+        db.add_facts([Fact(subject="Rajesh", relation="lives in", object="Pune")])
+        db.add_facts([Fact(subject="Rajesh", relation="lives in", object="Goa")], same_relation=True)
+        assert [hit.text for hit in db.search("Where is Rajesh?", recipe="memory")] == [
+            "Rajesh -> Goa: lives in"
+        ]
+        assert {record.text for record in db} == {"Rajesh -> Goa: lives in", "Rajesh -> Pune: lives in"}
+
+
+def test_looking_back_leaves_out_what_is_older() -> None:
+    now = datetime.now(UTC)
+    with weft.open(":memory:") as db:
+        db.add(
+            [
+                Record(id=f"{h}", text="harbour walk", timestamp=now - timedelta(hours=h))
+                for h in (1, 100, 167, 169)
+            ]
+        )
+
+        def ids(look_back: float | bool) -> set[str]:
+            return {hit.id for hit in db.search("harbour walk", recipe="memory", look_back=look_back)}
+
+        assert ids(False) == {"1", "100", "167", "169"}
+        assert ids(True) == {"1", "100", "167"}
+        assert ids(24) == {"1"}
+        for wrong in (0, -1, "week", float("nan")):
+            with pytest.raises(InvalidInput, match="look_back"):
+                db.search("x", recipe="memory", look_back=wrong)  # type: ignore[arg-type]
+
+
+def test_operators_in_a_question_are_words() -> None:
+    with weft.open(":memory:") as db:
+        db.add([Record(id="a", text="harbour and ferry"), Record(id="b", text="tide")])
+        found = {hit.id for hit in db.search('"harbour" AND (ferry* OR -tide) NOT +x:y^2 ~', recipe="memory")}
+    assert {"a", "b"} <= found
+
+
+# Evidence
+
+
+def conversation(*texts: str) -> list[Record]:
+    return [Record(id=f"t{n:02}", text=text, parent="session", position=n) for n, text in enumerate(texts)]
+
+
+def test_the_answer_next_to_the_words_that_match_is_found() -> None:
+    filler = [f"talk about nothing in particular, part {n}" for n in range(30)]
+    turns = conversation(*filler, "When did you go to the lighthouse?", "Last Tuesday!", *filler)
+    with weft.open(":memory:") as db:
+        db.add([*turns, *[Record(id=f"x{n}", text=f"a lighthouse elsewhere, number {n}") for n in range(12)]])
+        found = [
+            hit.text for hit in db.search("When did you go to the lighthouse?", recipe="memory", limit=5)
+        ]
+        assert "Last Tuesday!" in found
+        alone = weft.Recipe(
+            name="alone", sources=RECIPE.sources, fusion=RECIPE.fusion, stages=RECIPE.stages[1:]
+        )
+        assert "Last Tuesday!" not in [
+            hit.text for hit in db.search("When did you go to the lighthouse?", recipe=alone, limit=5)
+        ]
+        why = db.why("When did you go to the lighthouse?", turns[31].id, recipe="memory", limit=5)
+        assert why.kept
+
+
+def test_a_neighbour_that_the_filter_leaves_out_stays_out() -> None:
+    turns = conversation(*[f"lighthouse visit number {n}" for n in range(12)], "Last Tuesday!")
+    turns = [Record(**{**t.to_dict(), "metadata": {"ok": t.text != "Last Tuesday!"}}) for t in turns]  # type: ignore[arg-type]
+    with weft.open(":memory:") as db:
+        db.add(turns)
+        found = db.search("lighthouse visit number 11", recipe="memory", filters={"ok": True}, limit=20)
+        assert all(hit.metadata["ok"] for hit in found)
+
+
+def test_few_candidates_keep_their_ranks() -> None:
+    records = [turn("a"), turn("b")]
+    before = ranked(
+        records, [0.03, 0.02], lists=("keyword",), found=9, scores_of=lambda _, k: np.ones(len(k))
+    )
+    assert Evidence().apply(before).scores.tolist() == [0.03, 0.02]
+
+
+def test_evidence_is_a_setting() -> None:
+    with weft.open(":memory:", memory__evidence=False) as db:
+        assert [step.name for step in db.recipes["memory"].stages] == ["decay", "mmr"]
+
+
+def test_a_recipe_of_ones_own_can_say_all_this() -> None:
+    table = RECIPE.to_dict()
+    assert weft.recipes.recipe_from_dict("memory", table) == RECIPE
+    assert SourceUse(source="keyword", where='kind = "x"').where == 'kind = "x"'

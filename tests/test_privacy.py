@@ -1,0 +1,299 @@
+"""Privacy: what a caller may not see does not exist for that caller, in any answer, count, trace or error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import weft
+from weft import Caller, Record
+from weft.errors import InvalidInput, NotFound, SettingsError
+from weft.filters import matches
+from weft.privacy import OWNER, Policy
+
+WORDS = ("harbour", "lights", "ferry", "timetable", "winter", "Priya", "budget", "salt", "kelp", "tide")
+LEVELS = ("normal", "sensitive", "private", "unheard-of")
+SCOPES = ("public", "me", "team")
+TENANTS = ("", "", "acme")
+
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> list[Record]:
+    count = draw(st.integers(0, 14))
+    out = []
+    for number in range(count):
+        part = draw(st.booleans())
+        whole = draw(st.integers(0, 3))
+        out.append(
+            Record(
+                id=f"r{number:02}",
+                text=draw(texts),
+                title=draw(st.sampled_from(["", "harbour", "ferry timetable"])),
+                collection="artifact_chunks"
+                if part
+                else draw(st.sampled_from(["artifacts", "memory", "default"])),
+                parent=f"r{whole:02}" if part else None,
+                position=number if part else None,
+                sensitivity=draw(st.sampled_from(LEVELS)),
+                scope=draw(st.sampled_from(SCOPES)),
+                tenant=draw(st.sampled_from(TENANTS)),
+                metadata={"n": number % 3},
+            )
+        )
+    return out
+
+
+callers = st.builds(
+    Caller,
+    clearance=st.sampled_from(["", "normal", "sensitive", "private"]),
+    scopes=st.sets(st.sampled_from(SCOPES)).map(frozenset),
+    tenant=st.sampled_from(TENANTS),
+    everything=st.booleans(),
+)
+
+
+def answer(db: weft.Weft, caller: Caller, query: str, recipe: str, **more: Any) -> Any:
+    """All that a caller is told, without the times."""
+    result = db.search(query, recipe=recipe, caller=caller, explain=True, **more).to_dict()
+    # The operator is told how often the database has changed; nobody else.
+    apart = ("milliseconds", "change") if caller.everything and not caller.tenant else ("milliseconds",)
+
+    def without(values: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if name not in apart}
+
+    return json.loads(json.dumps(result), object_hook=without)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    bodies(),
+    callers,
+    texts,
+    st.sampled_from(["default", "rrf", "keyword", "vector", "artifacts"]),
+    st.sampled_from([None, {"n": 1}, 'not n = 2 or collection = "memory"']),
+    st.integers(0, 2),
+)
+def test_an_answer_equals_that_of_a_database_which_never_held_what_is_forbidden(
+    body: list[Record], caller: Caller, query: str, recipe: str, filters: Any, neighbours: int
+) -> None:
+    audience = Policy().audience(caller)
+    with weft.open(":memory:") as whole, weft.open(":memory:") as part:
+        whole.add(body)
+        part.add([record for record in body if matches(audience, record)])
+        asked: dict[str, Any] = {"filters": filters, "neighbours": neighbours, "limit": 5}
+        assert answer(whole, caller, query, recipe, **asked) == answer(part, caller, query, recipe, **asked)
+        for record in body:
+            assert _why(whole, query, record.id, recipe, caller) == _why(
+                part, query, record.id, recipe, caller
+            )
+            assert whole.get(record.id, caller=caller) == part.get(record.id, caller=caller)
+
+
+def _why(db: weft.Weft, query: str, record_id: str, recipe: str, caller: Caller) -> Any:
+    try:
+        return db.why(query, record_id, recipe=recipe, caller=caller).to_dict()
+    except NotFound as error:
+        return str(error)
+
+
+def test_the_number_of_changes_is_told_only_to_the_operator() -> None:
+    with weft.open(":memory:") as db:
+        db.add([Record(id="a", text="harbour"), Record(id="b", text="harbour", sensitivity="private")])
+        seen = db.search("harbour", explain=True).trace
+        owned = db.search("harbour", explain=True, caller=OWNER).trace
+    assert seen is not None
+    assert "change" not in seen.state
+    assert owned is not None
+    assert owned.state["change"]
+
+
+def test_without_a_caller_the_least_is_seen() -> None:
+    with weft.open(":memory:") as db:
+        db.add(
+            [Record(id=f"{s}-{v}", text="harbour", sensitivity=s, scope=v) for s in LEVELS for v in SCOPES]
+        )
+        assert [hit.id for hit in db.search("harbour")] == ["normal-public"]
+        assert len(db) == 1
+        assert [record.id for record in db] == ["normal-public"]
+        assert db.get("private-public") is None
+
+
+def test_one_setting_opens_the_database_for_one_user() -> None:
+    with weft.open(":memory:", privacy__open=True) as db:
+        db.add([Record(id=s, text="harbour", sensitivity=s, scope="me") for s in LEVELS])
+        assert {hit.id for hit in db.search("harbour")} == set(LEVELS)
+        assert len(db) == len(LEVELS)
+
+
+def test_a_clearance_reaches_its_level_and_those_below() -> None:
+    with weft.open(":memory:") as db:
+        db.add([Record(id=s, text="harbour", sensitivity=s) for s in LEVELS])
+        for clearance, seen in (
+            ("", {"normal"}),
+            ("normal", {"normal"}),
+            ("sensitive", {"normal", "sensitive"}),
+            ("private", {"normal", "sensitive", "private"}),
+        ):
+            assert {hit.id for hit in db.search("harbour", caller=Caller(clearance=clearance))} == seen
+
+
+def test_levels_and_scopes_of_everyone_are_settings() -> None:
+    with weft.open(":memory:", privacy__levels=["open", "secret"], privacy__everyone=["world"]) as db:
+        db.add(
+            [
+                Record(id=f"{s}-{v}", text="x", sensitivity=s, scope=v)
+                for s in ("open", "secret")
+                for v in ("world", "public")
+            ]
+        )
+        assert [hit.id for hit in db.search("x")] == ["open-world"]
+        assert len(db.search("x", caller=Caller(clearance="secret", scopes=frozenset({"public"})))) == 4
+
+
+def test_an_unknown_clearance_is_refused() -> None:
+    with (
+        weft.open(":memory:") as db,
+        pytest.raises(InvalidInput, match="lowest first: normal, sensitive, private"),
+    ):
+        db.search("x", caller=Caller(clearance="cosmic"))
+    with pytest.raises((InvalidInput, SettingsError), match="cosmic"):
+        weft.open(":memory:", privacy__clearance="cosmic")
+
+
+def test_a_caller_is_a_caller() -> None:
+    with weft.open(":memory:") as db, pytest.raises(InvalidInput, match=r"weft\.Caller"):
+        db.search("x", caller="root")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="set of names"):
+        Caller(scopes="me")  # type: ignore[arg-type]
+
+
+def test_a_rule_of_the_deployment_can_only_take_away() -> None:
+    def weekdays(caller: Caller) -> dict[str, object]:
+        return {"kind": "note"} if caller.name != "boss" else {}
+
+    with weft.open(":memory:", rule=weekdays) as db:
+        db.add(
+            [
+                Record(id="note", text="harbour", kind="note"),
+                Record(id="memo", text="harbour", kind="memo"),
+                Record(id="secret", text="harbour", kind="note", sensitivity="private"),
+            ]
+        )
+        assert [hit.id for hit in db.search("harbour")] == ["note"]
+        assert {hit.id for hit in db.search("harbour", caller=Caller(name="boss"))} == {"memo", "note"}
+
+
+def test_a_rule_that_fails_fails_the_search() -> None:
+    def broken(_: Caller) -> dict[str, object]:
+        raise RuntimeError("the directory is down")
+
+    with pytest.raises(RuntimeError, match="directory is down"):
+        weft.open(":memory:", rule=broken)
+
+
+def test_no_query_crosses_tenants_and_ids_are_each_tenants_own() -> None:
+    ours, theirs = Caller(tenant="ours", everything=True), Caller(tenant="theirs", everything=True)
+    with weft.open(":memory:", privacy__open=True) as db:
+        db.add(
+            [
+                Record(id="a", text="harbour one", tenant="ours"),
+                Record(id="a", text="harbour two", tenant="theirs"),
+            ]
+        )
+        assert [hit.text for hit in db.search("harbour", caller=ours)] == ["harbour one"]
+        assert [hit.text for hit in db.search("harbour", caller=theirs, filters='id = "a"')] == [
+            "harbour two"
+        ]
+        assert len(db.search("harbour")) == 0
+        assert db.search("harbour", caller=ours, filters={"tenant": "theirs"}).hits == ()
+        assert db.remove(["a"], caller=ours) == 1
+        found = db.get("a", caller=theirs)
+        assert found is not None
+        assert found.text == "harbour two"
+
+
+@pytest.mark.parametrize("name", ["a\x1fb", "\x1f", "a\x1f\x1fb"])
+def test_no_id_reaches_into_another_tenant(name: str) -> None:
+    with weft.open(":memory:", privacy__open=True) as db:
+        db.add([Record(id="b", text="theirs", tenant="a"), Record(id=name, text="harbour")])
+        found = db.get(name)
+        assert found is not None
+        assert (found.id, found.text, found.tenant) == (name, "harbour", "")
+        theirs = db.get("b", caller=Caller(tenant="a"))
+        assert theirs is not None
+        assert theirs.text == "theirs"
+    with pytest.raises(InvalidInput, match=r"U\+001F"):
+        Record(id="x", text="", tenant=name)
+
+
+def test_a_caller_removes_only_what_it_sees() -> None:
+    with weft.open(":memory:") as db:
+        db.add([Record(id="a", text="x"), Record(id="b", text="x", sensitivity="private")])
+        assert db.remove(["a", "b"], caller=Caller()) == 1
+        assert db.get("b", caller=OWNER) is not None
+
+
+def test_an_unnamed_collection_that_cannot_be_seen_does_not_exist() -> None:
+    with weft.open(":memory:") as db:
+        db.add([Record(id="a", text="x", collection="diary", sensitivity="private")])
+        said = []
+        for name in ("diary", "dairy"):
+            with pytest.raises(NotFound) as error:
+                db.search("x", recipe="artifacts", include=[name])
+            said.append(str(error.value).replace(name, ""))
+        assert said[0] == said[1]
+        assert [hit.id for hit in db.search("x", recipe="artifacts", include=["diary"], caller=OWNER)] == [
+            "a"
+        ]
+
+
+def test_what_is_remembered_carries_its_provenance_and_is_readable_by_its_writer() -> None:
+    caller = Caller(scopes=frozenset({"me"}), name="assistant")
+    with weft.open(":memory:") as db:
+        record = db.remember(
+            "The ferry leaves at nine", caller=caller, source="chat", metadata={"topic": "travel"}
+        )
+        assert (record.scope, record.sensitivity, record.collection) == ("me", "normal", "memory")
+        assert record.metadata == {"topic": "travel", "source": "chat", "remembered_by": "assistant"}
+        assert record.timestamp is not None
+        assert [hit.id for hit in db.search("ferry", caller=caller)] == [record.id]
+        assert not db.search("ferry")
+        with pytest.raises(InvalidInput, match="could not read what you write"):
+            db.remember("secret", caller=caller, sensitivity="private")
+
+
+# Tokens
+
+
+def test_a_token_lets_its_caller_in_and_is_kept_only_as_a_hash(tmp_path: Path) -> None:
+    caller = Caller(clearance="sensitive", scopes=frozenset({"team"}), tenant="acme", name="bot")
+    with weft.open(tmp_path / "db", embedding__provider="none") as db:
+        token = db.permits.issue("bot", caller)
+        assert token.startswith("weft_")
+        assert db.permits.caller(token) == caller
+        for wrong in ("", "weft_", token[:-1], token + "x", "' OR 1=1 --", "\ud800"):
+            assert db.permits.caller(wrong) is None
+        assert [known.name for known in db.permits.tokens()] == ["bot"]
+        with pytest.raises(InvalidInput, match="already"):
+            db.permits.issue("bot", caller)
+    kept = b"".join(file.read_bytes() for file in (tmp_path / "db").iterdir() if file.is_file())
+    assert token.encode() not in kept
+    assert token.removeprefix("weft_").encode() not in kept
+    with weft.open(tmp_path / "db", embedding__provider="none") as db:
+        db.permits.revoke("bot")
+        assert db.permits.caller(token) is None
+        with pytest.raises(NotFound, match="no token"):
+            db.permits.revoke("bot")
+
+
+def test_levels_of_a_policy() -> None:
+    policy = Policy(("a", "b", "c"))
+    assert policy.levels_up_to("") == ("a",)
+    assert policy.levels_up_to("b") == ("a", "b")
