@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ from weft.folders import Folders, GrepOptions, grep
 from weft.folders.cutting import MAX_LINE, MAX_PASSAGE, Cutting
 from weft.folders.grouping import Group
 from weft.folders.matching import Matches
-from weft.folders.ripgrep import search
+from weft.folders.ripgrep import binary, search
 
 UNPRIVILEGED = 65534
 
@@ -182,7 +183,9 @@ def test_a_file_that_changed_after_it_was_searched_is_named_and_not_quoted(tmp_p
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a process that may not read every file")
-def test_a_file_that_cannot_be_read_is_named_unless_it_may_not_be_known(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named_unless_it_may_not_be_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     filled(tmp_path / "root", 1)
     locked = tmp_path / "root" / "locked.txt"
     locked.write_text("needle\n", encoding="utf-8")
@@ -190,6 +193,11 @@ def test_a_file_that_cannot_be_read_is_named_unless_it_may_not_be_known(tmp_path
     for folder in (tmp_path, *tmp_path.parents[:-2]):
         if os.geteuid() == 0 and not folder.stat().st_mode & 0o005:
             folder.chmod(0o755)
+    # An environment that only root may enter hides its ripgrep, and modules that are not yet imported.
+    (tmp_path / "bin").mkdir()
+    shutil.copy(binary(), tmp_path / "bin" / "rg")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    assert grep([tmp_path / "root"], ["needle"]).files
     told, hidden = as_somebody(tmp_path / "root", None), as_somebody(tmp_path / "root", "0000")
     assert told == (1, [f"{locked.resolve()}: Permission denied"])
     assert hidden == (1, [])

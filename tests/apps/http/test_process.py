@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import signal
@@ -212,9 +213,15 @@ def test_what_is_hardly_http_is_answered_and_the_service_lives_on(
     server: Running, place: Place, sent: bytes
 ) -> None:
     address = httpx.URL(server.url)
-    with socket.create_connection((address.host, address.port), timeout=WAIT) as odd:
+    status: list[bytes] = []
+    # The service may hang up before it has read everything.
+    with (
+        socket.create_connection((address.host, address.port), timeout=WAIT) as odd,
+        contextlib.suppress(ConnectionError),
+    ):
         odd.sendall(sent)
-        odd.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(OSError):
+            odd.shutdown(socket.SHUT_WR)
         status = odd.recv(4096).split(b" ")[1:2]
     assert status in ([], [b"200"], [b"400"], [b"401"], [b"404"], [b"413"], [b"421"], [b"431"])
     with client(server, place) as asked:
