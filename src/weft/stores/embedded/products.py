@@ -1,4 +1,4 @@
-"""Dot products, and vectors as faiss keeps them."""
+"""Dot products, and vectors in half precision as faiss keeps them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import faiss
 import numpy as np
 from numpy.typing import NDArray
+
+from weft.stores.embedded.selection import Selection
 
 Vectors = NDArray[np.float32]
 Half = NDArray[np.float16]
@@ -41,37 +43,46 @@ def top(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
     return np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
 
 
-def revived(half: Half, graph: NDArray[np.uint8]) -> Any:
-    """A graph from its bytes, over a copy of the vectors in full precision."""
-    index = faiss.deserialize_index(np.array(graph), faiss.IO_FLAG_SKIP_STORAGE)
-    flat = faiss.IndexFlat(half.shape[1], faiss.METRIC_INNER_PRODUCT)
-    # Widened where they stay: another copy would take longer than the widening.
-    flat.codes.resize(2 * half.nbytes)
-    flat.ntotal = len(half)
-    widen(half, held(flat, half.shape))
-    index.storage = flat
-    index.own_fields = True
-    flat.this.disown()
-    return index
+class Compact:
+    """Vectors in half precision, for exact scans and for a closer look at some."""
+
+    def __init__(self, half: Half) -> None:
+        self.index = faiss.IndexScalarQuantizer(
+            half.shape[1], faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
+        )
+        self.index.is_trained = True
+        self.index.add_sa_codes(np.ascontiguousarray(half).view(np.uint8))
+        held = faiss.rev_swig_ptr(self.index.codes.data(), half.nbytes)
+        self.half: Half = np.asarray(held).view(np.float16).reshape(half.shape)
+        """A view of what faiss holds: the vectors are in memory once."""
+
+    def __len__(self) -> int:
+        return len(self.half)
+
+    def at(self, positions: NDArray[np.intp]) -> Vectors:
+        """Some of the vectors, in full precision."""
+        return self.widened(self.half[positions])
+
+    def widened(self, half: Half) -> Vectors:
+        """The same numbers in full precision; faiss does in half the time what numpy does."""
+        out = np.empty(half.shape, np.float32)
+        if len(half):
+            self.index.sa_decode(np.ascontiguousarray(half).view(np.uint8), x=out)
+        return out
+
+    def nearest(self, query: Vectors, k: int, allowed: Selection | None = None) -> NDArray[np.intp]:
+        """Positions of the k nearest and of all that tie with the last, in no order."""
+        parameters = None if allowed is None else faiss.SearchParameters(sel=selector(allowed))
+        with one_thread():
+            scores, found = self.index.search(query[None], min(k + 1, len(self)), params=parameters)
+        at: NDArray[np.intp] = found[0][found[0] >= 0]
+        if len(at) <= k or scores[0][k - 1] > scores[0][k]:
+            return at[:k]
+        # More are as near as the last: which of them stay is not for their order here to say.
+        among = np.arange(len(self)) if allowed is None else allowed.positions
+        return among[top(products(self.at(among), query), k)]
 
 
-def widen(half: Half, out: Vectors) -> None:
-    """The same numbers in full precision; faiss does in half the time what numpy does."""
-    quantizer = faiss.IndexScalarQuantizer(half.shape[1], faiss.ScalarQuantizer.QT_fp16)
-    quantizer.is_trained = True
-    quantizer.sa_decode(np.ascontiguousarray(half).view(np.uint8), x=out)
-
-
-def held(flat: Any, shape: tuple[int, ...]) -> Vectors:
-    """A view of the vectors that a graph is over."""
-    return np.asarray(faiss.rev_swig_ptr(flat.get_xb(), shape[0] * shape[1])).reshape(shape)
-
-
-def compact(half: Half) -> Any:
-    """An index for exact scans of vectors in half precision."""
-    index = faiss.IndexScalarQuantizer(
-        half.shape[1], faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
-    )
-    index.is_trained = True
-    index.add_sa_codes(np.ascontiguousarray(half).view(np.uint8))
-    return index
+def selector(allowed: Selection) -> Any:
+    """Some positions, as faiss takes them."""
+    return faiss.IDSelectorBitmap(allowed.bits)

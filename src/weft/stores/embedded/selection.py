@@ -20,12 +20,10 @@ KEPT: Final = 16
 
 
 class Selection:
-    """Some of the positions of one index, in the forms that scans and graphs take."""
+    """Some of the positions of one index, in the forms that scans and codes take."""
 
     def __init__(self, mask: Mask) -> None:
         self.mask = mask
-        self.asked = 0
-        """How often it has been searched with."""
         self.sample: tuple[NDArray[np.intp], NDArray[np.float32]] | None = None
         """Some of the positions with their vectors side by side: as they lie, each costs a walk to memory."""
 

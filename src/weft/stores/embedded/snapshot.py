@@ -116,7 +116,7 @@ class Snapshot:
         for layer in layers.layers:
             at = layer.segment.find(keys)
             here = np.flatnonzero(at >= 0)
-            out[here] = layer.segment.vectors[at[here]]
+            out[here] = layer.segment.at(at[here])
         for place, key in enumerate(keys.tolist()):
             position = layers.tail.places.get(key, layers.tail_count)
             if position < layers.tail_count:

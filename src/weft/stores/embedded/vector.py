@@ -1,6 +1,6 @@
-"""The vector index: a graph (faiss HNSW) over most vectors, plain scans where there are few.
+"""The vector index: codes in lists (faiss) over most vectors, plain scans where there are few.
 
-Candidates come from the graph or a scan; one function scores them all, so that a record's score does not
+Candidates come from the codes or a scan; one function scores them all, so that a record's score does not
 depend on where it lives.
 """
 
@@ -21,7 +21,7 @@ from weft.stores.embedded.segments import Segments
 from weft.stores.embedded.selection import Passing, Rows, visible
 from weft.stores.embedded.vector_segment import VectorSegment
 
-FORMAT: Final = "vector-1"
+FORMAT: Final = "vector-2"
 
 LOAD: Final = """
     SELECT r.row, v.vector FROM records r CROSS JOIN vectors v ON v.model = ?1 AND v.hash = r.embedding
@@ -105,18 +105,15 @@ class VectorIndex(LayeredIndex[VectorSegment, VectorTail]):
         return VectorSegment.over(rows, half, self.stopping)
 
     def merge(self, layers: Sequence[Layer[VectorSegment]]) -> VectorSegment:
-        first, *rest = layers
-        # The oldest is the largest: while it is whole, the others are added to a copy of its graph.
-        grow = bool(rest) and first.live is None
-        parts = [layer.segment.part(layer.live) for layer in (rest if grow else layers)]
+        parts = [layer.segment.part(layer.live) for layer in layers]
         rows = np.concatenate([rows for rows, _ in parts])
         half = np.concatenate([half for _, half in parts])
-        if grow:
-            return first.segment.grown(rows, half, self.stopping)
-        return VectorSegment.over(rows, half, self.stopping)
+        # The oldest is the largest: while it is whole, the others are added to a copy of its lists.
+        first = layers[0]
+        return VectorSegment.over(rows, half, self.stopping, first.segment if first.live is None else None)
 
     def revive(self, arrays: Arrays) -> VectorSegment:
-        return VectorSegment(arrays["rows"], arrays["vectors"], arrays.get("graph"))
+        return VectorSegment.revived(arrays)
 
 
 def nearest(
@@ -127,7 +124,7 @@ def nearest(
     for layer in layers.layers:
         rows = layer.segment.rows
         at = layer.segment.near(query, k, visible(rows, layer.live, allowed))
-        found.append((rows[at], similarity(layer.segment.vectors[at], query)))
+        found.append((rows[at], similarity(layer.segment.at(at), query)))
     if layers.tail_count:
         rows, vectors = layers.tail_rows, layers.tail.vectors[: layers.tail_count]
         chosen = visible(rows, layers.tail_live, allowed)

@@ -1,0 +1,157 @@
+"""Vectors in lists by direction, each as a code of four bits for two numbers: where to look closer (faiss).
+
+A search scores the codes of the lists nearest to the query, and then the vectors themselves of the best of them. How
+many lists that takes depends on how the vectors lie, so it is measured whenever an index is made.
+"""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Any, Final
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.stores.embedded.layers import Cancelled
+from weft.stores.embedded.products import Compact, Vectors, one_thread, products, selector
+from weft.stores.embedded.selection import Selection
+
+ROUNDS: Final = 8
+POINTS: Final = 64
+"""Of k-means, and the vectors it looks at for each list."""
+
+CHUNK: Final = 16_384
+"""Vectors taken in between two looks at whether the work should be given up."""
+
+CLOSER: Final = 4
+CLOSER_LEAST: Final = 200
+"""For k results so many times k are looked at closer, and at least so many."""
+
+REACHES: Final = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)
+EVERYWHERE: Final = 2.0
+"""Lists are searched whose centre is at most so much less like the query than the nearest centre is. A query that lies
+far from everything has many such, and needs them."""
+
+TRIALS: Final = 96
+RECALL_AT: Final = 50
+RECALL: Final = 0.99
+USABLE: Final = 0.8
+"""The reach is the least that finds so great a part of what the codes can find of the fifty nearest, asked with some of
+the vectors. Codes that find less than .8 are not used."""
+
+BROADER: Final = 0.1
+"""With a filter, what is searched for lies farther out: the fewer pass, the farther, by this power."""
+
+
+def lists_for(count: int) -> int:
+    """How many lists so many vectors are parted into: the power of two next to 1.6 times the root."""
+    return int(2 ** round(np.log2(1.6 * np.sqrt(count))))
+
+
+class Coded:
+    """The lists over some vectors, which are held elsewhere."""
+
+    def __init__(self, lists: Any, reach: float, vectors: Compact) -> None:
+        self._lists = lists
+        self.reach = reach
+        self._vectors = vectors
+        self._refined = faiss.IndexRefine(lists, vectors.index)
+        self._centres = _centres(lists)
+
+    @classmethod
+    def over(cls, vectors: Compact, stopping: Event, like: Coded | None = None) -> Coded | None:
+        """The lists over these vectors, unless they are such that codes do not tell them apart.
+
+        `like` are lists that already hold the first of them."""
+        # In one thread: the other cores are for those who write and search meanwhile.
+        with one_thread():
+            if like is not None and like._lists.nlist == lists_for(len(vectors)):
+                lists = faiss.clone_index(like._lists)
+            else:
+                lists = _trained(vectors)
+            while lists.ntotal < len(vectors):
+                if stopping.is_set():
+                    raise Cancelled
+                lists.add(vectors.widened(vectors.half[lists.ntotal : lists.ntotal + CHUNK]))
+            return _measured(cls(lists, EVERYWHERE, vectors))
+
+    @classmethod
+    def revived(cls, codes: NDArray[np.uint8], reach: float, vectors: Compact) -> Coded:
+        """The lists from their bytes."""
+        lists = faiss.deserialize_index(np.array(codes))
+        if lists.ntotal != len(vectors):
+            raise ValueError(f"codes of {lists.ntotal} vectors and not of {len(vectors)}")
+        return cls(lists, reach, vectors)
+
+    def codes(self) -> NDArray[np.uint8]:
+        """The lists as bytes."""
+        out: NDArray[np.uint8] = faiss.serialize_index(self._lists)
+        return out
+
+    def nearest(
+        self, query: Vectors, k: int, allowed: Selection | None = None, *, reach: float | None = None
+    ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Positions of about the k nearest, nearest first, and about their scores."""
+        if reach is None:
+            reach = self.reach
+        if allowed is not None:
+            reach /= (allowed.count / len(self._vectors)) ** BROADER
+        likeness = products(self._centres, query)
+        inner = faiss.SearchParametersIVF(nprobe=int(np.count_nonzero(likeness >= likeness.max() - reach)))
+        if allowed is not None:
+            inner.sel = selector(allowed)
+        parameters = faiss.IndexRefineSearchParameters(
+            k_factor=max(CLOSER, CLOSER_LEAST / k), base_index_params=inner
+        )
+        with one_thread():
+            scores, found = self._refined.search(query[None], k, params=parameters)
+        there = found[0] >= 0
+        return found[0][there], scores[0][there]
+
+
+def _trained(vectors: Compact) -> Any:
+    """Lists without vectors, made from a sample of these."""
+    count, dimensions = vectors.half.shape
+    parts = lists_for(count)
+    # A code for two numbers; one for each where they do not pair up.
+    coded = dimensions if dimensions % 2 else dimensions // 2
+    centres = faiss.IndexFlatIP(dimensions)
+    lists = faiss.IndexIVFPQFastScan(centres, dimensions, parts, coded, 4, faiss.METRIC_INNER_PRODUCT)
+    lists.own_fields = True
+    centres.this.disown()
+    lists.by_residual = True
+    lists.cp.niter = ROUNDS
+    lists.cp.spherical = True
+    lists.cp.min_points_per_centroid = 1
+    lists.cp.max_points_per_centroid = POINTS
+    lists.pq.cp.min_points_per_centroid = 1
+    lists.train(vectors.widened(vectors.half[:: max(1, count // (POINTS * parts))]))
+    return lists
+
+
+def _centres(lists: Any) -> Vectors:
+    """The centres of the lists, as faiss holds them."""
+    flat = faiss.downcast_index(lists.quantizer)
+    held = faiss.rev_swig_ptr(flat.get_xb(), lists.nlist * lists.d)
+    return np.asarray(held).reshape(lists.nlist, lists.d)
+
+
+def _measured(coded: Coded) -> Coded | None:
+    """The same lists with the reach that their vectors need; None where codes do not serve."""
+    vectors = coded._vectors
+    luck = np.random.default_rng(len(vectors))
+    questions = vectors.at(luck.integers(0, len(vectors), TRIALS))
+    exact, _ = vectors.index.search(questions, RECALL_AT)
+
+    def found(reach: float) -> float:
+        """Of the nearest."""
+        scores = (coded.nearest(question, RECALL_AT, reach=reach)[1] for question in questions)
+        hits = sum(np.count_nonzero(near >= last) for near, last in zip(scores, exact[:, -1], strict=True))
+        return float(hits / exact.size)
+
+    best = found(EVERYWHERE)
+    if best < USABLE:
+        return None
+    coded.reach = next((reach for reach in REACHES if found(reach) >= RECALL * best), EVERYWHERE)
+    return coded
