@@ -20,6 +20,7 @@ __all__ = [
     "count_terms",
     "is_stop",
     "query_terms",
+    "raw_entry",
     "term_hash",
     "terms",
     "words",
@@ -67,11 +68,11 @@ class QueryTerm:
     count: int
 
 
-_Entry: TypeAlias = tuple[tuple[int, ...], int, tuple[str, ...], tuple[str, ...]]
+Entry: TypeAlias = tuple[tuple[int, ...], int, tuple[str, ...], tuple[str, ...]]
 """Hashes of the held terms, length, held terms, asked terms: a plain tuple, because it unpacks fastest."""
 
 
-class _Memo(dict[str, _Entry]):
+class _Memo(dict[str, Entry]):
     """What is known of raw tokens, in two generations: the full young one becomes the old one.
 
     Threads share it without a lock: a race costs a second analysis of a token, never a wrong one.
@@ -79,9 +80,9 @@ class _Memo(dict[str, _Entry]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._old: dict[str, _Entry] = {}
+        self._old: dict[str, Entry] = {}
 
-    def __missing__(self, raw: str) -> _Entry:
+    def __missing__(self, raw: str) -> Entry:
         entry = self._old.get(raw) or _entry(raw)
         if len(raw) <= _MEMO_TOKEN and len(entry[2]) <= _MEMO_TERMS:
             if len(self) >= _MEMO_ENTRIES:
@@ -91,7 +92,7 @@ class _Memo(dict[str, _Entry]):
         return entry
 
 
-def _entry(raw: str) -> _Entry:
+def _entry(raw: str) -> Entry:
     found = analyse(raw)
     held = tuple(found.held)
     asked = held if found.asked is found.held else tuple(found.asked)
@@ -104,6 +105,11 @@ def term_hash(term: str) -> int:
 
 
 _memo: Final = _Memo()
+
+
+def raw_entry(raw: str) -> Entry:
+    """What is known of a raw token."""
+    return _memo[raw]
 
 
 def is_stop(term: str) -> bool:

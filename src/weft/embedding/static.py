@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -60,20 +61,31 @@ class StaticEmbedder:
         """Nothing to let go of."""
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
-        sums = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        for row, text in zip(sums, texts, strict=True):
-            if prefix and text and not text.isspace():
-                text = prefix + text
-            pieces = np.array(self._pieces.encode(text, MAX_PIECES), dtype=np.intp)
-            # What the vocabulary does not know says nothing: with a vector of its own, any two texts in a
-            # script that the model never saw would mean the same.
-            pieces = pieces[pieces != self._pieces.unknown]
-            if len(pieces):
-                # One text at a time: its rows stay in the cache, and along this axis numpy adds them one
-                # after the other. A table kept as float32 would be a quarter faster and cost 39 MB.
-                rows = self._table.take(pieces, axis=0).astype(np.float32)
-                rows *= self._scale.take(pieces, axis=0)
-                np.add.reduce(rows, axis=0, out=row)
+        encode = self._pieces.encode
+        found = [
+            encode(prefix + text if prefix and text and not text.isspace() else text, MAX_PIECES)
+            for text in texts
+        ]
+        ends = np.cumsum(np.fromiter(map(len, found), np.intp, len(found)))
+        pieces = np.fromiter(chain.from_iterable(found), np.intp, int(ends[-1]) if found else 0)
+        # What the vocabulary does not know says nothing: with a vector of its own, any two texts in a
+        # script that the model never saw would mean the same.
+        known = pieces != self._pieces.unknown
+        if not known.all():
+            ends = np.concatenate([np.zeros(1, np.intp), np.cumsum(known)])[ends]
+            pieces = pieces[known]
+        # Pieces come again and again: each is brought to full precision once.
+        distinct, at = np.unique(pieces, return_inverse=True)
+        table = self._table.take(distinct, axis=0).astype(np.float32)
+        table *= self._scale.take(distinct, axis=0)
+        sums = np.zeros((len(texts), self.dimensions), np.float32)
+        start = 0
+        for row, end in zip(sums, ends.tolist(), strict=True):
+            if end > start:
+                # One text at a time: its rows stay in the cache, and along this axis numpy adds them one after the
+                # other, in every batch alike.
+                np.add.reduce(table.take(at[start:end], axis=0), axis=0, out=row)
+                start = end
         return normalised(sums)
 
 

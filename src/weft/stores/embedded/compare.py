@@ -12,7 +12,7 @@ import numpy as np
 from weft.filters import flatten
 from weft.records import Record
 from weft.stores.embedded.fields import SCANNED, type_of
-from weft.stores.embedded.keyword import KeywordIndex, KeywordSegment, analyse
+from weft.stores.embedded.keyword import Document, KeywordIndex, KeywordSegment
 from weft.stores.embedded.layer import Layer
 from weft.stores.embedded.models import Model
 from weft.stores.embedded.selection import Rows
@@ -27,7 +27,7 @@ def agree_keyword(
 ) -> bool:
     """Ids, lengths, terms and counts; two segments of the same documents are the same arrays."""
     found = for_rows(connection, "SELECT row, id, text, title FROM records WHERE row", rows)
-    wanted = index.build(analyse(*values) for values in found).arrays()
+    wanted = index.build(map(Document._make, found)).arrays()
     try:
         held = index.merge([_only(layer, rows)]).arrays()
     except (IndexError, ValueError):

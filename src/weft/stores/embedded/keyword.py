@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.analysis import count_terms
+from weft.analysis.counting import count_documents
 from weft.stores.embedded.arrays import Arrays, Growing
 from weft.stores.embedded.layer import Layer, Layers, Segment, Tail
 from weft.stores.embedded.layers import LayeredIndex
@@ -40,18 +40,21 @@ TITLE: Final = 16
 """Where the count in the title begins, in the number that holds the counts of both fields."""
 
 
+CHUNK: Final = 1 << 24
+"""Characters analysed in one go: bounds the memory of a fold."""
+
+
 class Document(NamedTuple):
-    """A record as the keyword index sees it."""
+    """What the keyword index takes of a record."""
 
     row: int
-    id: bytes
-    lengths: tuple[int, ...]
-    counts: dict[int, int]
-    """Term hash to its count in the text, and in the title from bit TITLE on."""
+    id: str
+    text: str
+    title: str
 
 
-def analyse(row: int, record_id: str, text: str, title: str) -> Document:
-    """A document from a record's fields."""
+def analyse(text: str, title: str) -> tuple[tuple[int, int], dict[int, int]]:
+    """The lengths of the fields, and by term hash its count in the text, and in the title from bit TITLE on."""
     counts, length = count_terms(text)
     if len(text) >= MAX_COUNT // 8:
         # Only here can a count be too great: no character makes more than a few terms.
@@ -61,7 +64,7 @@ def analyse(row: int, record_id: str, text: str, title: str) -> Document:
         counted, title_length = count_terms(title)
         for term, count in counted.items():
             counts[term] = counts.get(term, 0) | min(count, MAX_COUNT) << TITLE
-    return Document(row, record_id.encode(), (length, title_length), counts)
+    return (length, title_length), counts
 
 
 class Postings(NamedTuple):
@@ -157,19 +160,18 @@ class KeywordTail(Tail):
         self.lengths = Growing(np.float32, len(FIELDS))
         self.sums = Growing(np.float64, len(FIELDS))
         """The sums of all lengths up to and with each document's."""
-        self.documents: dict[int, Document] = {}
         self._postings: dict[int, array[int]] = {}
         """By term: the position in the upper half of each number, the counts of the fields in the lower."""
 
     def append(self, item: Document) -> None:
         position = len(self.rows)
-        self.documents[item.row] = item
-        self.ids.append(item.id)
-        self.lengths.append(item.lengths)
-        self.sums.append(self.sums.first(position)[-1] + item.lengths if position else item.lengths)
+        lengths, counted = analyse(item.text, item.title)
+        self.ids.append(item.id.encode())
+        self.lengths.append(lengths)
+        self.sums.append(self.sums.first(position)[-1] + lengths if position else lengths)
         postings = self._postings
         place = position << 32
-        for term, counts in item.counts.items():
+        for term, counts in counted.items():
             held = postings.get(term)
             if held is None:
                 postings[term] = array("Q", (place | counts,))
@@ -205,36 +207,34 @@ class KeywordIndex(LayeredIndex[KeywordSegment, KeywordTail]):
         found = connection.execute(
             "SELECT row, id, text, title FROM records WHERE row > ? AND row <= ? ORDER BY row", (low, high)
         )
-        # What the tail holds has been analysed; folding it is no reason to do that again.
-        known = self._state.tail.documents if self._state else {}
-        return (known.get(values[0]) or analyse(*values) for values in found)
+        return map(Document._make, found)
 
     def build(self, items: Iterable[Document]) -> KeywordSegment:
         documents = list(items)
-        sizes = np.array([len(document.counts) for document in documents], np.int64)
-        total = int(sizes.sum())
-        terms = np.fromiter(chain.from_iterable(d.counts for d in documents), np.uint64, total)
-        packed = np.fromiter(chain.from_iterable(d.counts.values() for d in documents), np.uint32, total)
-        counts = (packed.astype(np.uint16), (packed >> np.uint32(TITLE)).astype(np.uint16))
-        positions = np.repeat(np.arange(len(documents), dtype=np.int32), sizes)
-        ids = [document.id for document in documents]
+        ids = [document.id.encode() for document in documents]
+        parts = [
+            count_documents(([d.text for d in documents[part]], [d.title for d in documents[part]]))
+            for part in _parts(documents)
+        ]
+        offsets = np.cumsum([0] + [part.lengths.shape[1] for part in parts])
         arrays: dict[str, NDArray[Any]] = {
             "rows": np.array([document.row for document in documents], np.int64),
-            "lengths": np.array([d.lengths for d in documents], np.float32).reshape(-1, len(FIELDS)).T.copy(),
+            "lengths": np.concatenate([part.lengths for part in parts], axis=1).astype(np.float32),
             "ids": np.frombuffer(b"".join(ids), np.uint8),
             "id_starts": _starts(np.array([len(value) for value in ids], np.int64)),
         }
-        return _assembled(arrays, terms, positions, counts)
+        counts = [np.concatenate([part.counts[field] for part in parts]) for field in range(len(FIELDS))]
+        return _assembled(
+            arrays,
+            np.concatenate([part.terms for part in parts]),
+            _shifted([part.positions for part in parts], offsets),
+            [np.minimum(values, MAX_COUNT).astype(np.uint16) for values in counts],
+        )
 
     def merge(self, layers: Sequence[Layer[KeywordSegment]]) -> KeywordSegment:
         parts = [layer.segment.entries(layer.live) for layer in layers]
         offsets = np.cumsum([0] + [len(arrays["rows"]) for arrays, _ in parts])
-        positions = np.concatenate(
-            [
-                arrays["positions"] + np.int32(offset)
-                for (arrays, _), offset in zip(parts, offsets, strict=False)
-            ]
-        )
+        positions = _shifted([arrays["positions"] for arrays, _ in parts], offsets)
         merged = {name: np.concatenate([arrays[name] for arrays, _ in parts]) for name in ("rows", "ids")}
         merged["lengths"] = np.concatenate([arrays["lengths"] for arrays, _ in parts], axis=1)
         merged["id_starts"] = _starts(np.concatenate([np.diff(arrays["id_starts"]) for arrays, _ in parts]))
@@ -268,6 +268,23 @@ def _assembled(
     arrays["terms"] = terms[starts]
     arrays["starts"] = _narrowed(np.append(starts, len(terms)))
     return KeywordSegment(arrays)
+
+
+def _parts(documents: Sequence[Document]) -> Iterator[slice]:
+    """Stretches of documents that are analysed together; at least one, if empty."""
+    start = size = 0
+    for position, document in enumerate(documents):
+        size += len(document.text) + len(document.title)
+        if size >= CHUNK:
+            yield slice(start, position + 1)
+            start, size = position + 1, 0
+    if start < len(documents) or not documents:
+        yield slice(start, len(documents))
+
+
+def _shifted(parts: Sequence[NDArray[np.int32]], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Positions within parts, as positions within all of them."""
+    return np.concatenate([part + np.int32(offset) for part, offset in zip(parts, offsets, strict=False)])
 
 
 def _counts(arrays: Arrays, name: str) -> NDArray[Any]:

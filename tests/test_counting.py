@@ -1,0 +1,62 @@
+"""Many documents counted at once: the same as one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.analysis import count_terms
+from weft.analysis.counting import count_documents
+
+WORDS = st.sampled_from(
+    [
+        "the",
+        "cats",
+        "cat",
+        "HTTPServer",
+        "snake_case",
+        "e-mail",
+        "3.11.4",
+        "c++",
+        "東京都",
+        "Straße",
+        "é",
+        "-",
+        "",
+    ]
+)
+TEXTS = st.one_of(st.lists(WORDS, max_size=12).map(" ".join), st.text(max_size=40))
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), max_size=8))
+def test_documents_counted_together_are_counted_as_each_alone(documents: list[tuple[str, str]]) -> None:
+    fields = [[text for text, _ in documents], [title for _, title in documents]]
+    found = count_documents(fields)
+    held: list[tuple[dict[int, int], ...]] = [({}, {}) for _ in documents]
+    for term, position, *counts in zip(
+        found.terms.tolist(), found.positions.tolist(), *(c.tolist() for c in found.counts), strict=True
+    ):
+        assert any(counts)
+        for field, count in enumerate(counts):
+            if count:
+                held[position][field][term] = count
+    for position, (text, title) in enumerate(documents):
+        for field, value in enumerate((text, title)):
+            alone, length = count_terms(value)
+            assert held[position][field] == alone
+            assert found.lengths[field, position] == length
+
+
+@given(st.lists(TEXTS, max_size=8))
+def test_what_is_counted_ascends_by_term_and_then_by_document(texts: list[str]) -> None:
+    found = count_documents([texts])
+    pairs = list(zip(found.terms.tolist(), found.positions.tolist(), strict=True))
+    assert pairs == sorted(set(pairs))
+
+
+def test_no_documents_have_no_terms() -> None:
+    found = count_documents([[], []])
+    assert found.lengths.shape == (2, 0)
+    assert len(found.terms) == len(found.positions) == 0
+    assert found.terms.dtype == np.uint64
