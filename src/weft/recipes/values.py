@@ -106,7 +106,7 @@ class SourceUse:
         if since is not None and self.looks_back:
             where = Range("timestamp", since.timestamp()) & where
         if self.collections:
-            where = In("collection", self.collections) & where
+            where = _within(self.collections) & where
         return where & _parsed(self.where) if self.where else where
 
     def over(self, collections: Sequence[str]) -> Iterator[SourceUse]:
@@ -248,6 +248,11 @@ class Recipe:
 @lru_cache(maxsize=256)
 def _parsed(where: str) -> Filter:
     return parse_filter(where)
+
+
+@lru_cache(maxsize=256)
+def _within(collections: tuple[str, ...]) -> Filter:
+    return In("collection", collections)
 
 
 def _twice(names: list[str]) -> str:

@@ -72,6 +72,8 @@ class Scorer:
         self._found = found
         self._totals: dict[int, Scores] = {}
         """By part: the scores of all its records, once they have been added up."""
+        self._narrowed: set[int] = set()
+        """Parts that have been searched through a narrow filter; for another one, all their records are scored."""
 
     def best(self, index: int, k: int, allowed: Selection | None) -> tuple[Rows, Scores]:
         """The k best allowed records of a part, and all that tie with the last of them."""
@@ -79,35 +81,46 @@ class Scorer:
         hits = self._hits(index)
         if not hits:
             return part.rows[:0], np.empty(0, np.float32)
-        postings, weights = _joined(hits)
-        few = None
-        if allowed is not None and allowed.count < FEW * part.count:
-            # Only what is allowed is scored at all, in an array that holds nothing else.
-            few, allowed = allowed, None
-            kept = np.flatnonzero(few.mask.take(postings.positions))
-            postings, weights = postings.at(kept), weights[kept]
-        # Widened once: both what takes and what adds would do it by itself.
-        positions = postings.positions.astype(np.intp)
-        impact = self._impact(postings.counts, part, positions, weights)
+        few = allowed if allowed is not None and allowed.count < FEW * part.count else None
+        total = self._totals.get(index)
+        if total is None and (few is None or index in self._narrowed):
+            total = self._totals[index] = self._summed(part, hits)
         bound = np.float32(0.0)
-        if few is None:
-            total = self._totals[index] = np.zeros(part.count, np.float32)
-            np.add.at(total, positions, impact)
+        if few is not None:
+            if total is None:
+                self._narrowed.add(index)
+                total = self._summed(part, hits, few)
+            else:
+                total = total.take(few.positions)
+        else:
+            assert total is not None
             if allowed is not None:
                 total = total * allowed.mask
             # The k-th best of some records is no better than the k-th best of all: what is below it is out.
             long_enough = next((hit.positions for _, hit in hits if len(hit.positions) >= k), None)
             if long_enough is not None:
                 bound = _kth(total[long_enough[: k + SAMPLE]], k)
-        else:
-            total = np.zeros(few.count, np.float32)
-            np.add.at(total, few.ranks.take(positions), impact)
         chosen = np.flatnonzero(total >= bound if bound > 0 else total > 0)
         scores = total[chosen]
         if len(chosen) > k:
             best = scores >= _kth(scores, k)
             chosen, scores = chosen[best], scores[best]
         return part.rows[chosen if few is None else few.positions[chosen]], scores
+
+    def _summed(
+        self, part: Part, hits: Sequence[tuple[float, Postings]], few: Selection | None = None
+    ) -> Scores:
+        """The scores of all records of a part, or of these few alone, in an array that holds nothing else."""
+        postings, weights = _joined(hits)
+        if few is not None:
+            kept = np.flatnonzero(few.mask.take(postings.positions))
+            postings, weights = postings.at(kept), weights[kept]
+        # Widened once: both what takes and what adds would do it by itself.
+        positions = postings.positions.astype(np.intp)
+        impact = self._impact(postings.counts, part, positions, weights)
+        total = np.zeros(part.count if few is None else few.count, np.float32)
+        np.add.at(total, positions if few is None else few.ranks.take(positions), impact)
+        return total
 
     def score_at(self, index: int, positions: NDArray[np.intp]) -> Scores:
         """The scores at these positions of a part."""

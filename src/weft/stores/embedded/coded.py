@@ -17,8 +17,8 @@ from weft.stores.embedded.layers import Cancelled
 from weft.stores.embedded.products import Compact, Vectors, one_thread, products, selector
 from weft.stores.embedded.selection import Selection
 
-ROUNDS: Final = 8
-POINTS: Final = 64
+ROUNDS: Final = 6
+POINTS: Final = 32
 """Of k-means, and the vectors it looks at for each list."""
 
 CHUNK: Final = 16_384
@@ -33,7 +33,7 @@ EVERYWHERE: Final = 2.0
 """Lists are searched whose centre is at most so much less like the query than the nearest centre is. A query that lies
 far from everything has many such, and needs them."""
 
-TRIALS: Final = 96
+TRIALS: Final = 64
 RECALL_AT: Final = 50
 RECALL: Final = 0.99
 USABLE: Final = 0.8

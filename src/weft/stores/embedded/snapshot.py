@@ -168,7 +168,7 @@ class Snapshot:
         coded = [place for place, name in enumerate(names) if name in ("id", "timestamp")]
         out: dict[int, tuple[Any, ...]] = {}
         for row, *values in found:
-            if mask is None or mask[row]:
+            if mask is None or mask.has(row):
                 for place in coded:
                     values[place] = decoded(names[place], values[place])
                 out[row] = tuple(values)

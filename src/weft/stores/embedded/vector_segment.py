@@ -23,6 +23,10 @@ COPIES: Final = 65_536
 """Where a filter lets so few pass, they are copied side by side and scanned: that is exact, and faster than what must be
 looked for all over. All copies of a segment together hold 65,536 vectors at most, 32 MB at 256 dimensions."""
 
+WIDE: Final = 256
+MARGIN: Final = 1.5
+"""Where of so many nearest of all, by half more than are wanted should pass a filter, these are looked at first."""
+
 MOST: Final = 0.05
 """Who wants more than this share of what passes is served by a scan."""
 
@@ -42,6 +46,7 @@ class VectorSegment(Segment):
         self._coded = coded
         self._copies: OrderedDict[Selection, Compact] = OrderedDict()
         self._lock = Lock()
+        self._wide: tuple[bytes, NDArray[np.intp]] = (b"", np.empty(0, np.intp))
 
     @classmethod
     def over(
@@ -88,12 +93,29 @@ class VectorSegment(Segment):
         passing = len(self.rows) if allowed is None else allowed.count
         if self._coded is None or k > MOST * passing:
             return self._vectors.nearest(query, k, allowed)
+        if allowed is not None and (found := self._among_wide(query, k, allowed)) is not None:
+            return found
         if allowed is not None and passing <= COPIED:
             return allowed.positions[self._copy(allowed).nearest(query, k)]
         found, scores = self._coded.nearest(query, k, allowed)
         if len(found) < k or (allowed is not None and self._missed(found, scores[-1], query, allowed)):
             return self._vectors.nearest(query, k, allowed)
         return found
+
+    def _among_wide(self, query: Vectors, k: int, allowed: Selection) -> NDArray[np.intp] | None:
+        """The k nearest of the allowed, where they are among the nearest of all.
+
+        Those are kept: a search of several collections asks for the same in each of them."""
+        if MARGIN * k * len(self.rows) > WIDE * allowed.count:
+            return None
+        asked, found = self._wide
+        if asked != (key := query.tobytes()):
+            if allowed.count <= COPIED or self._coded is None:
+                return None
+            found, _ = self._coded.nearest(query, WIDE)
+            self._wide = (key, found)
+        passing = found[allowed.mask[found]]
+        return passing[:k] if len(passing) >= k else None
 
     def _copy(self, allowed: Selection) -> Compact:
         """The allowed vectors side by side; kept while there is room."""
