@@ -141,7 +141,8 @@ def test_records_written_while_the_model_is_built_are_in_both(tmp_path: Path) ->
     with weft.open(folder) as db:
         db.add(expected.values())
     with weft.open(folder, **SMALL) as db, weft.open(folder) as other:
-        db.keeper.close()
+        for handle in (db, other):
+            handle.keeper.close()  # nobody works in the background
         db.vectors.settle()
         for handle, name, number in ((db, "here", 100), (other, "there", 101), (db, "r3", 102)):
             record = expected[name] = numbered(name, number)
