@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.corpus import GROUPS, SEED, Corpus, embedder
 from benchmarks.peers.base import LIMIT, Found, Passage, Peer
+from weft.embedding import Embedder
 
 FILTERS: Final[tuple[int | None, ...]] = (None, 1, 10, 50)
 """Nothing filtered, and filters that let 1, 10 and 50 % of the passages pass."""
@@ -30,6 +33,8 @@ SLOW_STEP: Final = 6
 
 WRITER_RATE: Final = 100
 """Records a second, one at a time."""
+
+NO_VECTOR: Final = np.empty(0, np.float32)
 
 Search = Callable[[str, int | None], list[Found]]
 Stats = dict[str, float]
@@ -192,17 +197,21 @@ def spread(times: Sequence[float]) -> Stats:
     }
 
 
-def writes(peer: Peer, corpus: Corpus, adds: int = 50, removes: int = 20) -> dict[str, Any]:
-    """Single adds and removals, each durable and followed by a search that must see it."""
+def writes(peer: Peer, corpus: Corpus, folder: Path, adds: int = 50, removes: int = 20) -> dict[str, Any]:
+    """Single adds and removals, each durable and followed by a search that must see it.
+
+    Before each add the disk is asked what one durable write costs at this moment."""
     model = embedder()
     first = len(corpus.texts)
     texts = _distinct(corpus, adds)
     added: list[float] = []
+    synced: list[float] = []
     after: list[float] = []
     seen = unseen = 0
     for number, text in enumerate(texts, first):
+        synced.append(_synced(folder))
         began = time.perf_counter()
-        peer.add(Passage(number, text, model.embed_query(text)))
+        peer.add(_passage(peer, number, text, model))
         added.append((time.perf_counter() - began) * 1000)
         began = time.perf_counter()
         peer.search(varied(corpus.queries[len(after) % len(corpus.queries)], 250), None)
@@ -215,12 +224,27 @@ def writes(peer: Peer, corpus: Corpus, adds: int = 50, removes: int = 20) -> dic
         removed.append((time.perf_counter() - began) * 1000)
         unseen += number not in [hit.number for hit in peer.search(text, None)]
     return {
+        "sync": spread(synced),
         "add": spread(added),
         "add_seen": seen / len(added),
         "search_after_add": spread(after),
         "remove": spread(removed),
         "remove_seen": unseen / len(removed),
     }
+
+
+def _passage(peer: Peer, number: int, text: str, model: Embedder) -> Passage:
+    """Embedding is part of every add: here, or inside."""
+    return Passage(number, text, NO_VECTOR if peer.embeds else model.embed_query(text))
+
+
+def _synced(folder: Path) -> float:
+    """Milliseconds until 8 KB at the end of a file are on the disk."""
+    with (folder / "sync").open("ab", buffering=0) as file:
+        file.write(bytes(8192))
+        began = time.perf_counter()
+        os.fsync(file.fileno())
+        return (time.perf_counter() - began) * 1000
 
 
 def _distinct(corpus: Corpus, count: int) -> list[str]:
@@ -243,7 +267,7 @@ def beside_writer(peer: Peer, corpus: Corpus, seconds: float) -> dict[str, float
         began = time.perf_counter()
         while not stop.is_set():
             text = f"{corpus.fresh[wrote % len(corpus.fresh)]} {wrote}"
-            peer.add(Passage(len(corpus.texts) + 1000 + wrote, text, model.embed_query(text)))
+            peer.add(_passage(peer, len(corpus.texts) + 1000 + wrote, text, model))
             wrote += 1
             stop.wait(max(0.0, began + wrote / WRITER_RATE - time.perf_counter()))
 

@@ -119,7 +119,7 @@ def solo(job: Job) -> dict[str, Any]:
             system.set_effort(below, job.efforts[measure.key_of(below)])
     measure.settle_down()
     answer: dict[str, Any] = {"alone": measure.alone(measure.cases_of({job.peer: system}), corpus)}
-    answer["writes"] = measure.writes(system, corpus)
+    answer["writes"] = measure.writes(system, corpus, Path(job.folder).parent)
     if system.writes_beside_searches:
         answer["beside_writer"] = measure.beside_writer(system, corpus, job.writer_seconds)
     system.close()

@@ -57,6 +57,8 @@ class Peer(Protocol):
     """Settings of the vector search to choose from, cheapest first; empty where there is nothing to choose."""
     writes_beside_searches: bool
     """Whether one thread may write while another searches."""
+    embeds: bool
+    """Whether it embeds what it takes in by itself, and needs no vector."""
 
     def build(self, folder: Path, corpus: Corpus) -> float:
         """Make all passages searchable and durable; the seconds after which they could be found."""

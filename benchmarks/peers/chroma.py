@@ -28,6 +28,7 @@ class ChromaPeer:
     modules = ("chromadb",)
     efforts: tuple[int, ...] = ()
     writes_beside_searches = True
+    embeds = False
 
     def __init__(self) -> None:
         self._chromadb: Any = import_module("chromadb")

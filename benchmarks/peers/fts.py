@@ -30,6 +30,7 @@ class FtsPeer:
     modules = ("sqlite_vec", SQLITE)
     efforts: tuple[int, ...] = ()
     writes_beside_searches = True
+    embeds = False
 
     def __init__(self) -> None:
         self._vec: Any = import_module("sqlite_vec")

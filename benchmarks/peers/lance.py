@@ -31,6 +31,7 @@ class LancePeer:
     modules = ("lancedb", "lancedb.rerankers")
     efforts = (128, 192, 256, 384, 512, 768)
     writes_beside_searches = True
+    embeds = False
 
     def __init__(self) -> None:
         self._lancedb: Any = import_module("lancedb")

@@ -38,6 +38,7 @@ class WeftPeer:
     modules = ("weft.engine", "weft.embedding.static")
     efforts: tuple[int, ...] = ()
     writes_beside_searches = True
+    embeds = True
 
     def __init__(self) -> None:
         self._db: weft.Weft | None = None

@@ -22,6 +22,7 @@ class QdrantPeer:
     modules = ("qdrant_edge",)
     efforts = (64, 96, 128, 192, 256, 384, 512)
     writes_beside_searches = True
+    embeds = False
 
     def __init__(self) -> None:
         self._q: Any = import_module("qdrant_edge")

@@ -32,6 +32,7 @@ class StackPeer:
     modules = ("tantivy", "faiss")
     efforts = (64, 96, 128, 192, 256, 384, 512, 768)
     writes_beside_searches = False
+    embeds = False
 
     def __init__(self) -> None:
         self._faiss: Any = import_module("faiss")
