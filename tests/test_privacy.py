@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from weft import Caller, Record
 from weft.errors import InvalidInput, NotFound, SettingsError
 from weft.filters import matches
 from weft.privacy import OWNER, Policy
+from weft.stores.embedded import vector_segment
 
 WORDS = ("harbour", "lights", "ferry", "timetable", "winter", "Priya", "budget", "salt", "kelp", "tide")
 LEVELS = ("normal", "sensitive", "private", "unheard-of")
@@ -94,6 +96,46 @@ def test_an_answer_equals_that_of_a_database_which_never_held_what_is_forbidden(
                 part, query, record.id, recipe, caller
             )
             assert whole.get(record.id, caller=caller) == part.get(record.id, caller=caller)
+
+
+def test_set_apart_nearest_are_those_of_a_database_which_never_held_what_is_forbidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the lists and codes of the vector index are made from all records."""
+    monkeypatch.setattr(vector_segment, "CODED_FROM", 100)
+    monkeypatch.setattr(vector_segment, "MOST", 1.0)
+    monkeypatch.setattr(vector_segment, "COPIED", 0)
+    words = ["harbour", "crane", "tide", "ledger", "winter", "signal", "copper", "lantern"]
+    luck = random.Random(4)
+    body = [
+        Record(
+            id=f"{n:03}",
+            text=" ".join(luck.choices(words[: 4 if n % 3 else 8], k=6)),
+            sensitivity="normal" if n % 3 else "private",
+        )
+        for n in range(900)
+    ]
+    reached: list[bool] = []
+    near = vector_segment.VectorSegment.near
+
+    def watched(self: vector_segment.VectorSegment, *given: Any, exact: bool = False) -> Any:
+        reached.append(exact)
+        return near(self, *given, exact=exact)
+
+    monkeypatch.setattr(vector_segment.VectorSegment, "near", watched)
+    with (
+        weft.open(tmp_path / "whole", privacy__apart=True) as whole,
+        weft.open(tmp_path / "part", privacy__apart=True) as part,
+    ):
+        whole.add(body)
+        part.add([record for record in body if record.sensitivity == "normal"])
+        for db in (whole, part):
+            db.optimise()
+        for query in ("crane at the harbour", "copper lantern", "winter"):
+            assert answer(whole, Caller(), query, "vector") == answer(part, Caller(), query, "vector")
+        assert all(reached)
+        whole.search("crane", recipe="vector", caller=OWNER)
+        assert not reached[-1]
 
 
 def _why(db: weft.Weft, query: str, record_id: str, recipe: str, caller: Caller) -> Any:

@@ -74,7 +74,7 @@ class Weft:
             self.caller
         )  # a clearance that is no level is an error now, not at the first search
         self._planner = Planner(settings, self.recipes)
-        self.store = EmbeddedStore(self.path)
+        self.store = EmbeddedStore(self.path, apart=settings.privacy.apart)
         self.permits = Permits(self.store.database)
         self.vectors = Vectors(self.store, embedding_spec(settings), explicit=embedding_named(settings))
         self.keeper = Keeper(

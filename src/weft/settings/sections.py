@@ -177,6 +177,14 @@ class PrivacySettings(Section):
         tuple[str, ...], Rule("Further scopes that a search without a caller sees.", sensitive=True)
     ] = ()
     tenant: Annotated[str, Rule("The tenant of a search without a caller.", sensitive=True)] = ""
+    apart: Annotated[
+        bool,
+        Rule(
+            "Callers who do not see everything get exact vector search, in which hidden records have no part; "
+            "slower from 8,192 records on.",
+            sensitive=(False,),
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,10 +48,15 @@ class Snapshot:
         abandon: Callable[[], None],
         graph: GraphIndex,
         audience: Filter = EVERYTHING,
+        *,
+        apart: bool = False,
     ) -> None:
-        """`audience` is what may be seen, when that is not all; `keyword` is of it already."""
+        """`audience` is what may be seen, when that is not all; `keyword` is of it already.
+
+        `apart`: nearest are those of an exact scan, in which the rest has no part."""
         self.seq = seq
         self.audience = audience
+        self._apart = apart
         self.model = model
         self.abandon = abandon
         """To be called when a thread that reads here is not waited for: its moment then stays as it is."""
@@ -89,7 +94,7 @@ class Snapshot:
         layers = self._vector()
         if layers is None:
             raise SourceError("no vectors: this database has no embedding model")
-        return self._best([nearest(layers, query, k, self._mask(where))], k)
+        return self._best([nearest(layers, query, k, self._mask(where), exact=self._apart)], k)
 
     def keyword_scores(self, terms: Terms, bm25: BM25, keys: Rows) -> NDArray[np.float64]:
         """The BM25 score of each record, 0 where no term occurs."""

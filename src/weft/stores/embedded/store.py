@@ -59,8 +59,10 @@ class Written:
 class EmbeddedStore:
     """Plays every role of the store contract from one folder, or from memory when `folder` is None."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, *, apart: bool = False) -> None:
+        """`apart`: an audience that does not see everything is searched without what is built over all vectors."""
         self.folder = folder
+        self._apart = apart
         self.notices: list[str] = []
         """What had to be repaired since the store was opened."""
         if folder is not None:
@@ -112,6 +114,7 @@ class EmbeddedStore:
             def vector() -> Layers[VectorSegment, VectorTail] | None:
                 return layers or (near.at(connection, seq, purged) if near else None)
 
+            apart = self._apart and audience != EVERYTHING
             audience, keyword = self._audiences.seen(
                 audience, keyword, lambda: self._fields.mask(connection, audience, seq)
             )
@@ -125,6 +128,7 @@ class EmbeddedStore:
                 lambda: self.database.abandon(connection),
                 self._graph,
                 audience,
+                apart=apart,
             )
 
     def get(self, ids: Iterable[str]) -> dict[str, Record]:

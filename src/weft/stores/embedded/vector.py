@@ -117,13 +117,18 @@ class VectorIndex(LayeredIndex[VectorSegment, VectorTail]):
 
 
 def nearest(
-    layers: Layers[VectorSegment, VectorTail], query: Vectors, k: int, allowed: Passing | None
+    layers: Layers[VectorSegment, VectorTail],
+    query: Vectors,
+    k: int,
+    allowed: Passing | None,
+    *,
+    exact: bool = False,
 ) -> tuple[Rows, NDArray[np.float32]]:
     """The k nearest records and all that tie with the last; `allowed` says which rows may be seen."""
     found: list[tuple[Rows, NDArray[np.float32]]] = []
     for layer in layers.layers:
         rows = layer.segment.rows
-        at = layer.segment.near(query, k, visible(rows, layer.live, allowed))
+        at = layer.segment.near(query, k, visible(rows, layer.live, allowed), exact=exact)
         found.append((rows[at], similarity(layer.segment.at(at), query)))
     if layers.tail_count:
         rows, vectors = layers.tail_rows, layers.tail.vectors[: layers.tail_count]

@@ -84,14 +84,16 @@ class VectorSegment(Segment):
         """Some of the vectors."""
         return self._vectors.at(positions)
 
-    def near(self, query: Vectors, k: int, allowed: Selection | None) -> NDArray[np.intp]:
-        """Positions of about the k nearest vectors among the allowed, in no order."""
+    def near(
+        self, query: Vectors, k: int, allowed: Selection | None, *, exact: bool = False
+    ) -> NDArray[np.intp]:
+        """Positions of the k nearest vectors among the allowed, about them if not `exact`, in no order."""
         if allowed is not None and allowed.count == len(self.rows):
             allowed = None
         if allowed is not None and not allowed.count:
             return np.empty(0, np.intp)
         passing = len(self.rows) if allowed is None else allowed.count
-        if self._coded is None or k > MOST * passing:
+        if self._coded is None or exact or k > MOST * passing:
             return self._vectors.nearest(query, k, allowed)
         if allowed is not None and (found := self._among_wide(query, k, allowed)) is not None:
             return found
