@@ -134,7 +134,8 @@ def test_set_apart_nearest_are_those_of_a_database_which_never_held_what_is_forb
         for query in ("crane at the harbour", "copper lantern", "winter"):
             assert answer(whole, Caller(), query, "vector") == answer(part, Caller(), query, "vector")
         assert all(reached)
-        whole.search("crane", recipe="vector", caller=OWNER)
+    with weft.open(tmp_path / "whole") as whole:
+        whole.search("crane", recipe="vector")
         assert not reached[-1]
 
 

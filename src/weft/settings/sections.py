@@ -180,7 +180,7 @@ class PrivacySettings(Section):
     apart: Annotated[
         bool,
         Rule(
-            "Callers who do not see everything get exact vector search, in which hidden records have no part; "
+            "Vector search is an exact scan of what the caller may see, in which other records have no part; "
             "slower from 8,192 records on.",
             sensitive=(False,),
         ),

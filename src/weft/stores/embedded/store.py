@@ -60,7 +60,7 @@ class EmbeddedStore:
     """Plays every role of the store contract from one folder, or from memory when `folder` is None."""
 
     def __init__(self, folder: Path | None, *, apart: bool = False) -> None:
-        """`apart`: an audience that does not see everything is searched without what is built over all vectors."""
+        """`apart`: an audience is searched without what is built over all vectors, of which it sees a part."""
         self.folder = folder
         self._apart = apart
         self.notices: list[str] = []
