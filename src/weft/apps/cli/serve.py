@@ -14,6 +14,7 @@ from weft.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from weft.engine import Weft
+    from weft.settings import Settings
 
 PORT: Final = 8765
 
@@ -68,6 +69,13 @@ PORT: Final = 8765
 @click.option(
     "--rate", type=click.FloatRange(0), default=0.0, help="Requests per second of one token; 0: any number."
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes that answer; each takes a core and the memory of a database.",
+)
 @click.option("--log-queries", is_flag=True, help="Have what was searched for in the log.")
 @common
 @pass_session
@@ -83,6 +91,7 @@ def serve(
     max_body: int,
     max_requests: int,
     rate: float,
+    workers: int,
     log_queries: bool,
 ) -> None:
     """Offer search, context and writing over HTTP, until interrupted.
@@ -98,6 +107,7 @@ def serve(
         from weft.apps.http.limits import Limits
         from weft.apps.http.logs import configure
         from weft.apps.http.serving import serve as run
+        from weft.apps.http.workers import Work, serve_many
     except ImportError as error:
         raise MissingExtra("The HTTP service", "http") from error
 
@@ -111,21 +121,35 @@ def serve(
         read_only=read_only,
         log_queries=log_queries,
     )
-    with _opened(session, is_open=is_open) as db, listen(host, port) as listener:
+    settings = load_settings()
+    with _opened(session, settings, is_open=is_open) as db, listen(host, port) as listener:
         if session.json:
             output.emit({"url": url_of(listener)})
         else:
             output.note(session, f"Serving {url_of(listener)} (Ctrl-C ends it)")
         configure(quiet=session.quiet, verbose=session.verbose)
-        run(db, listener, options)
+        if workers == 1:
+            run(db, listener, options)
+            return
+        path = db.path
+        assert path is not None, "a service has a database on disk"
+        db.close()
+        work = Work(
+            path=path,
+            settings=settings,
+            options=options,
+            quiet=session.quiet,
+            verbose=session.verbose,
+        )
+        serve_many(work, listener, workers)
 
 
-def _opened(session: Session, *, is_open: bool) -> Weft:
+def _opened(session: Session, settings: Settings, *, is_open: bool) -> Weft:
     """The database, if there is anybody who may ask."""
     import weft
 
     named = session.db is not None or os.environ.get("WEFT_DB")
-    db = weft.open(session.writable() if is_open and named else session.existing(), settings=load_settings())
+    db = weft.open(session.writable() if is_open and named else session.existing(), settings=settings)
     if not is_open and not db.permits.tokens():
         db.close()
         raise InvalidInput(
