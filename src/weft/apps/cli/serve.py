@@ -14,7 +14,6 @@ from weft.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from weft.engine import Weft
-    from weft.settings import Settings
 
 PORT: Final = 8765
 
@@ -121,8 +120,7 @@ def serve(
         read_only=read_only,
         log_queries=log_queries,
     )
-    settings = load_settings()
-    with _opened(session, settings, is_open=is_open) as db, listen(host, port) as listener:
+    with _opened(session, is_open=is_open) as db, listen(host, port) as listener:
         if session.json:
             output.emit({"url": url_of(listener)})
         else:
@@ -136,7 +134,6 @@ def serve(
         db.close()
         work = Work(
             path=path,
-            settings=settings,
             options=options,
             quiet=session.quiet,
             verbose=session.verbose,
@@ -144,12 +141,12 @@ def serve(
         serve_many(work, listener, workers)
 
 
-def _opened(session: Session, settings: Settings, *, is_open: bool) -> Weft:
+def _opened(session: Session, *, is_open: bool) -> Weft:
     """The database, if there is anybody who may ask."""
     import weft
 
     named = session.db is not None or os.environ.get("WEFT_DB")
-    db = weft.open(session.writable() if is_open and named else session.existing(), settings=settings)
+    db = weft.open(session.writable() if is_open and named else session.existing(), settings=load_settings())
     if not is_open and not db.permits.tokens():
         db.close()
         raise InvalidInput(

@@ -6,13 +6,20 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from weft.apps.http.errors import Refused
 
 if TYPE_CHECKING:
     from weft.apps.http.limits import Limits
     from weft.engine import Weft
+
+AT_WORK: Final = 1
+"""Threads that work at once. An interpreter runs one at a time anyhow, and each that also wants to makes every read of the
+database a wait for its turn."""
+
+HELD_UP: Final = 0.25
+"""Seconds after which who is at work is thought to wait for something, a model or a lock, and the next one begins."""
 
 T = TypeVar("T")
 
@@ -26,6 +33,7 @@ class Desk:
         self._workers = ThreadPoolExecutor(limits.threads, thread_name_prefix="weft-http")
         self._lock = threading.Lock()
         self._taken = 0
+        self._turns = threading.Semaphore(AT_WORK)
 
     async def run(self, work: Callable[[], T]) -> T:
         """What `work` returns or raises, from a worker thread; refused when too many wait or it takes too long.
@@ -38,7 +46,7 @@ class Desk:
                 raise Refused(503, "Too many requests are waiting; try again soon.", {"retry-after": "1"})
             self._taken += 1
         try:
-            future = self._workers.submit(work)
+            future = self._workers.submit(self._in_turn, work)
         except RuntimeError as error:
             self._done()
             raise Refused(503, "The service is shutting down.", {"retry-after": "5"}) from error
@@ -54,6 +62,14 @@ class Desk:
     async def close(self) -> None:
         """Wait for the threads; what has not begun is not begun any more."""
         await asyncio.to_thread(self._workers.shutdown, cancel_futures=True)
+
+    def _in_turn(self, work: Callable[[], T]) -> T:
+        mine = self._turns.acquire(timeout=HELD_UP)
+        try:
+            return work()
+        finally:
+            if mine:
+                self._turns.release()
 
     def _done(self, _: object = None) -> None:
         with self._lock:

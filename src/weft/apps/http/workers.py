@@ -9,7 +9,6 @@ import socket
 import sys
 import tempfile
 import threading
-import time
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
@@ -25,10 +24,7 @@ from weft.apps.http.metrics import SHARED
 from weft.apps.http.serving import answer
 from weft.apps.listening import url_of
 from weft.errors import StoreError, WeftError
-from weft.settings import Settings
-
-SETTLED_SECONDS: Final = 10.0
-"""A worker that ends by itself sooner than this would end again."""
+from weft.settings import load
 
 LOOK_SECONDS: Final = 1.0
 """Between two looks at the workers, where none has ended."""
@@ -39,7 +35,6 @@ class Work:
     """What a worker needs to know."""
 
     path: Path
-    settings: Settings
     options: Options
     quiet: bool = False
     verbose: int = 0
@@ -70,18 +65,19 @@ class _Crew:
         self._listener = listener
         self._count = count
         self._context = multiprocessing.get_context("spawn")
-        self._workers: dict[int, tuple[SpawnProcess, float]] = {}
-        """By what tells of its end: a worker, and when it began."""
+        self._workers: dict[int, SpawnProcess] = {}
+        """By what tells of their end."""
         self._stopping = False
 
     def stop(self, *_: Any) -> None:
         """Take no more connections, and have the workers finish what they have begun."""
         self._stopping = True
         self._listener.close()
-        for worker, _began in list(self._workers.values()):
+        for worker in list(self._workers.values()):
             worker.terminate()
 
     def run(self) -> None:
+        """Until all have ended, because they were told to or one of them cannot go on."""
         failed = None
         while self._workers or not self._stopping:
             while len(self._workers) < self._count and not self._stopping:
@@ -90,20 +86,21 @@ class _Crew:
                 self.stop()  # also one that was being started when the signal came
             ended = wait(list(self._workers), LOOK_SECONDS)
             for end in [one for one in self._workers if one in ended]:
-                worker, began = self._workers.pop(end)
+                worker = self._workers.pop(end)
                 mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
                 if not self._stopping:
                     log.error("worker %s ended with %s", worker.pid, worker.exitcode)
-                    if time.monotonic() - began < SETTLED_SECONDS:
+                    # One that was killed is replaced. One that gave up would give up again.
+                    if worker.exitcode is not None and worker.exitcode >= 0:
                         failed = worker
                         self.stop()
         if failed is not None:
-            raise StoreError(f"A worker ended with {failed.exitcode} as it began; the log says why.")
+            raise StoreError(f"A worker of the service gave up ({failed.exitcode}); the log says why.")
 
     def _start(self) -> None:
         worker = self._context.Process(target=_serve, args=(self._work, self._listener))
         worker.start()
-        self._workers[worker.sentinel] = (worker, time.monotonic())
+        self._workers[worker.sentinel] = worker
 
 
 def _serve(work: Work, listener: socket.socket) -> None:
@@ -111,7 +108,7 @@ def _serve(work: Work, listener: socket.socket) -> None:
     configure(quiet=work.quiet, verbose=work.verbose)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        with weft.open(work.path, settings=work.settings) as db, listener:
+        with weft.open(work.path, settings=load()) as db, listener:
             answer(db, listener, work.options)
     except WeftError as error:
         log.error("a worker cannot go on: %s", error)
