@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -205,6 +207,18 @@ def test_doctor_finds_and_repairs(filled: Weft, home: Path) -> None:
     assert repaired.exit_code == 0
     assert "repaired  rebuilt the keyword index from the records" in repaired.stdout
     assert filled("doctor").exit_code == 0
+
+
+def test_doctor_tells_how_many_records_wait_for_a_vector(filled: Weft, home: Path) -> None:
+    def told() -> list[str]:
+        found = json.loads(filled("doctor", "--json").stdout)["findings"]
+        return [finding["message"] for finding in found if finding["check"] == "backlog"]
+
+    assert told() == ["static/weft-static-256 (active): no record waits for a vector"]
+    with contextlib.closing(sqlite3.connect(home / ".weft" / "weft.db")) as connection, connection:
+        (count,) = connection.execute("SELECT count(*) FROM records").fetchone()
+        connection.execute("INSERT INTO pending SELECT 1, row FROM records LIMIT 1")
+    assert told() == [f"static/weft-static-256 (active): 1 of {count} records wait"]
 
 
 def test_the_demo_holds_what_it_says(weft: Weft, home: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -125,7 +126,7 @@ def test_mmr_chooses_the_next_that_is_unlike_those_chosen() -> None:
 
 def test_mmr_holds_only_what_is_chosen_against_a_candidate() -> None:
     alike = np.array([[0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]])
-    chosen, margins = select(np.array([1.0, 0.9, 0.8]), alike, ["a", "b", "c"], 0.5)
+    chosen, margins = select(np.array([1.0, 0.9, 0.8]), alike, np.arange(3), 0.5)
     assert chosen == [0, 1, 2]
     assert margins == pytest.approx([0.5, 0.45, 0.5 * 0.8 - 0.5])
 
@@ -141,6 +142,15 @@ def test_words_in_common_make_texts_alike() -> None:
     alike = jaccard(["Goa in March", "march in goa!", "", "ferry"])
     assert alike[0, 1] == 1.0
     assert alike[0, 2] == alike[2, 2] == alike[0, 3] == 0.0
+
+
+@given(st.lists(st.text("aB_é ß1.\x1c-", max_size=12), max_size=6))
+def test_likeness_is_the_same_for_plain_texts_and_others(texts: list[str]) -> None:
+    words = [set(re.findall(r"\w+", text.casefold())) for text in texts]
+    alike = jaccard(texts)
+    for a, left in enumerate(words):
+        for b, right in enumerate(words):
+            assert alike[a, b] == (len(left & right) / len(left | right) if a != b and left & right else 0.0)
 
 
 def test_cosine_is_selectable() -> None:

@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from weft.facts import FACT_FIELDS
+from weft.ranking.fusion import order
 from weft.ranking.stages import Ranked, Staged, stage
 
 SECONDS_A_DAY: Final = 86_400.0
@@ -52,11 +53,10 @@ class Decay:
             ]
         )
         scores = ranked.scores * factors
-        ids = ranked.ids(ranked.keys)
-        best = sorted(range(len(ids)), key=lambda at: (-scores[at], ids[at]))
+        best = order(ranked.keys, scores, ranked.ids)
         reasons = {
             key: f"× {factor:.3f} by age"
             for key, factor in zip(ranked.keys.tolist(), factors.tolist(), strict=True)
-            if factor != 1.0
+            if ranked.explain and factor != 1.0
         }
         return Staged(ranked.keys[best], scores[best], {}, reasons)

@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from weft.ranking.fusion import order
 from weft.ranking.stages import Floats, Keys, Ranked, Staged, stage
 
 EQUAL: Final[Mapping[str, float]] = {"keyword": 0.5, "vector": 0.5, "graph": 0.5}
@@ -62,17 +63,16 @@ class Evidence:
         total = own + self.neighbours * near
         best = float(total.max(initial=0.0))
         scores = total * (float(ranked.scores.max(initial=0.0)) / best) if best > 0 else total
-        ids = ranked.ids(keys)
-        order = sorted(range(len(ids)), key=lambda at: (-scores[at], ids[at]))
-        order = [at for at in order if scores[at] > 0 or at < len(ranked.keys)]
+        best_first = order(keys, scores, ranked.ids)
+        places = best_first[(scores[best_first] > 0) | (best_first < len(ranked.keys))]
         if not ranked.explain:
-            return Staged(keys[order], scores[order])
+            return Staged(keys[places], scores[places])
         reasons = {
             int(keys[at]): f"{own[at]:.3f} by its own words"
             + (f" + {self.neighbours:g} · {near[at]:.3f} by the record next to it" if near[at] else "")
-            for at in order
+            for at in places.tolist()
         }
-        return Staged(keys[order], scores[order], {}, reasons)
+        return Staged(keys[places], scores[places], {}, reasons)
 
     def _evidence(self, ranked: Ranked, keys: Keys) -> Floats:
         total = np.zeros(len(keys))

@@ -101,6 +101,17 @@ def error_or_none(service: Service) -> object:
     return answer if answer.status_code == 503 else None
 
 
+def test_requests_that_wait_for_something_do_not_keep_others_from_working(serve: Serve, gate: Gate) -> None:
+    with serve(sources={"gate": gate}) as service, ThreadPoolExecutor(3) as clients:
+        slow(service)
+        held = [clients.submit(wait_at_the_gate, service) for _ in range(3)]
+        for _ in held:
+            assert gate.waiting.acquire(timeout=60)
+        assert service.search("vineyard")["hits"]
+        gate.open.set()
+        assert [one.result().status_code for one in held] == [200] * 3
+
+
 def test_an_answer_that_does_not_come_is_given_up(serve: Serve, gate: Gate) -> None:
     options = Options(limits=Limits(seconds=0.2, threads=1, waiting=0))
     with serve(options, sources={"gate": gate}) as service:

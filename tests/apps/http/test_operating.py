@@ -42,7 +42,7 @@ def test_it_is_alive_and_ready(service: Service) -> None:
     }
     ready = service.get("/readyz").json()
     assert ready["models"] == [
-        {"model": "static/weft-static-256", "state": "active", "waiting": 0, "share": 1.0}
+        {"model": "static/weft-static-256", "state": "active", "waiting": 0, "records": 6, "share": 1.0}
     ]
     assert ready["last_error"] is None
 
@@ -66,7 +66,9 @@ def test_the_backlog_of_vectors_is_seen_and_shrinks(serve: Serve) -> None:
             service.post("/v1/segments", [{"session": "s", "text": f"turn {at}"} for at in range(5)])
             assert len(service.search("turn", recipe="keyword")["hits"]) == 5
             assert ready()["vectors"] == "building"
-            assert [one["waiting"] for one in ready()["models"]] == [5]
+            (model,) = ready()["models"]
+            assert (model["waiting"], model["records"]) == (5, 11)
+            assert model["share"] == pytest.approx(6 / 11, abs=1e-6)
             assert figure(service, "weft_vectors_waiting") == 5
             server.release()
             until(lambda: ready()["vectors"] == "complete", "the end of the backlog")

@@ -137,11 +137,15 @@ def test_many_clients_at_once(server: Running, place: Place) -> None:
         assert writing.result() == [200] * 30
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_request_under_way_is_finished_before_it_ends(place: Place, number: signal.Signals) -> None:
-    with running(place) as server, client(server, place) as asked:
+def test_a_request_under_way_is_finished_before_it_ends(
+    place: Place, number: signal.Signals, workers: str
+) -> None:
+    last = f"{number.name}-{workers}"
+    with running(place, "--workers", workers) as server, client(server, place) as asked:
         address = httpx.URL(server.url)
-        body = json.dumps({"id": number.name, "text": "written at the very end"}).encode()
+        body = json.dumps({"id": last, "text": "written at the very end"}).encode()
         with socket.create_connection((address.host, address.port), timeout=WAIT) as half:
             head = (
                 f"POST /v1/records HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -160,7 +164,7 @@ def test_a_request_under_way_is_finished_before_it_ends(place: Place, number: si
         assert server.process.wait(WAIT) == 0
         assert server.lines()[-1]["event"] == "stopped"
     with weft.open(place.path) as db:
-        assert db.get(number.name) is not None
+        assert db.get(last) is not None
         assert db.get("harvest") == RECORDS[0]
 
 

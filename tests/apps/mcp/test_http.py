@@ -15,6 +15,8 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 import weft
+from weft.apps.cli.mcp import mcp
+from weft.apps.cli.serve import serve
 from weft.privacy import LEVELS, Caller
 
 from .conftest import PROGRAM, Place, no_errors, text_of
@@ -208,3 +210,10 @@ def test_options_of_http_need_http(place: Place) -> None:
     )
     assert done.returncode == 2
     assert "--http" in done.stderr
+
+
+def test_its_port_is_not_that_of_the_http_service() -> None:
+    ports = [
+        next(option.default for option in command.params if option.name == "port") for command in (mcp, serve)
+    ]
+    assert ports == [8766, 8765]

@@ -15,7 +15,8 @@ from weft.errors import InvalidInput, MissingExtra
 if TYPE_CHECKING:
     from weft.engine import Weft
 
-PORT: Final = 8765
+PORT: Final = 8766
+"""Beside that of `weft serve`."""
 
 
 @click.command()

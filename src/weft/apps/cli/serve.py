@@ -68,6 +68,13 @@ PORT: Final = 8765
 @click.option(
     "--rate", type=click.FloatRange(0), default=0.0, help="Requests per second of one token; 0: any number."
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes that answer; each takes a core and the memory of a database.",
+)
 @click.option("--log-queries", is_flag=True, help="Have what was searched for in the log.")
 @common
 @pass_session
@@ -83,6 +90,7 @@ def serve(
     max_body: int,
     max_requests: int,
     rate: float,
+    workers: int,
     log_queries: bool,
 ) -> None:
     """Offer search, context and writing over HTTP, until interrupted.
@@ -98,6 +106,7 @@ def serve(
         from weft.apps.http.limits import Limits
         from weft.apps.http.logs import configure
         from weft.apps.http.serving import serve as run
+        from weft.apps.http.workers import Work, serve_many
     except ImportError as error:
         raise MissingExtra("The HTTP service", "http") from error
 
@@ -117,7 +126,19 @@ def serve(
         else:
             output.note(session, f"Serving {url_of(listener)} (Ctrl-C ends it)")
         configure(quiet=session.quiet, verbose=session.verbose)
-        run(db, listener, options)
+        if workers == 1:
+            run(db, listener, options)
+            return
+        path = db.path
+        assert path is not None, "a service has a database on disk"
+        db.close()
+        work = Work(
+            path=path,
+            options=options,
+            quiet=session.quiet,
+            verbose=session.verbose,
+        )
+        serve_many(work, listener, workers)
 
 
 def _opened(session: Session, *, is_open: bool) -> Weft:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from weft.apps.http.errors import Refused
@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from weft.apps.http.limits import Limits
     from weft.engine import Weft
 
-LOOKING_UP: Final = 2
-"""Threads that look up tokens: that takes microseconds, and must not wait behind searches."""
+AT_WORK: Final = 1
+"""Threads that work at once. An interpreter runs one at a time anyhow, and each that also wants to makes every read of the
+database a wait for its turn."""
+
+HELD_UP: Final = 0.25
+"""Seconds after which who is at work is thought to wait for something, a model or a lock, and the next one begins."""
 
 T = TypeVar("T")
 
@@ -27,9 +31,9 @@ class Desk:
         self.db = db
         self.limits = limits
         self._workers = ThreadPoolExecutor(limits.threads, thread_name_prefix="weft-http")
-        self._porters = ThreadPoolExecutor(LOOKING_UP, thread_name_prefix="weft-door")
         self._lock = threading.Lock()
         self._taken = 0
+        self._turns = threading.Semaphore(AT_WORK)
 
     async def run(self, work: Callable[[], T]) -> T:
         """What `work` returns or raises, from a worker thread; refused when too many wait or it takes too long.
@@ -42,23 +46,11 @@ class Desk:
                 raise Refused(503, "Too many requests are waiting; try again soon.", {"retry-after": "1"})
             self._taken += 1
         try:
-            future = self._workers.submit(work)
+            future = self._workers.submit(self._in_turn, work)
         except RuntimeError as error:
             self._done()
             raise Refused(503, "The service is shutting down.", {"retry-after": "5"}) from error
         future.add_done_callback(self._done)
-        return await self._waited(future)
-
-    async def look_up(self, work: Callable[[], T]) -> T:
-        """What a short `work` returns, ahead of all that waits."""
-        return await self._waited(self._porters.submit(work))
-
-    async def close(self) -> None:
-        """Wait for the threads; what has not begun is not begun any more."""
-        for pool in (self._workers, self._porters):
-            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
-
-    async def _waited(self, future: Future[T]) -> T:
         answer = asyncio.wrap_future(future)
         # Not wait_for: a TimeoutError could also be the work's own.
         done, _ = await asyncio.wait([answer], timeout=self.limits.seconds)
@@ -66,6 +58,18 @@ class Desk:
             answer.cancel()
             raise Refused(504, f"There was no answer within {self.limits.seconds:g} s.")
         return answer.result()
+
+    async def close(self) -> None:
+        """Wait for the threads; what has not begun is not begun any more."""
+        await asyncio.to_thread(self._workers.shutdown, cancel_futures=True)
+
+    def _in_turn(self, work: Callable[[], T]) -> T:
+        mine = self._turns.acquire(timeout=HELD_UP)
+        try:
+            return work()
+        finally:
+            if mine:
+                self._turns.release()
 
     def _done(self, _: object = None) -> None:
         with self._lock:

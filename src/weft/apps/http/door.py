@@ -129,7 +129,7 @@ class Door:
     async def _let_in(self, scope: Scope, receive: Receive, visit: Visit) -> bytes | None:
         """Everything that is checked before a request is looked at; its body, where it has one."""
         self._addresses.check(_headers(scope, b"host"), _headers(scope, b"origin"))
-        visit.admitted = await self._guard.admit(_headers(scope, b"authorization"), scope["path"])
+        visit.admitted = self._guard.admit(_headers(scope, b"authorization"), scope["path"])
         wait = self._rates.take(visit.admitted.name)
         if wait:
             raise Refused(429, "Too many requests; slow down.", {"retry-after": str(int(wait) + 1)})

@@ -21,6 +21,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
+            "process": record.process,
         }
         fields = getattr(record, _OURS, None)
         line |= fields if isinstance(fields, dict) else {"message": record.getMessage()}

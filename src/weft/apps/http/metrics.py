@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import (
@@ -12,6 +13,7 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.process_collector import ProcessCollector
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds: a search takes a few milliseconds, and at most its deadline."""
 
+SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable of the environment that tells the library where several processes keep their figures."""
+
 METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
 OTHER: Final = "other"
 
@@ -29,7 +34,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """The figures of one service."""
+    """The figures of one service; where it has several processes, of all of them together."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -48,7 +53,10 @@ class Metrics:
             registry=self._registry,
         )
         self.in_flight = Gauge(
-            "weft_http_in_flight", "Requests that are being answered.", registry=self._registry
+            "weft_http_in_flight",
+            "Requests that are being answered.",
+            registry=self._registry,
+            multiprocess_mode="livesum",
         )
         self._searches = Histogram(
             "weft_search_seconds",
@@ -70,7 +78,10 @@ class Metrics:
             registry=self._registry,
         )
         self.waiting = Gauge(
-            "weft_vectors_waiting", "Records that wait for a vector.", registry=self._registry
+            "weft_vectors_waiting",
+            "Records that wait for a vector.",
+            registry=self._registry,
+            multiprocess_mode="mostrecent",
         )
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -92,4 +103,8 @@ class Metrics:
 
     def page(self) -> bytes:
         """Everything, in the text format."""
-        return generate_latest(self._registry)
+        if SHARED not in os.environ:
+            return generate_latest(self._registry)
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+        return generate_latest(together)

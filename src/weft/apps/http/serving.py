@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import socket
-from typing import TYPE_CHECKING, Any, Final
-
-import uvicorn
+from typing import TYPE_CHECKING, Final
 
 from weft.apps.http.app import Options, make_app
 from weft.apps.http.logs import event
-from weft.apps.listening import url_of
+from weft.apps.listening import run, url_of
 
 if TYPE_CHECKING:
     from weft.engine import Weft
@@ -27,31 +24,19 @@ GRACE: Final = 5
 
 def serve(db: Weft, listener: socket.socket, options: Options) -> None:
     """Serve until interrupted or terminated; requests that are under way are answered first."""
-    config = uvicorn.Config(
+    event("started", url=url_of(listener))
+    try:
+        answer(db, listener, options)
+    finally:
+        event("stopped")
+
+
+def answer(db: Weft, listener: socket.socket, options: Options) -> None:
+    """Serve without a word in the log of beginning and end."""
+    run(
         make_app(db, options),
-        # One implementation everywhere, and the stricter one, whatever else is installed.
-        http="h11",
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
+        listener,
         limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=int(options.limits.seconds) + GRACE,
     )
-    server = uvicorn.Server(config)
-
-    def stop(*_: Any) -> None:
-        server.should_exit = True
-
-    # The server raises the signal again when it has ended; by then it means nothing any more.
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    event("started", url=url_of(listener))
-    try:
-        server.run(sockets=[listener])
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        event("stopped")

@@ -211,7 +211,8 @@ class Backlog(Shape):
 
     model: str
     state: str
-    waiting: int
+    waiting: Annotated[int, Field(description="Records without a vector yet.")]
+    records: Annotated[int, Field(description="Records that are to have one.")]
     share: Annotated[float, Field(ge=0, le=1)]
 
 

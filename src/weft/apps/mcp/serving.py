@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import anyio.to_thread
 
-from weft.apps.listening import LOOPBACK, is_loopback, listen, url_of
+from weft.apps.listening import LOOPBACK, bearer, is_loopback, listen, run, url_of
 from weft.apps.mcp.server import TOKEN, Desk
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ def serve_stdio(server: Server[Any]) -> None:
 
 def serve_http(server: Server[Any], desk: Desk, address: Address, ready: Callable[[str], None]) -> None:
     """Serve over HTTP until interrupted; `ready` is told the address once connections are taken."""
-    import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
     listener = listen(address.host, address.port)
@@ -72,18 +71,8 @@ def serve_http(server: Server[Any], desk: Desk, address: Address, ready: Callabl
         desk,
         tokens=address.tokens or not is_loopback(address.host),
     )
-    config = uvicorn.Config(
-        app,
-        ws="none",
-        lifespan="on",
-        # Its own log would go to standard output.
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-    )
     ready(f"{url_of(listener)}{PATH}")
-    uvicorn.Server(config).run(sockets=[listener])
+    run(app, listener)
 
 
 class Door:
@@ -97,10 +86,8 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             given = [value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"]
-            kind, _, shown = (given[0] if len(given) == 1 else "").partition(" ")
-            token = None
-            if kind.lower() == "bearer" and shown.strip():
-                token = await anyio.to_thread.run_sync(self._known, shown.strip())
+            shown = bearer(given)
+            token = await anyio.to_thread.run_sync(self._known, shown) if shown else None
             if token is None and (given or self._needed):
                 headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
                 await send({"type": "http.response.start", "status": 401, "headers": headers})

@@ -61,6 +61,7 @@ def _state(visit: Visit) -> dict[str, Any]:
                 "model": one.model.name,
                 "state": one.model.state,
                 "waiting": one.pending,
+                "records": one.total,
                 "share": round(one.share, 6),
             }
             for one in progress
