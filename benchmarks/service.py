@@ -22,6 +22,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -159,7 +160,7 @@ class Lane:
                 continue
             request = self._waiting.popleft()
             self._under_way.add(request)
-            connection.send(request.content, lambda status, r=request, c=connection: self._came(r, c, status))
+            connection.send(request.content, partial(self._came, request, connection))
 
     def _came(self, request: Request, connection: Connection, status: str) -> None:
         now = time.perf_counter()
