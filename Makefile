@@ -41,7 +41,7 @@ test-slow: setup tools ## run the long proofs: crashes, many processes, minutes 
 
 test-lowest: ## run the tests with the lowest versions that pyproject.toml allows
 	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
-	$(LOWEST)/bin/python -m pip install --quiet --require-hashes -r requirements/lowest.lock
+	$(LOWEST)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements/lowest.lock
 	$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	$(LOWEST)/bin/python -m pytest -n auto -m "not slow"
 
