@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LOWEST ?= $(VENV)-lowest
 DATA ?= $(addprefix ../shared/data/,scifact_train cranfield locomo_dev 2wiki_dev musique_train)
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
@@ -11,10 +12,10 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-ver
 EXTRAS := --extra dev --extra onnx --extra http-models --extra pdf --extra watch --extra files --extra tui --extra eval --extra code --extra tokens --extra mcp --extra http
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools demo test test-slow lint format bench eval lock clean
+.PHONY: help setup tools demo test test-slow test-lowest lint format bench eval lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP)
 
@@ -37,6 +38,12 @@ tools:
 
 test-slow: setup tools ## run the long proofs: crashes, many processes, minutes of writing
 	$(BIN)/python -m pytest -m slow
+
+test-lowest: ## run the tests with the lowest versions that pyproject.toml allows
+	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements/lowest.lock
+	$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(LOWEST)/bin/python -m pytest -n auto -m "not slow"
 
 lint: setup ## check style, format and types
 	$(BIN)/ruff check .
@@ -61,8 +68,9 @@ lock: setup ## renew the pinned versions in requirements/
 	$(COMPILE) --upgrade $(EXTRAS) --output-file requirements/dev.lock
 	$(COMPILE) --upgrade $(EXTRAS) --extra bench --constraint requirements/dev.lock \
 		--output-file requirements/bench.lock
+	$(COMPILE) --upgrade $(EXTRAS) --resolution lowest-direct --output-file requirements/lowest.lock
 	$(COMPILE) --no-annotate --constraint requirements/dev.lock --output-file requirements/core.lock
 
 clean: ## remove the environment and what tools leave behind
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

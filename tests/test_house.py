@@ -240,6 +240,25 @@ def test_every_dependency_is_accounted_for() -> None:
     assert named == declared
 
 
+def test_the_versions_in_the_docs_are_those_of_the_locks() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    shipped = project["dependencies"] + [
+        requirement for extra in extras.keys() - {"bench", "dev"} for requirement in extras[extra]
+    ]
+    names = {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in shipped}
+    lowest, newest = pinned("lowest"), pinned("dev")
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `([^`]+)` \| (\d\S*) \| (\d\S*) \|$", page, re.M)
+    assert sorted(told) == sorted((name, lowest[name.lower()], newest[name.lower()]) for name in names)
+
+
+def pinned(lock: str) -> dict[str, str]:
+    """The versions in a file of `requirements/`."""
+    text = (ROOT / "requirements" / f"{lock}.lock").read_text(encoding="utf-8")
+    return dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.M))
+
+
 def test_no_text_names_a_machine_or_a_package_host() -> None:
     found = [
         f"{file.relative_to(ROOT)}:{number}: {line.strip()[:100]}"

@@ -83,3 +83,15 @@ def test_every_word_of_the_paragraphs_is_there(paragraphs: list[str]) -> None:
 )  # fmt: skip
 def test_hostile_markup_takes_time_by_its_length_only(source: str) -> None:
     assert html(source).numbers is not None
+
+
+def test_a_pre_stays_whole_when_it_can() -> None:
+    code = "\n".join(f"some code here = {number}." for number in range(60))
+    source = "<p>" + "Before it. " * 60 + f"</p>\n<pre>{code}</pre>\n<p>" + "After it. " * 80
+    assert any(code in chunk.text for chunk in chunks(html(source)))
+
+
+def test_the_lines_of_a_pre_are_known_and_one_never_closed_is_none() -> None:
+    assert html("<p>a</p><pre>\nb\nc\n</pre><p>d</p>").verbatim == [(2, 4)]
+    assert html("<pre>a<pre>b</pre>c</pre>").verbatim == [(0, 5)]
+    assert html("<pre></pre><pre>a\nb").verbatim == []

@@ -48,7 +48,7 @@ def grep(
         found, best, held = _by_line(real, keywords, options, (until, deadline), sees)
     else:
         held = Matches(keywords, options)
-        best = Best(keep, options.merge_within, held, most_keywords(keywords, options))
+        best = Best(keep, options.merge_within, held, most_keywords(keywords, options), len(keywords))
         found = search(real, keywords, options, best.take, deadline=until, sees=sees)
     cutting = Cutting(Folders(real), keywords, options, held, whole_lines(keywords, options))
     cutting.run(best.ranked(), deadline, more=best.more)

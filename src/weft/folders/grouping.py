@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 
 from weft.folders.matching import LINE, Held
@@ -29,9 +30,9 @@ class Group:
 class Best:
     """Takes in what is found in file after file and keeps the best passages.
 
-    `most` says how many keywords a file has at most. A file with too few of them, or too few matches, for any of its
-    passages to be among the best is only counted: most files of a frequent word are, in a microsecond. Without
-    `most`, where a line may hold several matches, every file is looked at.
+    `most` says how many keywords a file has at most, `of` how many there are. A file with too few of them, or too few
+    matches, for any of its passages to be among the best is only counted: most files of a frequent word are, in a
+    microsecond. Without `most`, where a line may hold several matches, every file is looked at.
     """
 
     def __init__(
@@ -40,13 +41,17 @@ class Best:
         merge_within: int,
         held: Mapping[bytes, Held],
         most: Callable[[bytes], int] | None = None,
+        of: int = 1,
     ) -> None:
         self._keep = keep
         self._merge_within = merge_within
         self._held = held
         self._most = most
+        self._of = of
         self._groups: list[Group] = []
         self._last: Rank | None = None
+        self._bar: tuple[int, int, str] | None = None
+        """The rank of the last one without its line: what a whole file is measured by."""
         self.matches = 0
         """In all files."""
         self.more = False
@@ -54,18 +59,24 @@ class Best:
 
     def take(self, path: str, body: bytes) -> None:
         """A file, and what was found in its lines."""
-        if self._most is not None and self._last is not None:
+        bar = self._bar
+        if bar is not None and self._most is not None:
             matches = body.count(b"\n")
-            if (-self._most(body), -matches, path) > self._last[:3]:
-                self.matches += matches
-                self.more = True
+            # To count them is quicker than to look which keywords they are, and mostly enough.
+            if (-self._of, -matches, path) > bar or (-self._most(body), -matches, path) > bar:
+                self._pass_over(matches)
                 return
-        for group in groups(path, body, self._held, self._merge_within):
-            self.matches += group.matches
+        lines = [(int(digits), text) for digits, text in LINE.findall(body)]
+        for start, end in runs(lines, self._merge_within):
+            if bar is not None and self._most is not None and (-self._of, start - end, path) > bar:
+                self._pass_over(end - start)
+                continue
+            group = self._group(path, lines[start:end])
             if self._last is None or group.rank <= self._last:
+                self.matches += group.matches
                 self._groups.append(group)
             else:
-                self.more = True
+                self._pass_over(group.matches)
         if len(self._groups) > 2 * self._keep:
             self._cut()
 
@@ -74,28 +85,34 @@ class Best:
         self._cut()
         return self._groups
 
+    def _pass_over(self, matches: int) -> None:
+        """Count matches whose passages are not among the best."""
+        self.matches += matches
+        self.more = True
+
+    def _group(self, path: str, lines: list[tuple[int, bytes]]) -> Group:
+        keywords = matches = 0
+        for _, text in lines:
+            bits, count, _ = self._held[text]
+            keywords |= bits
+            matches += count
+        return Group(path, lines, keywords, matches)
+
     def _cut(self) -> None:
         self._groups.sort(key=attrgetter("rank"))
         if len(self._groups) >= self._keep:
             self.more = self.more or len(self._groups) > self._keep
             del self._groups[self._keep :]
             self._last = self._groups[-1].rank
+            self._bar = self._last[:3]
 
 
-def groups(path: str, body: bytes, held: Mapping[bytes, Held], merge_within: int) -> Iterator[Group]:
-    """The passages of one file, in order."""
-    lines: list[tuple[int, bytes]] = []
-    keywords = matches = before = 0
-    for digits, text in LINE.findall(body):
-        number = int(digits)
-        if number - before > merge_within and lines:
-            yield Group(path, lines, keywords, matches)
-            lines = []
-            keywords = matches = 0
-        before = number
-        bits, count, _ = held[text]
-        keywords |= bits
-        matches += count
-        lines.append((number, text))
+def runs(lines: list[tuple[int, bytes]], within: int) -> Iterator[tuple[int, int]]:
+    """Where lines that follow each other this closely begin and end, as positions among the lines."""
+    start = 0
+    for at, ((before, _), (number, _)) in enumerate(pairwise(lines), 1):
+        if number - before > within:
+            yield start, at
+            start = at
     if lines:
-        yield Group(path, lines, keywords, matches)
+        yield start, len(lines)

@@ -39,6 +39,9 @@ _LITTLE: Final = 1 << 15
 _PAUSE: Final = 0.001
 """Seconds until more is read when there was little: ripgrep hands over file by file, and to be woken for each costs
 more than to look at it."""
+_NAMES: Final = sys.getfilesystemencoding()
+_NOT_NAMES: Final = sys.getfilesystemencodeerrors()
+"""What os.fsdecode asks for each time: with thousands of files that is felt."""
 _SHORTENED: Final = re.compile(rb" \[\.\.\. \d+ more match(?:es)?\]\Z")
 _BINARY: Final = re.compile(rb"\A(?:[^\0]*?: binary file matches \(found [^\n]*\n+)+")
 """What is said about a binary file that is a root stands between the answers for two others."""
@@ -202,7 +205,7 @@ def _collect(
     assert process.stdout is not None
     taken = 0
     for path, body in _blocks(process.stdout):
-        name = os.fsdecode(path)
+        name = path.decode(_NAMES, _NOT_NAMES)
         if not body or not passes(name):
             continue
         if out.files == options.max_files:
@@ -228,7 +231,7 @@ def _blocks(stream: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
         waiting.append(first)
         held += len(first)
         for piece in others:
-            whole = b"".join(waiting)
+            whole = b"".join(waiting) if len(waiting) > 1 else waiting[0]
             waiting, held = [piece], len(piece)
             if path is None:
                 path = _path(whole)

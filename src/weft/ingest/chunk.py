@@ -52,6 +52,8 @@ class Document:
     """By index of a line: level from 1, and text."""
     glued: set[int] = field(default_factory=set)
     """Lines that belong to the one before: the inside of a fence."""
+    verbatim: list[tuple[int, int]] = field(default_factory=list)
+    """The <pre> elements of a page: first line and the line after the last."""
     numbers: Sequence[int] | None = None
     """The number of each line in the file, when that is not its place in `lines`; ascending."""
     page: int | None = None

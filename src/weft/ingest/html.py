@@ -45,6 +45,7 @@ class _Page:
         self.lines: list[str] = []
         self.numbers: list[int] = []
         self.headings: dict[int, tuple[int, str]] = {}
+        self.verbatim: list[tuple[int, int]] = []
         self._row: list[str] = []
         self._row_number = 1
         self._heading: tuple[str, int, list[str]] | None = None
@@ -97,6 +98,14 @@ class _Page:
             level = 1 if name == "title" else int(name[1]) + 1
             self.headings[at] = (level, " ".join(words)[:MAX_HEADING])
 
+    def close_verbatim(self, begun: int) -> None:
+        """Note the lines since then as one thing; blank ones at the end left out."""
+        end = len(self.lines)
+        while end > begun and not self.lines[end - 1]:
+            end -= 1
+        if end > begun:
+            self.verbatim.append((begun, end))
+
 
 _BREAKS: Final = re.compile(r"[\n\r]")
 
@@ -107,7 +116,7 @@ def html(source: str) -> Document:
     number = 1
     at = 0
     hidden: str | None = None
-    pre = 0
+    pre = begun = 0
     last_end = source.rfind(">")
     # An element that is never closed hides nothing.
     last_closing = {name: _last(source, name) for name in _HIDDEN - _RAW}
@@ -145,13 +154,20 @@ def html(source: str) -> Document:
             else:
                 _tag(page, name, closing, number)
                 if name == "pre":
+                    if not closing and not pre:
+                        begun = len(page.lines)
+                    elif closing and pre == 1:
+                        page.close_verbatim(begun)
                     pre = max(0, pre + (-1 if closing else 1))
         at, number = end, number_after
     page.apart(number)
     while page.lines and not page.lines[-1]:
         page.lines.pop()
         page.numbers.pop()
-    return Document(page.lines, headings=page.headings, numbers=page.numbers)
+    glued = {line for first, last in page.verbatim for line in range(first + 1, last)}
+    return Document(
+        page.lines, headings=page.headings, glued=glued, verbatim=page.verbatim, numbers=page.numbers
+    )
 
 
 def _tag(page: _Page, name: str, closing: bool, number: int) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from weft.ingest.pages import page_chunks
+import pytest
+
+from weft.ingest.pages import PageOptions, page_chunks
 
 PAGE = """\
 <!doctype html>
@@ -51,3 +53,37 @@ def test_a_long_html_section_is_cut_between_paragraphs() -> None:
     assert len(page.chunks) > 3
     assert all(chunk.text.endswith("paragraph.") for chunk in page.chunks)
     assert page.chunks[-1].last_line == 21
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        [f"call({number})  # Says something. Then more." for number in range(6)],
+        ["first()", "", "second()", "", "third()  # " + "word " * 30],
+        ["One line of output. " * 12],
+    ],
+    ids=["lines", "blank lines", "a long line"],
+)
+def test_a_pre_that_fits_is_in_one_part(code: list[str]) -> None:
+    sizes = PageOptions(most=300, target=100, least=40)
+    words = "<p>" + "Some words about it. " * 9 + "</p>\n"
+    source = f"<h1>T</h1>\n{words}<pre><code>" + "\n".join(code) + f"</code></pre>\n{words}{words}"
+    page = page_chunks(source, path="a.html", options=sizes)
+    assert len(page.chunks) > 2
+    shown = [line.rstrip() for line in code if line]
+    assert len("\n".join(shown)) < sizes.most
+    holding = [chunk for chunk in page.chunks if any(line in chunk.text.split("\n") for line in shown)]
+    assert ["\n".join(shown) in chunk.text for chunk in holding] == [True]
+
+
+def test_a_pre_too_long_for_a_chunk_is_cut_between_lines() -> None:
+    code = [f"call({number}, 'a value. Another value.')" for number in range(40)]
+    sizes = PageOptions(most=300, target=200, least=80)
+    page = page_chunks("<pre>\n" + "\n".join(code) + "\n</pre>", path="a.html", options=sizes)
+    assert len(page.chunks) > 3
+    assert [line for chunk in page.chunks for line in chunk.text.split("\n")] == code
+
+
+def test_a_pre_that_is_never_closed_hides_no_paragraph() -> None:
+    page = page_chunks("<p>Before.</p><pre>code\n<p>After.</p>", path="a.html")
+    assert [chunk.text for chunk in page.chunks] == ["Before.\n\ncode\n\nAfter."]

@@ -11,7 +11,7 @@ from weft.apps.cli import output
 from weft.apps.cli.session import Session, common, load_settings, pass_session
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
 @common
 @click.pass_context
 @pass_session

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from weft.engine import Weft
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
 @common
 @click.pass_context
 def models(ctx: click.Context) -> None:

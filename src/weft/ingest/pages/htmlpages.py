@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from html import unescape
 from typing import Final, NamedTuple
 
@@ -38,7 +39,7 @@ def html_page(source: str) -> HtmlPage:
     outline = Outline(document.lines, numbers=document.numbers)
     for line, (level, text) in document.headings.items():
         outline.headings[line] = Heading(level, text, line + 1)
-    _blocks(outline)
+    _blocks(outline, dict(document.verbatim))
     found = list(document.headings.values())
     levels = [level for level, _ in found]
     # The title of the window is level 1, and an h1 level 2: see weft.ingest.html.
@@ -56,11 +57,17 @@ def html_page(source: str) -> HtmlPage:
     )
 
 
-def _blocks(outline: Outline) -> None:
-    """Each run of lines between blank ones is a block."""
+def _blocks(outline: Outline, verbatim: Mapping[int, int]) -> None:
+    """Each run of lines between blank ones is a block, and so is each <pre>, whatever is in it."""
     first = None
+    until = 0
     for line, text in enumerate((*outline.lines, "")):
-        if text:
+        if line < until:
+            continue
+        if line in verbatim:
+            until = verbatim[line]
+            outline.blocks.append(Block(line, until, "code"))
+        elif text:
             if line in outline.headings:
                 outline.blocks.append(Block(line, line + 1, "heading"))
                 first = None
