@@ -19,7 +19,8 @@ from weft.errors import InvalidInput, NotFound
 from weft.evaluation.datasets import Collection, Query
 from weft.evaluation.report import rows_of
 from weft.evaluation.run import Measured, Options, System, Watch, evaluate, unwatched
-from weft.ingest.code import code_records, parse
+from weft.ingest.code.parsing import parse
+from weft.ingest.code.passages import code_records
 from weft.ingest.languages import kind_of
 from weft.ingest.reading import Unreadable, contents
 from weft.ingest.walk import DEFAULT_MAX_BYTES, Scope, Tree, walk

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
-from weft.errors import InvalidInput, MissingExtra
+from weft.errors import InvalidInput
 from weft.ingest import readers
 from weft.ingest.languages import kind_of
 from weft.ingest.reading import decode
@@ -81,17 +81,16 @@ def _pages(_count: int, roots: Sequence[str]) -> Iterator[Read]:
 
 
 def _code_reader(path: str) -> str:
-    try:
-        from weft.ingest.code.grammars import languages_for
-    except ModuleNotFoundError as error:
-        raise MissingExtra("Reading code as entities", "code") from error
+    from weft.ingest.code.grammars import languages_for
+
     return f"code/{CODE_VERSION}" if languages_for(path) else readers.reader_of(path)
 
 
 @contextmanager
 def _code(count: int, _roots: Sequence[str]) -> Iterator[Read]:
-    from weft.ingest.code import CodeOptions, code_records, parse
     from weft.ingest.code.grammars import languages_for
+    from weft.ingest.code.parsing import parse
+    from weft.ingest.code.passages import CodeOptions, code_records
     from weft.ingest.code.workers import Workers
 
     with Workers() if count >= MANY else nullcontext() as workers:

@@ -7,7 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ingest.code import CodeOptions, code_records, parse
+from weft.ingest.code.parsing import parse
+from weft.ingest.code.passages import CodeOptions, code_records
 from weft.records import Record
 
 SAMPLES = {

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.ingest.code import CodeOptions, code_records, parse
+from weft.ingest.code.parsing import parse
+from weft.ingest.code.passages import CodeOptions, code_records
 from weft.ingest.code.workers import Workers
 from weft.ingest.reading import Unreadable
 

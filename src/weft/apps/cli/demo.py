@@ -54,7 +54,8 @@ def demo(session: Session) -> int:
     good = all(ok for _, _, ok in show.checked)
     if session.json:
         steps = [{"step": step, "what": what, "ok": ok} for step, what, ok in show.checked]
-        output.emit({"ok": good, "seconds": round(seconds, 3), "steps": steps})
+        missing = [{"step": step, "reason": reason} for step, reason in show.left_out]
+        output.emit({"ok": good, "seconds": round(seconds, 3), "steps": steps, "left_out": missing})
     else:
         kept = f" The database is {session.db}." if session.db else ""
         said = f"All {len(show.checked)} checks hold" if good else "Something is not as it should be"
@@ -71,6 +72,7 @@ class _Show:
     session: Session
     step: str = ""
     checked: list[tuple[str, str, bool]] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def silent(self) -> bool:
@@ -87,6 +89,12 @@ class _Show:
         if not self.silent:
             mark = click.style("✓", fg="green") if ok else click.style("✗ not so:", fg="red", bold=True)
             output.say(f"  {mark} {what}")
+
+    def leave_out(self, reason: str) -> None:
+        """Say why a step is not done here."""
+        self.left_out.append((self.step, reason))
+        if not self.silent:
+            output.say(f"  {click.style('–', fg='yellow')} left out: {reason}")
 
     def hits(self, result: Result) -> list[str]:
         """Show the hits of a result, and give their ids."""

@@ -14,9 +14,8 @@ from functools import cache
 from importlib import import_module, resources
 from typing import Final
 
-from tree_sitter import Language, Parser, Query
-
 from weft.errors import MissingExtra
+from weft.ingest.code.sitter import Language, Parser, Query
 from weft.ingest.languages import kind_of
 
 USES: Final = "\n; uses\n"

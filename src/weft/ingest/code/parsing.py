@@ -7,14 +7,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from tree_sitter import Node, QueryCursor, Tree
-
 from weft.ingest.code.entities import MODULE, SEPARATOR, CodeFile, Entity
 from weft.ingest.code.grammars import Grammar, grammar_of, languages_for
 from weft.ingest.code.imports import imports_of
 from weft.ingest.code.places import Place, definitions
 from weft.ingest.code.prose import signature_of
 from weft.ingest.code.roles import role_of
+from weft.ingest.code.sitter import Node, QueryCursor, Tree
 from weft.ingest.languages import kind_of
 from weft.ingest.reading import decode
 

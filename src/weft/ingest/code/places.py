@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tree_sitter import Node, QueryCursor
-
 from weft.ingest.code.entities import CALLABLE, HOLDERS
 from weft.ingest.code.grammars import Grammar
 from weft.ingest.code.prose import doc_of, owner_of, parts_of
+from weft.ingest.code.sitter import Node, QueryCursor
 
 LONG_FUNCTION: Final = 60
 """Lines. What is defined inside a shorter function is part of it; inside a longer one it is an entity."""

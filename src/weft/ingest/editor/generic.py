@@ -65,7 +65,7 @@ def _parsed(code: str, language: str) -> CodeFile | None:
         if language not in ROWS:
             return None
         found = parse("editor", code, language)
-    except (ImportError, MissingExtra):
+    except MissingExtra:
         return None
     return found if found.parsed else None
 
