@@ -54,9 +54,14 @@ format: setup ## put the code into the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## measure speed beside other engines; writes docs/benchmarks.md
+bench: setup ## measure speed: beside other engines (writes docs/benchmarks.md), then the recipes
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/bench.lock
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.artifacts
+	$(BIN)/python -m benchmarks.graph
+	$(BIN)/python -m benchmarks.grep
+	$(BIN)/python -m benchmarks.mcp_start
+	$(BIN)/python -m benchmarks.service --workers 2
 
 eval: setup ## measure quality on the collections in DATA="folder …"; writes docs/quality.md
 	WEFT_MODELS=.cache/models $(BIN)/weft models install minilm
