@@ -61,12 +61,11 @@ class VectorSegment(Segment):
     @classmethod
     def revived(cls, arrays: Arrays) -> VectorSegment:
         """A segment from its arrays."""
-        vectors = Compact(arrays["vectors"])
+        # Everything is copied, so that the file need not stay in memory beside it.
+        rows, vectors = np.array(arrays["rows"]), Compact(arrays["vectors"])
         if "codes" not in arrays:
-            return cls(arrays["rows"], vectors, None)
-        return cls(
-            arrays["rows"], vectors, Coded.revived(arrays["codes"], float(arrays["reach"][0]), vectors)
-        )
+            return cls(rows, vectors, None)
+        return cls(rows, vectors, Coded.revived(arrays["codes"], float(arrays["reach"][0]), vectors))
 
     def arrays(self) -> Arrays:
         out: dict[str, NDArray[Any]] = {"rows": self.rows, "vectors": self._vectors.half}
