@@ -6,6 +6,7 @@ many lists that takes depends on how the vectors lie, so it is measured whenever
 
 from __future__ import annotations
 
+from functools import lru_cache
 from threading import Event
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.stores.embedded.layers import Cancelled
-from weft.stores.embedded.products import Compact, Vectors, one_thread, products, selector
+from weft.stores.embedded.products import Compact, Vectors, one_thread, selector
 from weft.stores.embedded.selection import Selection
 
 ROUNDS: Final = 6
@@ -28,14 +29,14 @@ CLOSER: Final = 4
 CLOSER_LEAST: Final = 200
 """For k results so many times k are looked at closer, and at least so many."""
 
-REACHES: Final = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8)
+REACHES: Final = (0.05, 0.1, 0.15, 0.2, 0.225, 0.25, 0.275, 0.3, 0.325, 0.35, 0.4, 0.5, 0.6, 0.8)
 EVERYWHERE: Final = 2.0
 """Lists are searched whose centre is at most so much less like the query than the nearest centre is. A query that lies
 far from everything has many such, and needs them."""
 
-TRIALS: Final = 64
+TRIALS: Final = 128
 RECALL_AT: Final = 50
-RECALL: Final = 0.99
+RECALL: Final = 0.992
 USABLE: Final = 0.8
 """The reach is the least that finds so great a part of what the codes can find of the fifty nearest, asked with some of
 the vectors. Codes that find less than .8 are not used."""
@@ -58,6 +59,8 @@ class Coded:
         self._vectors = vectors
         self._refined = faiss.IndexRefine(lists, vectors.index)
         self._centres = _centres(lists)
+        # Kept: to make them takes as long as to search a list.
+        self._parameters = lru_cache(maxsize=256)(_parameters)
 
     @classmethod
     def over(cls, vectors: Compact, stopping: Event, like: Coded | None = None) -> Coded | None:
@@ -97,13 +100,12 @@ class Coded:
             reach = self.reach
         if allowed is not None:
             reach /= (allowed.count / len(self._vectors)) ** BROADER
-        likeness = products(self._centres, query)
-        inner = faiss.SearchParametersIVF(nprobe=int(np.count_nonzero(likeness >= likeness.max() - reach)))
-        if allowed is not None:
-            inner.sel = selector(allowed)
-        parameters = faiss.IndexRefineSearchParameters(
-            k_factor=max(CLOSER, CLOSER_LEAST / k), base_index_params=inner
-        )
+        likeness = self._centres @ query
+        lists = int(np.count_nonzero(likeness >= likeness.max() - reach))
+        if allowed is None:
+            parameters = self._parameters(-(-lists // 8) * 8, k)
+        else:
+            parameters = _parameters(lists, k, allowed)
         with one_thread():
             scores, found = self._refined.search(query[None], k, params=parameters)
         there = found[0] >= 0
@@ -128,6 +130,14 @@ def _trained(vectors: Compact) -> Any:
     lists.pq.cp.min_points_per_centroid = 1
     lists.train(vectors.widened(vectors.half[:: max(1, count // (POINTS * parts))]))
     return lists
+
+
+def _parameters(lists: int, k: int, allowed: Selection | None = None) -> Any:
+    """What faiss is to do: search so many lists, and look closer at some times k."""
+    inner = faiss.SearchParametersIVF(nprobe=lists)
+    if allowed is not None:
+        inner.sel = selector(allowed)
+    return faiss.IndexRefineSearchParameters(k_factor=max(CLOSER, CLOSER_LEAST / k), base_index_params=inner)
 
 
 def _centres(lists: Any) -> Vectors:
