@@ -7,11 +7,13 @@ each is worth.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, NamedTuple
 
-from weft.ranking.naming import covered, file_words, parts_of, symbols_in
+import numpy as np
+
+from weft.ranking.naming import Said, file_words, symbols_in
 from weft.ranking.stages import Ranked, Staged, stage
 from weft.results import Dropped
 
@@ -58,59 +60,85 @@ class CodeSense:
 
     def apply(self, ranked: Ranked) -> Staged:
         listed = _candidates(ranked, self.outlines)
-        scores = ranked.scores.copy()
-        files = self._files(ranked, listed)
+        # Numbers of Python: one at a time, numpy's cost several times as much.
+        scores: list[float] = ranked.scores.tolist()
+        files = self._files(ranked, listed, scores)
         symbols = symbols_in(ranked.query) if self.definition else {}
-        reasons: dict[int, str] = {}
+        defining: set[int] = set()
         best: dict[str, int] = {}
-        for at, (key, one) in enumerate(zip(ranked.keys.tolist(), listed, strict=True)):
-            added, why = files[one.path]
+        for at, one in enumerate(listed):
+            added = files[one.path]
             if one.outline:
                 # Its own score is in what the file adds.
                 scores[at] = added
-            else:
-                scores[at] += added
-                if symbols and _defines(one.qualified, symbols):
-                    scores[at] += self.definition
-                    why = f"{why}, {self.definition:+.2f} defines {one.qualified}".removeprefix(", ")
-                held = best.get(one.path)
-                if held is None or (-scores[at], one.id) < (-scores[held], listed[held].id):
-                    best[one.path] = at
-            if why:
-                reasons[key] = why
-        dropped: dict[int, Dropped] = {}
-        for at, one in enumerate(listed):
-            part = best.get(one.path) if one.outline else None
-            if part is not None:
-                # The file stands where its best record does, also when that is the outline.
-                scores[part] = max(scores[part], scores[at])
-                key = int(ranked.keys[at])
-                better = f"a part of the file is in the answer: {listed[part].id}"
-                dropped[key] = Dropped(
-                    self.name, better, float(scores[at]), float(scores[part]), int(ranked.keys[part])
-                )
-        left = [at for at in range(len(listed)) if int(ranked.keys[at]) not in dropped]
+                continue
+            scores[at] += added
+            if symbols and one.qualified and _defines(one.qualified, symbols):
+                scores[at] += self.definition
+                defining.add(at)
+            held = best.get(one.path)
+            if held is None or (-scores[at], one.id) < (-scores[held], listed[held].id):
+                best[one.path] = at
+        gave_way = {at: best[one.path] for at, one in enumerate(listed) if one.outline and one.path in best}
+        for at, part in gave_way.items():
+            # The file stands where its best record does, also when that is the outline.
+            scores[part] = max(scores[part], scores[at])
+        left = [at for at in range(len(listed)) if at not in gave_way]
         left.sort(key=lambda at: (-scores[at], listed[at].id))
-        return Staged(ranked.keys[left], scores[left], dropped, reasons)
-
-    def _files(self, ranked: Ranked, listed: Sequence[Candidate]) -> dict[str, tuple[float, str]]:
-        """What each file adds to all of its records, and why."""
-        outlined = {
-            one.path: score for one, score in zip(listed, ranked.scores.tolist(), strict=True) if one.outline
+        staged = Staged(ranked.keys[left], np.array([scores[at] for at in left]))
+        if not ranked.explain:
+            return staged
+        keys = ranked.keys.tolist()
+        dropped = {
+            keys[at]: Dropped(
+                self.name,
+                f"a part of the file is in the answer: {listed[part].id}",
+                scores[at],
+                scores[part],
+                keys[part],
+            )
+            for at, part in gave_way.items()
         }
-        said = frozenset(parts_of(ranked.query))
-        out: dict[str, tuple[float, str]] = {}
-        for one in listed:
-            if one.path not in out:
-                parts = [(self.outline * outlined.get(one.path, 0.0), "by the outline of its file")]
-                if one.role in self.roles:
-                    # It is often called like what it serves, so its name says nothing.
-                    parts.append((-self.beside, f"in a file of role {one.role}"))
-                elif self.file_name:
-                    share = covered(file_words(one.path), said)
-                    parts.append((self.file_name * share, "by the name of its file"))
-                why = ", ".join(f"{amount:+.2f} {reason}" for amount, reason in parts if amount)
-                out[one.path] = (sum(amount for amount, _ in parts), why)
+        return replace(staged, dropped=dropped, reasons=self._reasons(ranked, listed, defining))
+
+    def _files(self, ranked: Ranked, listed: Sequence[Candidate], scores: Sequence[float]) -> dict[str, float]:
+        """What each file adds to all of its records."""
+        return {
+            path: sum(amount for amount, _ in parts)
+            for path, parts in self._parts(ranked, listed, scores).items()
+        }
+
+    def _reasons(
+        self, ranked: Ranked, listed: Sequence[Candidate], defining: Container[int]
+    ) -> dict[int, str]:
+        """What was added to each record, and why."""
+        files = {
+            path: [f"{amount:+.2f} {reason}" for amount, reason in parts if amount]
+            for path, parts in self._parts(ranked, listed, ranked.scores.tolist()).items()
+        }
+        out = {}
+        for at, (key, one) in enumerate(zip(ranked.keys.tolist(), listed, strict=True)):
+            defines = [f"{self.definition:+.2f} defines {one.qualified}"] if at in defining else []
+            if why := ", ".join([*files[one.path], *defines]):
+                out[key] = why
+        return out
+
+    def _parts(
+        self, ranked: Ranked, listed: Sequence[Candidate], scores: Sequence[float]
+    ) -> dict[str, list[tuple[float, str]]]:
+        """What there is to add for each file, with reasons."""
+        outlined = {one.path: score for one, score in zip(listed, scores, strict=True) if one.outline}
+        roles = {one.path: one.role for one in reversed(listed)}
+        said = Said(ranked.query)
+        out = {}
+        for path, role in roles.items():
+            parts = [(self.outline * outlined.get(path, 0.0), "by the outline of its file")]
+            if role in self.roles:
+                # It is often called like what it serves, so its name says nothing.
+                parts.append((-self.beside, f"in a file of role {role}"))
+            elif self.file_name:
+                parts.append((self.file_name * said.share(file_words(path)), "by the name of its file"))
+            out[path] = parts
         return out
 
 
