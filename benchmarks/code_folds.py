@@ -106,7 +106,9 @@ def print_folds(collections: Sequence[Collection]) -> None:
     names = [one.name for one in collections]
     with tempfile.TemporaryDirectory(prefix="weft-folds-") as folder, ExitStack() as held:
         trials = Trials(collections, Path(folder), held)
-        print("| left out | fitted on the others, there | shipped, there | fitted, left out | shipped, left out | what was chosen |")
+        print(
+            "| left out | fitted on the others, there | shipped, there | fitted, left out | shipped, left out | what was chosen |"
+        )
         print("|---|---:|---:|---:|---:|---|")
         kept: list[float] = []
         chosen: list[float] = []
@@ -118,6 +120,8 @@ def print_folds(collections: Sequence[Collection]) -> None:
             chosen.append(trials.quality(own, away))
             kept.append(trials.quality(SHIPPED, away))
             figures = (trials.quality(own, here), trials.quality(SHIPPED, here), chosen[-1], kept[-1])
-            print(f"| {', '.join(away)} | {' | '.join(f'{value:.3f}' for value in figures)} | {changed or 'as shipped'} |")
+            print(
+                f"| {', '.join(away)} | {' | '.join(f'{value:.3f}' for value in figures)} | {changed or 'as shipped'} |"
+            )
         print(f"| mean |  |  | {fmean(chosen):.3f} | {fmean(kept):.3f} |  |")
         print(f"\n{trials.measured} sets of constants were tried.")

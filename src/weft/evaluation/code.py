@@ -161,7 +161,9 @@ def _project(file: Path, manifest: Mapping[str, Any], projects: Path) -> Collect
             except Unreadable:
                 continue
     if not documents:
-        raise InvalidInput(f"{name}: there is no code in {root_of(manifest) or 'it'}; is this the right version?")
+        raise InvalidInput(
+            f"{name}: there is no code in {root_of(manifest) or 'it'}; is this the right version?"
+        )
     paths = {record.path or "" for record in documents}
     queries, judgements, lost = [], {}, []
     for number, entry in enumerate(_json(file), 1):

@@ -7,7 +7,7 @@ each is worth.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, NamedTuple
 
@@ -21,15 +21,17 @@ BESIDE: Final = ("test", "stub", "reexport", "example", "generated")
 """Roles of files that come after what they serve."""
 
 
-class Candidate(NamedTuple):
-    """What this stage looks at of a record."""
+class Candidates(NamedTuple):
+    """What this stage looks at of the records, side by side: an object for each would cost more than all else."""
 
-    id: str
-    path: str
-    outline: bool
-    qualified: str
-    """Empty for what defines nothing."""
-    role: str
+    ids: Sequence[str]
+    paths: Sequence[str]
+    outlines: Sequence[bool]
+    """Which are outlines."""
+    qualified: Sequence[object]
+    """Nothing for what defines nothing."""
+    roles: dict[str, object]
+    """By path."""
 
 
 @stage
@@ -60,86 +62,78 @@ class CodeSense:
 
     def apply(self, ranked: Ranked) -> Staged:
         listed = _candidates(ranked, self.outlines)
+        ids, paths = listed.ids, listed.paths
         # Numbers of Python: one at a time, numpy's cost several times as much.
         scores: list[float] = ranked.scores.tolist()
-        files = self._files(ranked, listed, scores)
+        parts = self._parts(ranked.query, listed, scores)
         symbols = symbols_in(ranked.query) if self.definition else {}
         defining: set[int] = set()
         best: dict[str, int] = {}
-        for at, one in enumerate(listed):
-            added = files[one.path]
-            if one.outline:
+        outlines: list[int] = []
+        for at, (path, outline, qualified) in enumerate(
+            zip(paths, listed.outlines, listed.qualified, strict=True)
+        ):
+            by_outline, by_file = parts[path]
+            if outline:
                 # Its own score is in what the file adds.
-                scores[at] = added
+                scores[at] = by_outline + by_file
+                outlines.append(at)
                 continue
-            scores[at] += added
-            if symbols and one.qualified and _defines(one.qualified, symbols):
+            scores[at] += by_outline + by_file
+            if symbols and qualified and _defines(str(qualified), symbols):
                 scores[at] += self.definition
                 defining.add(at)
-            held = best.get(one.path)
-            if held is None or (-scores[at], one.id) < (-scores[held], listed[held].id):
-                best[one.path] = at
-        gave_way = {at: best[one.path] for at, one in enumerate(listed) if one.outline and one.path in best}
+            held = best.get(path)
+            if held is None or (-scores[at], ids[at]) < (-scores[held], ids[held]):
+                best[path] = at
+        gave_way = {at: best[paths[at]] for at in outlines if paths[at] in best}
         for at, part in gave_way.items():
             # The file stands where its best record does, also when that is the outline.
             scores[part] = max(scores[part], scores[at])
-        left = [at for at in range(len(listed)) if at not in gave_way]
-        left.sort(key=lambda at: (-scores[at], listed[at].id))
-        staged = Staged(ranked.keys[left], np.array([scores[at] for at in left]))
+        left = [at for at in range(len(scores)) if at not in gave_way]
+        left.sort(key=lambda at: (-scores[at], ids[at]))
+        staged = Staged(ranked.keys[left], np.array([scores[at] for at in left], np.float64))
         if not ranked.explain:
             return staged
         keys = ranked.keys.tolist()
         dropped = {
             keys[at]: Dropped(
                 self.name,
-                f"a part of the file is in the answer: {listed[part].id}",
+                f"a part of the file is in the answer: {ids[part]}",
                 scores[at],
                 scores[part],
                 keys[part],
             )
             for at, part in gave_way.items()
         }
-        return replace(staged, dropped=dropped, reasons=self._reasons(ranked, listed, defining))
-
-    def _files(self, ranked: Ranked, listed: Sequence[Candidate], scores: Sequence[float]) -> dict[str, float]:
-        """What each file adds to all of its records."""
-        return {
-            path: sum(amount for amount, _ in parts)
-            for path, parts in self._parts(ranked, listed, scores).items()
-        }
-
-    def _reasons(
-        self, ranked: Ranked, listed: Sequence[Candidate], defining: Container[int]
-    ) -> dict[int, str]:
-        """What was added to each record, and why."""
-        files = {
-            path: [f"{amount:+.2f} {reason}" for amount, reason in parts if amount]
-            for path, parts in self._parts(ranked, listed, ranked.scores.tolist()).items()
-        }
-        out = {}
-        for at, (key, one) in enumerate(zip(ranked.keys.tolist(), listed, strict=True)):
-            defines = [f"{self.definition:+.2f} defines {one.qualified}"] if at in defining else []
-            if why := ", ".join([*files[one.path], *defines]):
-                out[key] = why
-        return out
+        reasons = {}
+        for at, key in enumerate(keys):
+            why = self._reasons(listed.roles[paths[at]], *parts[paths[at]])
+            if at in defining:
+                why.append(f"{self.definition:+.2f} defines {listed.qualified[at]}")
+            if why:
+                reasons[key] = ", ".join(why)
+        return replace(staged, dropped=dropped, reasons=reasons)
 
     def _parts(
-        self, ranked: Ranked, listed: Sequence[Candidate], scores: Sequence[float]
-    ) -> dict[str, list[tuple[float, str]]]:
-        """What there is to add for each file, with reasons."""
-        outlined = {one.path: score for one, score in zip(listed, scores, strict=True) if one.outline}
-        roles = {one.path: one.role for one in reversed(listed)}
-        said = Said(ranked.query)
+        self, query: str, listed: Candidates, scores: Sequence[float]
+    ) -> dict[str, tuple[float, float]]:
+        """What each file adds to all of its records: by its outline, and by its role or its name."""
+        found = zip(listed.paths, scores, listed.outlines, strict=True)
+        outlined = {path: self.outline * score for path, score, outline in found if outline}
+        said = Said(query)
         out = {}
-        for path, role in roles.items():
-            parts = [(self.outline * outlined.get(path, 0.0), "by the outline of its file")]
-            if role in self.roles:
-                # It is often called like what it serves, so its name says nothing.
-                parts.append((-self.beside, f"in a file of role {role}"))
-            elif self.file_name:
-                parts.append((self.file_name * said.share(file_words(path)), "by the name of its file"))
-            out[path] = parts
+        for path, role in listed.roles.items():
+            # What stands beside something is often called like it, so its name says nothing.
+            more = -self.beside if role in self.roles else self.file_name * said.share(file_words(path))
+            out[path] = (outlined.get(path, 0.0), more)
         return out
+
+    def _reasons(self, role: object, by_outline: float, by_file: float) -> list[str]:
+        """What a file adds, in words."""
+        source = f"in a file of role {role}" if role in self.roles else "by the name of its file"
+        said = ((by_outline, "by the outline of its file"), (by_file, source))
+        return [f"{amount:+.2f} {reason}" for amount, reason in said if amount]
 
 
 @stage
@@ -169,16 +163,21 @@ class PerFile:
                 (first if taken[file] <= self.most else later).append(at)
                 at += 1
         order = [*first, *later, *range(at, len(ranked.keys))]
-        reasons = {int(ranked.keys[place]): "after the best of other files" for place in later}
+        behind = ranked.keys[later].tolist() if ranked.explain else ()
+        reasons = dict.fromkeys(behind, "after the best of other files")
         return Staged(ranked.keys[order], ranked.scores[order], {}, reasons)
 
 
-def _candidates(ranked: Ranked, outlines: str) -> list[Candidate]:
+def _candidates(ranked: Ranked, outlines: str) -> Candidates:
     found = ranked.values("id", "path", "collection", "qualified", "role")
-    return [
-        Candidate(name, path or name, collection == outlines, str(qualified or ""), str(role or ""))
-        for name, path, collection, qualified, role in found
-    ]
+    if not found:
+        return Candidates((), (), (), (), {})
+    ids, own, collections, qualified, roles = zip(*found, strict=True)
+    paths = [path or name for path, name in zip(own, ids, strict=True)]
+    by_path: dict[str, object] = {}
+    for path, role in zip(paths, roles, strict=True):
+        by_path.setdefault(path, role)
+    return Candidates(ids, paths, [one == outlines for one in collections], qualified, by_path)
 
 
 def _defines(qualified: str, symbols: dict[str, tuple[str, ...]]) -> bool:

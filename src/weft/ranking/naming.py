@@ -60,18 +60,18 @@ class Said:
 
     def __init__(self, query: str) -> None:
         self._words = frozenset(parts_of(query))
-        self._known: dict[str, bool] = {}
+        self._by_start: dict[str, list[str]] = {}
+        for word in self._words:
+            self._by_start.setdefault(word[:LEAST_PREFIX], []).append(word)
 
     def share(self, words: Sequence[str]) -> float:
         """The share of words that the question says, in this or a longer or shorter form."""
         return sum(map(self._says, words)) / len(words) if words else 0.0
 
     def _says(self, word: str) -> bool:
-        known = self._known.get(word)
-        if known is None:
-            # Files of a project are called by few words.
-            known = self._known[word] = any(alike(word, other) for other in self._words)
-        return known
+        # Forms of one word begin alike.
+        near = self._by_start.get(word[:LEAST_PREFIX])
+        return near is not None and any(alike(word, other) for other in near)
 
 
 @lru_cache(maxsize=65_536)
