@@ -20,18 +20,20 @@ class RowValues:
 
     def read(
         self, connection: sqlite3.Connection, keys: Sequence[int], names: Sequence[str]
-    ) -> dict[int, tuple[Any, ...]]:
-        """Built-in fields, and those of the metadata's first level, by key."""
+    ) -> list[tuple[Any, ...]]:
+        """Built-in fields, and those of the metadata's first level, in the order of the keys."""
         wanted = tuple(names)
         table = self._known.setdefault(wanted, {})
-        missing = [key for key in keys if key not in table]
-        if missing:
-            if len(table) + len(missing) > MOST:
-                # Others may be reading from the table that was.
-                table = self._known[wanted] = {}
-                missing = list(keys)
-            table.update(_read(connection, missing, wanted))
-        return {key: table[key] for key in keys if key in table}
+        try:
+            return [table[key] for key in keys]
+        except KeyError:
+            missing = [key for key in keys if key not in table]
+        if len(table) + len(missing) > MOST:
+            # Others may be reading from the table that was.
+            table = self._known[wanted] = {}
+            missing = list(keys)
+        table.update(_read(connection, missing, wanted))
+        return [table[key] for key in keys]
 
 
 def _read(

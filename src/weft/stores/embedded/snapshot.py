@@ -161,11 +161,12 @@ class Snapshot:
         """The records that still exist, by key."""
         return self._read("row IN (SELECT value FROM json_each(?))", str(list(keys)))
 
-    def columns(self, keys: Rows, names: Sequence[str]) -> dict[int, tuple[Any, ...]]:
-        """Some fields of records that were found, by key: built-in ones, and those of the metadata's first level."""
+    def columns(self, keys: Rows, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Some fields of records that were found: built-in ones, and those of the metadata's first level."""
         mask = self._mask(EVERYTHING)
-        seen = keys if mask is None else keys[mask[keys]]
-        return self._values.read(self._connection, seen.tolist(), names)
+        if mask is not None and not mask[keys].all():
+            raise SourceError("a record was asked for that may not be seen")
+        return self._values.read(self._connection, keys.tolist(), names)
 
     def siblings(self, record: Record, first: int, last: int) -> list[Record]:
         """The parts of the whole that a record is a part of, at these positions, in order."""
