@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import neg
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -90,8 +91,8 @@ class CodeSense:
         for at, part in gave_way.items():
             # The file stands where its best record does, also when that is the outline.
             scores[part] = max(scores[part], scores[at])
-        left = [at for at in range(len(scores)) if at not in gave_way]
-        left.sort(key=lambda at: (-scores[at], ids[at]))
+        ordered = sorted(zip(map(neg, scores), ids, range(len(scores)), strict=True))
+        left = [at for _, _, at in ordered if at not in gave_way]
         staged = Staged(ranked.keys[left], np.array([scores[at] for at in left], np.float64))
         if not ranked.explain:
             return staged

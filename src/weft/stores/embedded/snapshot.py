@@ -286,8 +286,11 @@ class Snapshot:
     def _best(self, found: Sequence[tuple[Rows, NDArray[np.float32]]], k: int) -> Found:
         if not found:
             return Found.nothing()
-        keys = np.concatenate([rows for rows, _ in found])
-        scores = np.concatenate([values for _, values in found]).astype(np.float64)
+        keys, values = found[0]
+        if len(found) > 1:
+            keys = np.concatenate([rows for rows, _ in found])
+            values = np.concatenate([values for _, values in found])
+        scores = values.astype(np.float64)
         if len(found) > 1 or len(keys) > k:
             keys, first = np.unique(keys, return_index=True)
             scores = scores[first]
