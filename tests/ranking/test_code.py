@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -46,6 +47,17 @@ def ranking(query: str, listed: list[tuple[Record, float]], limit: int = 10) -> 
 
 def ids(ranked: Ranked, staged: Staged) -> list[str]:
     return [record.id for record in ranked.read(staged.keys)]
+
+
+@pytest.mark.parametrize("stage", [CodeSense(), PerFile()])
+def test_without_anybody_to_explain_it_to_the_order_is_the_same(stage: CodeSense | PerFile) -> None:
+    listed = [(entity("a.py", "f"), 0.9), (entity("a.py", "g"), 0.8), (outline("a.py"), 0.7)]
+    ranked = ranking("where is a", [*listed, (entity("test_a.py", "g", "test"), 0.6)])
+    told, untold = stage.apply(ranked), stage.apply(replace(ranked, explain=False))
+    assert told.keys.tolist() == untold.keys.tolist()
+    assert told.scores.tolist() == untold.scores.tolist()
+    assert told.reasons
+    assert not untold.reasons
 
 
 def test_a_record_gets_what_the_outline_of_its_file_has() -> None:

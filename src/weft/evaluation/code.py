@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -46,16 +46,19 @@ class CodeCollection(Collection):
     """A project, whose judgements are of files."""
 
     def ranking(self, query: Query, hits: Sequence[Hit]) -> list[str]:
-        """The target that each hit is the first in the file of; any other hit stands for nothing."""
-        left = list(self.judgements[query.id])
-        out = []
-        for rank, hit in enumerate(hits, 1):
-            path = hit.record.path or ""
-            found = next((target for target in left if same_file(path, target)), None)
-            if found is not None:
-                left.remove(found)
-            out.append(f"#{rank}" if found is None else found)
-        return out
+        return targets_met(self.judgements[query.id], [hit.record.path or "" for hit in hits])
+
+
+def targets_met(targets: Iterable[str], paths: Sequence[str]) -> list[str]:
+    """The target that each result is the first in the file of; any other result stands for nothing."""
+    left = list(targets)
+    out = []
+    for rank, path in enumerate(paths, 1):
+        found = next((target for target in left if same_file(path, target)), None)
+        if found is not None:
+            left.remove(found)
+        out.append(f"#{rank}" if found is None else found)
+    return out
 
 
 def same_file(one: str, other: str) -> bool:
@@ -68,12 +71,28 @@ def read_code(folder: Path, projects: Path | None = None) -> list[Collection]:
     annotations = sorted((folder / ANNOTATIONS).glob("*.json"))
     if not annotations:
         raise NotFound(f"{folder} has no {ANNOTATIONS}/*.json; docs/code.md describes the format.")
-    manifest = _json(folder / MANIFEST) if (folder / MANIFEST).is_file() else {}
-    if not isinstance(manifest, dict):
-        raise InvalidInput(f"{folder / MANIFEST} must be an object by project.")
+    manifest = read_manifest(folder)
     return [
         _project(file, manifest.get(file.stem) or {}, projects or folder / PROJECTS) for file in annotations
     ]
+
+
+def read_manifest(folder: Path) -> Mapping[str, Any]:
+    """What is said of each project; nothing where there is no manifest."""
+    manifest = _json(folder / MANIFEST) if (folder / MANIFEST).is_file() else {}
+    if not isinstance(manifest, dict):
+        raise InvalidInput(f"{folder / MANIFEST} must be an object by project.")
+    return manifest
+
+
+def project_files(name: str, manifest: Mapping[str, Any], projects: Path) -> list[tuple[str, bytes]]:
+    """The files of a project below the folder that is indexed, by their paths in it."""
+    return sorted(_files(name, str(manifest.get("version") or ""), root_of(manifest), projects))
+
+
+def root_of(manifest: Mapping[str, Any]) -> str:
+    """The folder of a project that is indexed; empty for all of it."""
+    return str(manifest.get("benchmark_root") or "").strip("/.")
 
 
 def evaluate_code(
@@ -134,16 +153,17 @@ def code_rows(measured: Sequence[Measured], category: str) -> list[tuple[str, ..
 
 def _project(file: Path, manifest: Mapping[str, Any], projects: Path) -> Collection:
     name = file.stem
-    root = str(manifest.get("benchmark_root") or "").strip("/.")
     documents: list[Record] = []
-    for path, data in sorted(_files(name, str(manifest.get("version") or ""), root, projects)):
+    for path, data in project_files(name, manifest, projects):
         if kind_of(path)[0] == "code":
             try:
                 documents += code_records(parse(path, data))
             except Unreadable:
                 continue
     if not documents:
-        raise InvalidInput(f"{name}: there is no code in {root or 'it'}; is this the right version?")
+        raise InvalidInput(
+            f"{name}: there is no code in {root_of(manifest) or 'it'}; is this the right version?"
+        )
     paths = {record.path or "" for record in documents}
     queries, judgements, lost = [], {}, []
     for number, entry in enumerate(_json(file), 1):

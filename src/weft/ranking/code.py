@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import neg
 from typing import ClassVar, Final, NamedTuple
 
-from weft.ranking.naming import covered, file_words, parts_of, symbols_in
+import numpy as np
+
+from weft.ranking.naming import Said, file_words, symbols_in
 from weft.ranking.stages import Ranked, Staged, stage
 from weft.results import Dropped
 
@@ -19,15 +22,17 @@ BESIDE: Final = ("test", "stub", "reexport", "example", "generated")
 """Roles of files that come after what they serve."""
 
 
-class Candidate(NamedTuple):
-    """What this stage looks at of a record."""
+class Candidates(NamedTuple):
+    """What this stage looks at of the records, side by side: an object for each would cost more than all else."""
 
-    id: str
-    path: str
-    outline: bool
-    qualified: str
-    """Empty for what defines nothing."""
-    role: str
+    ids: Sequence[str]
+    paths: Sequence[str]
+    outlines: Sequence[bool]
+    """Which are outlines."""
+    qualified: Sequence[object]
+    """Nothing for what defines nothing."""
+    roles: dict[str, object]
+    """By path."""
 
 
 @stage
@@ -58,60 +63,78 @@ class CodeSense:
 
     def apply(self, ranked: Ranked) -> Staged:
         listed = _candidates(ranked, self.outlines)
-        scores = ranked.scores.copy()
-        files = self._files(ranked, listed)
+        ids, paths = listed.ids, listed.paths
+        # Numbers of Python: one at a time, numpy's cost several times as much.
+        scores: list[float] = ranked.scores.tolist()
+        parts = self._parts(ranked.query, listed, scores)
         symbols = symbols_in(ranked.query) if self.definition else {}
-        reasons: dict[int, str] = {}
+        defining: set[int] = set()
         best: dict[str, int] = {}
-        for at, (key, one) in enumerate(zip(ranked.keys.tolist(), listed, strict=True)):
-            added, why = files[one.path]
-            if one.outline:
+        outlines: list[int] = []
+        for at, (path, outline, qualified) in enumerate(
+            zip(paths, listed.outlines, listed.qualified, strict=True)
+        ):
+            by_outline, by_file = parts[path]
+            if outline:
                 # Its own score is in what the file adds.
-                scores[at] = added
-            else:
-                scores[at] += added
-                if symbols and _defines(one.qualified, symbols):
-                    scores[at] += self.definition
-                    why = f"{why}, {self.definition:+.2f} defines {one.qualified}".removeprefix(", ")
-                held = best.get(one.path)
-                if held is None or (-scores[at], one.id) < (-scores[held], listed[held].id):
-                    best[one.path] = at
-            if why:
-                reasons[key] = why
-        dropped: dict[int, Dropped] = {}
-        for at, one in enumerate(listed):
-            part = best.get(one.path) if one.outline else None
-            if part is not None:
-                # The file stands where its best record does, also when that is the outline.
-                scores[part] = max(scores[part], scores[at])
-                key = int(ranked.keys[at])
-                better = f"a part of the file is in the answer: {listed[part].id}"
-                dropped[key] = Dropped(
-                    self.name, better, float(scores[at]), float(scores[part]), int(ranked.keys[part])
-                )
-        left = [at for at in range(len(listed)) if int(ranked.keys[at]) not in dropped]
-        left.sort(key=lambda at: (-scores[at], listed[at].id))
-        return Staged(ranked.keys[left], scores[left], dropped, reasons)
-
-    def _files(self, ranked: Ranked, listed: Sequence[Candidate]) -> dict[str, tuple[float, str]]:
-        """What each file adds to all of its records, and why."""
-        outlined = {
-            one.path: score for one, score in zip(listed, ranked.scores.tolist(), strict=True) if one.outline
+                scores[at] = by_outline + by_file
+                outlines.append(at)
+                continue
+            scores[at] += by_outline + by_file
+            if symbols and qualified and _defines(str(qualified), symbols):
+                scores[at] += self.definition
+                defining.add(at)
+            held = best.get(path)
+            if held is None or (-scores[at], ids[at]) < (-scores[held], ids[held]):
+                best[path] = at
+        gave_way = {at: best[paths[at]] for at in outlines if paths[at] in best}
+        for at, part in gave_way.items():
+            # The file stands where its best record does, also when that is the outline.
+            scores[part] = max(scores[part], scores[at])
+        ordered = sorted(zip(map(neg, scores), ids, range(len(scores)), strict=True))
+        left = [at for _, _, at in ordered if at not in gave_way]
+        staged = Staged(ranked.keys[left], np.array([scores[at] for at in left], np.float64))
+        if not ranked.explain:
+            return staged
+        keys = ranked.keys.tolist()
+        dropped = {
+            keys[at]: Dropped(
+                self.name,
+                f"a part of the file is in the answer: {ids[part]}",
+                scores[at],
+                scores[part],
+                keys[part],
+            )
+            for at, part in gave_way.items()
         }
-        said = frozenset(parts_of(ranked.query))
-        out: dict[str, tuple[float, str]] = {}
-        for one in listed:
-            if one.path not in out:
-                parts = [(self.outline * outlined.get(one.path, 0.0), "by the outline of its file")]
-                if one.role in self.roles:
-                    # It is often called like what it serves, so its name says nothing.
-                    parts.append((-self.beside, f"in a file of role {one.role}"))
-                elif self.file_name:
-                    share = covered(file_words(one.path), said)
-                    parts.append((self.file_name * share, "by the name of its file"))
-                why = ", ".join(f"{amount:+.2f} {reason}" for amount, reason in parts if amount)
-                out[one.path] = (sum(amount for amount, _ in parts), why)
+        reasons = {}
+        for at, key in enumerate(keys):
+            why = self._reasons(listed.roles[paths[at]], *parts[paths[at]])
+            if at in defining:
+                why.append(f"{self.definition:+.2f} defines {listed.qualified[at]}")
+            if why:
+                reasons[key] = ", ".join(why)
+        return replace(staged, dropped=dropped, reasons=reasons)
+
+    def _parts(
+        self, query: str, listed: Candidates, scores: Sequence[float]
+    ) -> dict[str, tuple[float, float]]:
+        """What each file adds to all of its records: by its outline, and by its role or its name."""
+        found = zip(listed.paths, scores, listed.outlines, strict=True)
+        outlined = {path: self.outline * score for path, score, outline in found if outline}
+        said = Said(query)
+        out = {}
+        for path, role in listed.roles.items():
+            # What stands beside something is often called like it, so its name says nothing.
+            more = -self.beside if role in self.roles else self.file_name * said.share(file_words(path))
+            out[path] = (outlined.get(path, 0.0), more)
         return out
+
+    def _reasons(self, role: object, by_outline: float, by_file: float) -> list[str]:
+        """What a file adds, in words."""
+        source = f"in a file of role {role}" if role in self.roles else "by the name of its file"
+        said = ((by_outline, "by the outline of its file"), (by_file, source))
+        return [f"{amount:+.2f} {reason}" for amount, reason in said if amount]
 
 
 @stage
@@ -141,16 +164,21 @@ class PerFile:
                 (first if taken[file] <= self.most else later).append(at)
                 at += 1
         order = [*first, *later, *range(at, len(ranked.keys))]
-        reasons = {int(ranked.keys[place]): "after the best of other files" for place in later}
+        behind = ranked.keys[later].tolist() if ranked.explain else ()
+        reasons = dict.fromkeys(behind, "after the best of other files")
         return Staged(ranked.keys[order], ranked.scores[order], {}, reasons)
 
 
-def _candidates(ranked: Ranked, outlines: str) -> list[Candidate]:
+def _candidates(ranked: Ranked, outlines: str) -> Candidates:
     found = ranked.values("id", "path", "collection", "qualified", "role")
-    return [
-        Candidate(name, path or name, collection == outlines, str(qualified or ""), str(role or ""))
-        for name, path, collection, qualified, role in found
-    ]
+    if not found:
+        return Candidates((), (), (), (), {})
+    ids, own, collections, qualified, roles = zip(*found, strict=True)
+    paths = [path or name for path, name in zip(own, ids, strict=True)]
+    by_path: dict[str, object] = {}
+    for path, role in zip(paths, roles, strict=True):
+        by_path.setdefault(path, role)
+    return Candidates(ids, paths, [one == outlines for one in collections], qualified, by_path)
 
 
 def _defines(qualified: str, symbols: dict[str, tuple[str, ...]]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -43,6 +43,7 @@ def symbols_in(query: str) -> dict[str, tuple[str, ...]]:
     return out
 
 
+@lru_cache(maxsize=16_384)
 def file_words(path: str) -> tuple[str, ...]:
     """The words a file is called by: its name without its ending, or its folder's where all are called the same."""
     *folders, name = path.split("/")
@@ -54,12 +55,23 @@ def file_words(path: str) -> tuple[str, ...]:
     return parts_of(stem)
 
 
-def covered(words: Iterable[str], said: frozenset[str]) -> float:
-    """The share of words that a question says, in this or a longer or shorter form."""
-    listed = list(words)
-    if not listed:
-        return 0.0
-    return sum(any(alike(word, other) for other in said) for word in listed) / len(listed)
+class Said:
+    """The words of a question."""
+
+    def __init__(self, query: str) -> None:
+        self._words = frozenset(parts_of(query))
+        self._by_start: dict[str, list[str]] = {}
+        for word in self._words:
+            self._by_start.setdefault(word[:LEAST_PREFIX], []).append(word)
+
+    def share(self, words: Sequence[str]) -> float:
+        """The share of words that the question says, in this or a longer or shorter form."""
+        return sum(map(self._says, words)) / len(words) if words else 0.0
+
+    def _says(self, word: str) -> bool:
+        # Forms of one word begin alike.
+        near = self._by_start.get(word[:LEAST_PREFIX])
+        return near is not None and any(alike(word, other) for other in near)
 
 
 @lru_cache(maxsize=65_536)

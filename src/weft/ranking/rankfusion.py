@@ -36,6 +36,10 @@ class PerSource(Mapping[str, T]):
     def __getitem__(self, name: str) -> T:
         return self._table[name]
 
+    def __contains__(self, name: object) -> bool:
+        # A mapping's own would look for it and catch the error.
+        return name in self._table
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._table)
 

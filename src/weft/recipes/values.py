@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import InvalidInput
-from weft.filters import Filter, In, Range, parse_filter
+from weft.filters import EVERYTHING, Filter, In, Range, parse_filter
 from weft.ranking.fusion import Fusion, fusion_to_dict, sources_named, try_out
 from weft.ranking.stages import Stage, stage_to_dict
 from weft.settings import Metric
@@ -106,7 +106,8 @@ class SourceUse:
         if since is not None and self.looks_back:
             where = Range("timestamp", since.timestamp()) & where
         if self.collections:
-            where = _within(self.collections) & where
+            within = _within(self.collections)
+            where = within if where is EVERYTHING else within & where
         return where & _parsed(self.where) if self.where else where
 
     def over(self, collections: Sequence[str]) -> Iterator[SourceUse]:

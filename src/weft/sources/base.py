@@ -129,8 +129,10 @@ class Question:
 
     def columns(self, keys: NDArray[np.int64], names: Sequence[str]) -> list[tuple[Any, ...]]:
         """Some fields of the records, and of the passages that were brought, in the order of the keys."""
-        kept = self.snapshot.columns(keys[keys >= 0], names)
-        return [kept[key] if key >= 0 else value_of(self._brought[key], names) for key in keys.tolist()]
+        if not self._brought:
+            return self.snapshot.columns(keys, names)
+        kept = iter(self.snapshot.columns(keys[keys >= 0], names))
+        return [next(kept) if key >= 0 else value_of(self._brought[key], names) for key in keys.tolist()]
 
     def records(self, keys: Iterable[int]) -> dict[int, Record]:
         """The records, and the passages that were brought, by key; each is read once in a search."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -56,3 +58,9 @@ def test_a_program_that_dies_at_work_loses_that_file_only(monkeypatch: pytest.Mo
             alone.records("a.py", b"x = 1\n")
         monkeypatch.setattr("weft.ingest.code.workers.SECONDS", 60.0)
         assert alone.records("a.py", b"x = 1\n")
+
+
+def test_a_program_starts_without_what_only_the_store_needs() -> None:
+    asked = "import sys, weft.ingest.code.workers; print({'numpy', 'faiss', 'sqlite3'} & set(sys.modules))"
+    told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "set()"

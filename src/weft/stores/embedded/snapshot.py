@@ -20,12 +20,13 @@ from weft.ranking.fusion import order
 from weft.records import Record
 from weft.stores.contract import BM25, Found
 from weft.stores.embedded.bm25 import Scorer, Statistics, document_frequency
-from weft.stores.embedded.codec import READ_APART, SELECT, decoded, from_values
+from weft.stores.embedded.codec import SELECT, from_values
 from weft.stores.embedded.fields import FieldIndex
 from weft.stores.embedded.graph import Graph, GraphIndex
 from weft.stores.embedded.keyword import Part
 from weft.stores.embedded.layer import Layers
 from weft.stores.embedded.models import Model
+from weft.stores.embedded.rowvalues import RowValues
 from weft.stores.embedded.selection import Mask, Passing, Rows, visible
 from weft.stores.embedded.vector import VectorTail, nearest, similarity
 from weft.stores.embedded.vector_segment import VectorSegment
@@ -47,6 +48,7 @@ class Snapshot:
         model: Model | None,
         abandon: Callable[[], None],
         graph: GraphIndex,
+        values: RowValues,
         audience: Filter = EVERYTHING,
         *,
         apart: bool = False,
@@ -65,6 +67,7 @@ class Snapshot:
         self._vector = vector
         self._fields = fields
         self._graph = graph
+        self._values = values
         self._answered: dict[tuple[tuple[tuple[int, float], ...], BM25, Filter], tuple[int, Found]] = {}
         """Keyword searches of this moment: one source searches, another starts from the best it found."""
         self._last: tuple[tuple[tuple[tuple[int, float], ...], BM25], Scorer] | None = None
@@ -158,26 +161,12 @@ class Snapshot:
         """The records that still exist, by key."""
         return self._read("row IN (SELECT value FROM json_each(?))", str(list(keys)))
 
-    def columns(self, keys: Rows, names: Sequence[str]) -> dict[int, tuple[Any, ...]]:
-        """Some fields of records by key: built-in ones, and those of the metadata's first level."""
-        apart = [name in READ_APART for name in names]
-        listed = ", ".join(
-            name if here else "json_extract(metadata, ?)" for name, here in zip(names, apart, strict=True)
-        )
-        paths = [f'$."{name}"' for name, here in zip(names, apart, strict=True) if not here]
-        found = self._connection.execute(
-            f"SELECT row, {listed} FROM records WHERE row IN (SELECT value FROM json_each(?))",
-            (*paths, str(keys.tolist())),
-        )
+    def columns(self, keys: Rows, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Some fields of records that were found: built-in ones, and those of the metadata's first level."""
         mask = self._mask(EVERYTHING)
-        coded = [place for place, name in enumerate(names) if name in ("id", "timestamp")]
-        out: dict[int, tuple[Any, ...]] = {}
-        for row, *values in found:
-            if mask is None or mask.has(row):
-                for place in coded:
-                    values[place] = decoded(names[place], values[place])
-                out[row] = tuple(values)
-        return out
+        if mask is not None and not mask[keys].all():
+            raise SourceError("a record was asked for that may not be seen")
+        return self._values.read(self._connection, keys.tolist(), names)
 
     def siblings(self, record: Record, first: int, last: int) -> list[Record]:
         """The parts of the whole that a record is a part of, at these positions, in order."""
@@ -297,8 +286,11 @@ class Snapshot:
     def _best(self, found: Sequence[tuple[Rows, NDArray[np.float32]]], k: int) -> Found:
         if not found:
             return Found.nothing()
-        keys = np.concatenate([rows for rows, _ in found])
-        scores = np.concatenate([values for _, values in found]).astype(np.float64)
+        keys, values = found[0]
+        if len(found) > 1:
+            keys = np.concatenate([rows for rows, _ in found])
+            values = np.concatenate([values for _, values in found])
+        scores = values.astype(np.float64)
         if len(found) > 1 or len(keys) > k:
             keys, first = np.unique(keys, return_index=True)
             scores = scores[first]

@@ -29,6 +29,7 @@ from weft.stores.embedded.layer import Layers
 from weft.stores.embedded.layers import LayeredIndex
 from weft.stores.embedded.models import Model, Models, insert_vectors, take, wanted
 from weft.stores.embedded.ranges import is_past, moment
+from weft.stores.embedded.rowvalues import RowValues
 from weft.stores.embedded.segments import Entry, MemorySegments, SegmentFolder, Segments
 from weft.stores.embedded.snapshot import Snapshot
 from weft.stores.embedded.vector import VectorIndex, VectorTail
@@ -77,6 +78,7 @@ class EmbeddedStore:
         self._vectors: dict[int, VectorIndex] = {}
         self._fields = FieldIndex()
         self._graph = GraphIndex()
+        self._values = RowValues()
         self._lock = threading.Lock()
         self._parts: (
             tuple[Layers[keyword.KeywordSegment, keyword.KeywordTail], list[Part], Statistics] | None
@@ -127,6 +129,7 @@ class EmbeddedStore:
                 model,
                 lambda: self.database.abandon(connection),
                 self._graph,
+                self._values,
                 audience,
                 apart=apart,
             )

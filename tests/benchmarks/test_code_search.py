@@ -1,0 +1,70 @@
+"""Code search is measured on whatever projects there are, with semble beside it where that is installed."""
+
+from __future__ import annotations
+
+import json
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+from benchmarks import code, code_folds
+from weft.recipes.code import CODE_SEARCH
+
+SOURCES = {
+    "shop/basket.py": 'class Basket:\n    """What a customer wants to buy."""\n\n    def add(self, item): ...\n',
+    "shop/payment.py": 'def charge(card):\n    """Take the money from a credit card."""\n    return card\n',
+}
+QUESTIONS = [
+    {"query": "charging a credit card", "relevant": ["shop/payment.py"], "category": "semantic"},
+    {"query": "Basket", "relevant": ["shop/basket.py"], "category": "symbol"},
+    {"query": "how things are bought", "relevant": list(SOURCES), "category": "architecture"},
+]
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> list[str]:
+    data, projects = tmp_path / "data", tmp_path / "projects"
+    (data / "annotations").mkdir(parents=True)
+    names = [f"shop{number}" for number in range(code_folds.FOLDS)]
+    for name in names:
+        (data / "annotations" / f"{name}.json").write_text(json.dumps(QUESTIONS))
+        for path, text in SOURCES.items():
+            file = projects / f"{name}-1.0" / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    manifest = {name: {"version": "1.0", "benchmark_root": "shop"} for name in names}
+    (data / "MANIFEST.json").write_text(json.dumps(manifest))
+    return ["--data", str(data), "--projects", str(projects), "--rounds", "1"]
+
+
+def test_every_system_that_is_installed_has_a_row(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code.main(arguments)
+    told = capsys.readouterr()
+    rows = [line.split(" | ") for line in told.out.splitlines()]
+    assert rows[2][0] == "| weft"
+    assert rows[2][5] == "1.0000"
+    if util.find_spec("semble") is None:
+        assert len(rows) == 3
+        assert "semble is not installed" in told.err
+    else:
+        assert rows[3][0] == "| semble"
+
+
+def test_constants_are_chosen_on_some_projects_and_measured_on_the_others(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(code_folds, "FACTORS", (1.0, 2.0))
+    code.main([*arguments, "--folds"])
+    rows = capsys.readouterr().out.splitlines()
+    # There is nothing to gain here, so everything stays.
+    assert [row.split(" | ")[0] for row in rows[2:6]] == ["| shop0", "| shop1", "| shop2", "| mean"]
+    assert all("| as shipped |" in row for row in rows[2:5])
+
+
+def test_the_constants_that_are_varied_are_those_of_the_recipe() -> None:
+    assert code_folds.recipe_with(code_folds.SHIPPED).stages == CODE_SEARCH.stages
+    assert code_folds.recipe_with(code_folds.SHIPPED).sources == CODE_SEARCH.sources
+    assert set(code_folds.SHIPPED) >= {use.name for use in CODE_SEARCH.sources}
