@@ -46,7 +46,10 @@ def recipe_with(constants: Constants) -> Recipe:
     uses = tuple(replace(use, pool=pool) for use in CODE_SEARCH.sources)
     weights = {use.name: constants[use.name] for use in uses}
     sense = CodeSense(
-        **{name: constants[name] for name in ("outline", "definition", "file_name", "beside")},
+        outline=constants["outline"],
+        definition=constants["definition"],
+        file_name=constants["file_name"],
+        beside=constants["beside"],
     )
     return replace(CODE_SEARCH, sources=uses, fusion=Weighted(weights, "max"), stages=(sense, PerFile()))
 
