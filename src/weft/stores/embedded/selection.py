@@ -24,6 +24,8 @@ class Selection:
 
     def __init__(self, mask: Mask) -> None:
         self.mask = mask
+        self.asked = 0
+        """How often it has been searched with."""
         self.sample: tuple[NDArray[np.intp], NDArray[np.float32]] | None = None
         """Some of the positions with their vectors side by side: as they lie, each costs a walk to memory."""
 

@@ -19,9 +19,12 @@ CODED_FROM: Final = 8192
 """Below this many vectors a scan is as fast as codes, and exact."""
 
 COPIED: Final = 16_384
+COPY_AT: Final = 2
+WORTH: Final = 0.75
 COPIES: Final = 65_536
-"""Where a filter lets so few pass, they are copied side by side and scanned: that is exact, and faster than what must be
-looked for all over. All copies of a segment together hold 65,536 vectors at most, 32 MB at 256 dimensions."""
+"""Where a filter lets so few pass, they are copied side by side when it comes the second time, and scanned: that is exact, and
+faster than what must be looked for all over; unless nearly all pass. All copies of a segment together hold 65,536 vectors
+at most, 32 MB at 256 dimensions."""
 
 WIDE: Final = 256
 MARGIN: Final = 1.5
@@ -92,14 +95,18 @@ class VectorSegment(Segment):
         if allowed is not None and not allowed.count:
             return np.empty(0, np.intp)
         passing = len(self.rows) if allowed is None else allowed.count
+        if allowed is not None and passing <= COPIED and (copy := self._copy(allowed)) is not None:
+            return allowed.positions[copy.nearest(query, k)]
         if self._coded is None or exact or k > MOST * passing:
             return self._vectors.nearest(query, k, allowed)
-        if allowed is not None and (found := self._among_wide(query, k, allowed)) is not None:
-            return found
-        if allowed is not None and passing <= COPIED:
-            return allowed.positions[self._copy(allowed).nearest(query, k)]
+        if allowed is None:
+            found, _ = self._coded.nearest(query, k)
+            return found if len(found) == k else self._vectors.nearest(query, k)
+        among = self._among_wide(query, k, allowed)
+        if among is not None:
+            return among
         found, scores = self._coded.nearest(query, k, allowed)
-        if len(found) < k or (allowed is not None and self._missed(found, scores[-1], query, allowed)):
+        if len(found) < k or self._missed(found, scores[-1], query, allowed):
             return self._vectors.nearest(query, k, allowed)
         return found
 
@@ -109,22 +116,24 @@ class VectorSegment(Segment):
         Those are kept: a search of several collections asks for the same in each of them."""
         if MARGIN * k * len(self.rows) > WIDE * allowed.count:
             return None
+        assert self._coded is not None
         asked, found = self._wide
         if asked != (key := query.tobytes()):
-            if allowed.count <= COPIED or self._coded is None:
-                return None
             found, _ = self._coded.nearest(query, WIDE)
             self._wide = (key, found)
         passing = found[allowed.mask[found]]
         return passing[:k] if len(passing) >= k else None
 
-    def _copy(self, allowed: Selection) -> Compact:
-        """The allowed vectors side by side; kept while there is room."""
+    def _copy(self, allowed: Selection) -> Compact | None:
+        """The allowed vectors side by side; made when a filter comes again, and kept while there is room."""
         with self._lock:
             copy = self._copies.get(allowed)
             if copy is not None:
                 self._copies.move_to_end(allowed)
                 return copy
+            allowed.asked += 1
+            if allowed.asked < COPY_AT or allowed.count > WORTH * len(self.rows):
+                return None
         copy = Compact(self._vectors.half[allowed.positions])
         with self._lock:
             self._copies[allowed] = copy
