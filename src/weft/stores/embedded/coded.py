@@ -20,7 +20,8 @@ from weft.stores.embedded.selection import Selection
 
 ROUNDS: Final = 6
 POINTS: Final = 32
-"""Of k-means, and the vectors it looks at for each list."""
+CODE_POINTS: Final = 128
+"""Of k-means, and the vectors it looks at for each list and for each code."""
 
 CHUNK: Final = 16_384
 """Vectors taken in between two looks at whether the work should be given up."""
@@ -128,6 +129,8 @@ def _trained(vectors: Compact) -> Any:
     lists.cp.min_points_per_centroid = 1
     lists.cp.max_points_per_centroid = POINTS
     lists.pq.cp.min_points_per_centroid = 1
+    lists.pq.cp.max_points_per_centroid = CODE_POINTS
+    lists.pq.cp.niter = ROUNDS
     lists.train(vectors.widened(vectors.half[:: max(1, count // (POINTS * parts))]))
     return lists
 
