@@ -74,8 +74,11 @@ class StaticEmbedder:
         if not known.all():
             ends = np.concatenate([np.zeros(1, np.intp), np.cumsum(known)])[ends]
             pieces = pieces[known]
-        # Pieces come again and again: each is brought to full precision once.
-        distinct, at = np.unique(pieces, return_inverse=True)
+        if len(texts) > 1:
+            # Pieces come again and again: each is brought to full precision once.
+            distinct, at = np.unique(pieces, return_inverse=True)
+        else:
+            distinct, at = pieces, np.arange(len(pieces))
         table = self._table.take(distinct, axis=0).astype(np.float32)
         table *= self._scale.take(distinct, axis=0)
         sums = np.zeros((len(texts), self.dimensions), np.float32)

@@ -94,9 +94,15 @@ class Coded:
         return out
 
     def nearest(
-        self, query: Vectors, k: int, allowed: Selection | None = None, *, reach: float | None = None
+        self,
+        query: Vectors,
+        k: int,
+        allowed: Selection | None = None,
+        *,
+        reach: float | None = None,
+        closer: float = CLOSER,
     ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """Positions of about the k nearest, nearest first, and about their scores."""
+        """Positions of about the k nearest, nearest first, and about their scores; `closer` times k are looked at."""
         if reach is None:
             reach = self.reach
         if allowed is not None:
@@ -104,9 +110,9 @@ class Coded:
         likeness = self._centres @ query
         lists = int(np.count_nonzero(likeness >= likeness.max() - reach))
         if allowed is None:
-            parameters = self._parameters(-(-lists // 8) * 8, k)
+            parameters = self._parameters(-(-lists // 8) * 8, k, closer)
         else:
-            parameters = _parameters(lists, k, allowed)
+            parameters = _parameters(lists, k, closer, allowed)
         with one_thread():
             scores, found = self._refined.search(query[None], k, params=parameters)
         there = found[0] >= 0
@@ -135,12 +141,12 @@ def _trained(vectors: Compact) -> Any:
     return lists
 
 
-def _parameters(lists: int, k: int, allowed: Selection | None = None) -> Any:
+def _parameters(lists: int, k: int, closer: float, allowed: Selection | None = None) -> Any:
     """What faiss is to do: search so many lists, and look closer at some times k."""
     inner = faiss.SearchParametersIVF(nprobe=lists)
     if allowed is not None:
         inner.sel = selector(allowed)
-    return faiss.IndexRefineSearchParameters(k_factor=max(CLOSER, CLOSER_LEAST / k), base_index_params=inner)
+    return faiss.IndexRefineSearchParameters(k_factor=max(closer, CLOSER_LEAST / k), base_index_params=inner)
 
 
 def _centres(lists: Any) -> Vectors:

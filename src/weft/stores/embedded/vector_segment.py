@@ -27,8 +27,10 @@ faster than what must be looked for all over; unless nearly all pass. All copies
 at most, 32 MB at 256 dimensions."""
 
 WIDE: Final = 256
+WIDE_CLOSER: Final = 2.0
 MARGIN: Final = 1.5
-"""Where of so many nearest of all, by half more than are wanted should pass a filter, these are looked at first."""
+"""Where of so many nearest of all, by half more than are wanted should pass a filter, these are looked at first. Twice as
+many are looked at closer: only the nearest of them are wanted."""
 
 MOST: Final = 0.05
 """Who wants more than this share of what passes is served by a scan."""
@@ -119,7 +121,7 @@ class VectorSegment(Segment):
         assert self._coded is not None
         asked, found = self._wide
         if asked != (key := query.tobytes()):
-            found, _ = self._coded.nearest(query, WIDE)
+            found, _ = self._coded.nearest(query, WIDE, closer=WIDE_CLOSER)
             self._wide = (key, found)
         passing = found[allowed.mask[found]]
         return passing[:k] if len(passing) >= k else None
