@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
         db.remove(["r3", "r4"])
         db.optimise()
         db.add([record(at) for at in range(40, 45)])
-        db.keeper.fold()
+        db.keeper.fold(wait=True)
         db.remove(["r5", "r41"])
         db.add([record(6, "changed"), record(50)])
     return path

@@ -107,7 +107,7 @@ def test_codes_are_used_grown_and_revived(tmp_path: Path, monkeypatch: pytest.Mo
     folder = tmp_path / "db"
     with weft.open(folder) as db:
         db.add(expected.values())
-        db.keeper.fold()
+        db.keeper.fold(wait=True)
         assert len(segments(folder, "vector-1")) >= 3
         assert_holds(db, expected)
         db.optimise()

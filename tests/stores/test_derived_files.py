@@ -31,7 +31,7 @@ def prepared(tmp_path: Path) -> tuple[Path, Expected]:
         for batch in range(4):
             records = [numbered(f"r{n}", n) for n in range(batch * 10, batch * 10 + 10)]
             db.add(records)
-            db.keeper.fold()
+            db.keeper.fold(wait=True)
             expected.update((record.id, record) for record in records)
         updates = [numbered(f"r{n}", 100 + n) for n in (1, 12, 23)]
         db.add(updates)
@@ -276,7 +276,7 @@ def test_a_hole_between_segments_is_not_merged_over(tmp_path: Path) -> None:
     with weft.open(folder) as db:
         for n in range(0, 9, 3):
             db.add([expected[f"r{m}"] for m in range(n, n + 3)])
-            db.keeper.fold()
+            db.keeper.fold(wait=True)
     segments(folder, "keyword")[1].unlink()
     segments(folder, "vector-1")[1].unlink()
     with weft.open(folder) as db:
@@ -337,7 +337,7 @@ def test_who_opens_while_segments_are_replaced_finds_everything(tmp_path: Path) 
         reader.start()
         for n in range(1, 40):
             db.add([numbered(f"r{n}", n)])
-            db.keeper.fold()
+            db.keeper.fold(wait=True)
             db.keeper.settle(whole=True)
         done.set()
         reader.join()

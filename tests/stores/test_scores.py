@@ -44,7 +44,7 @@ def fill(db: Weft, records: list[Record], seed: int, cuts: set[int]) -> None:
     for at, record in enumerate(records):
         db.add([record])
         if at in cuts:
-            db.keeper.fold()
+            db.keeper.fold(wait=True)
     chance = random.Random(seed)
     changed = chance.sample(records, len(records) // 5)
     db.add(Record(id=record.id, text="river " + record.text, kind="note") for record in changed)
@@ -151,7 +151,7 @@ def test_equal_scores_are_ordered_by_id_wherever_they_live(tmp_path: Path) -> No
         for at, name in enumerate(names):
             db.add([Record(id=name, text="the same words")])
             if at in (2, 5):
-                db.keeper.fold()
+                db.keeper.fold(wait=True)
         for recipe in ("keyword", "vector", "default"):
             for limit in (3, 5, 9):
                 result = db.search("same words", recipe=recipe, limit=limit)
