@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import settings
@@ -30,12 +31,15 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
+def leave_out() -> Callable[[str], NoReturn]:
+    """Leave a test out for a reason; where everything must be there, that is a failure."""
+    return pytest.fail if IN_CI else pytest.skip
+
+
+@pytest.fixture(scope="session")
+def shared_data(leave_out: Callable[[str], NoReturn]) -> Path:
     """The folder of real collections beside the repository."""
     folder = ROOT.parent / "shared" / "data"
     if not folder.is_dir():
-        why = "the shared collections are not there: ../shared/data, from the repository's root"
-        if IN_CI:
-            pytest.fail(why)
-        pytest.skip(why)
+        leave_out("the shared collections are not there: ../shared/data, from the repository's root")
     return folder

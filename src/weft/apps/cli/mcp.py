@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from weft.apps.cli import output
+from weft.apps.cli.addresses import allowed_hosts, listening_at
 from weft.apps.cli.session import TEXT, Session, common, load_settings, pass_session
 from weft.errors import InvalidInput, MissingExtra
 
@@ -28,17 +29,8 @@ PORT: Final = 8766
 @click.option("--scope", "scopes", type=TEXT, multiple=True, help="A scope that callers see; repeatable.")
 @click.option("--tenant", type=TEXT, help="The tenant whose records callers see.")
 @click.option("--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
-@click.option("--host", type=TEXT, default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any that is free."
-)
-@click.option(
-    "--allowed-host",
-    "hosts",
-    type=TEXT,
-    multiple=True,
-    help="A Host header that is answered besides the loopback names; repeatable.",
-)
+@listening_at(PORT)
+@allowed_hosts
 @click.option(
     "--allowed-origin",
     "origins",

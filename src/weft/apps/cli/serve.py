@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from weft.apps.cli import output
+from weft.apps.cli.addresses import allowed_hosts, listening_at
 from weft.apps.cli.session import TEXT, Session, common, load_settings, pass_session
 from weft.apps.listening import is_loopback, listen, url_of
 from weft.errors import InvalidInput, MissingExtra
@@ -19,10 +20,7 @@ PORT: Final = 8765
 
 
 @click.command()
-@click.option("--host", type=TEXT, default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any that is free."
-)
+@listening_at(PORT)
 @click.option(
     "--open",
     "is_open",
@@ -30,13 +28,7 @@ PORT: Final = 8765
     help="Ask for no token: whoever reaches this machine's loopback may ask.",
 )
 @click.option("--read-only", is_flag=True, help="Write for nobody, whatever a token says.")
-@click.option(
-    "--allowed-host",
-    "hosts",
-    type=TEXT,
-    multiple=True,
-    help="A Host header that is answered besides the loopback names; repeatable.",
-)
+@allowed_hosts
 @click.option(
     "--allowed-origin",
     "origins",
