@@ -6,7 +6,7 @@ import json
 import logging
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +29,11 @@ KEPT_IN_DATABASE: Final = ("provider", "model", "dimensions", "query_prefix", "d
 """What a database remembers of a model. Addresses and credentials are the user's and stay in the settings."""
 
 EMBED_BATCH: Final = 1024
+
+Given = Mapping[str, Mapping[bytes, bytes]]
+"""Vectors in half precision that somebody else has made: by the model's fingerprint and the hash of the text."""
+
+NOTHING: Final[Given] = {}
 
 REMOTE: Final = ("openai", "ollama")
 """Providers that texts are sent to. Only the user's own settings name one, never a database."""
@@ -95,8 +100,23 @@ class Vectors:
                 embedder.name,
             )
 
-    def for_records(self, records: Sequence[Record]) -> NewVectors:
-        """Vectors of the records' texts that the database does not have, by every fast model at hand."""
+    def portable(self) -> list[tuple[str, str]]:
+        """Fingerprint and specification of every fast model at hand: another process can make its vectors too."""
+        self.ready()
+        if self.off:
+            return []
+        at_hand = ((model, self._embedder(model)) for model in self._store.models.wanted())
+        return [
+            (model.fingerprint, model.spec)
+            for model, embedder in at_hand
+            if embedder is not None and embedder.inline
+        ]
+
+    def for_records(self, records: Sequence[Record], given: Given = NOTHING) -> NewVectors:
+        """Vectors of the records' texts that the database does not have, by every fast model at hand.
+
+        Those that are `given` need not be made.
+        """
         self.ready()
         out: dict[int, dict[bytes, bytes]] = {}
         if self.off:
@@ -106,9 +126,10 @@ class Vectors:
             embedder = self._embedder(model)
             if embedder is None or not embedder.inline:
                 continue
-            absent = self._store.models.missing(model.number, texts)
+            ready = given.get(model.fingerprint, {})
+            vectors = {digest: ready[digest] for digest in texts if digest in ready}
+            absent = self._store.models.missing(model.number, texts.keys() - vectors.keys())
             missing = [digest for digest in texts if digest in absent]
-            vectors: dict[bytes, bytes] = {}
             for at in range(0, len(missing), EMBED_BATCH):
                 part = missing[at : at + EMBED_BATCH]
                 rows = embedder.embed_documents([texts[digest] for digest in part])

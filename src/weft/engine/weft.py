@@ -49,7 +49,7 @@ from weft.stores.embedded.permits import Permits
 from weft.stores.embedded.sessions import places_of
 from weft.stores.embedded.snapshot import Snapshot
 from weft.stores.embedded.store import Also, EmbeddedStore, Written
-from weft.vectors import Vectors
+from weft.vectors import NOTHING, Given, Vectors
 
 MEMORY: Final = ":memory:"
 
@@ -217,9 +217,13 @@ class Weft:
         self.permits.keep_folders(os.path.realpath(path) for path in given if Path(path).is_dir())
         return report
 
-    def apply(self, records: Sequence[Record], also: Also = lambda _: ()) -> Written:
-        """Add records in one transaction with what `also` writes and removes; for weft's own ingest."""
-        written = self.store.apply(records, self.vectors.for_records(records) if records else {}, also)
+    def apply(self, records: Sequence[Record], also: Also = lambda _: (), given: Given = NOTHING) -> Written:
+        """Add records in one transaction with what `also` writes and removes; for weft's own ingest.
+
+        Vectors that are `given` are not made again.
+        """
+        vectors = self.vectors.for_records(records, given) if records else {}
+        written = self.store.apply(records, vectors, also)
         self.keeper.wrote(written.added + written.updated + written.removed)
         return written
 

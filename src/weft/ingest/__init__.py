@@ -24,7 +24,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # A program that only parses (weft.ingest.code.workers) starts in a fifth of the time without the store.
+    # A program that only parses (weft.ingest.program) starts in a fifth of the time without the store.
     if name not in ("Progress", "Target", "index"):
         raise AttributeError(f"module 'weft.ingest' has no attribute {name!r}")
     return getattr(importlib.import_module("weft.ingest.files"), name)

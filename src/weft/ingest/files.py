@@ -11,18 +11,20 @@ import os
 import sqlite3
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from weft.errors import InvalidInput, NotFound
-from weft.ingest.profiles import Profile, Read, profile_named
+from weft.ingest.making import Content, Here, Made, Maker, Model, Task
+from weft.ingest.profiles import profile_named
 from weft.ingest.readers import prefixes_of
 from weft.ingest.reading import Unreadable, contents
 from weft.ingest.report import IndexInterrupted, IndexReport, Skipped
 from weft.ingest.walk import Found, Part, Scope, Tree, known_as, walk
+from weft.ingest.workers import Workers
 from weft.records import Record
 from weft.stores.embedded.files import FileRow, FileTable, below
 from weft.stores.embedded.store import Also, EmbeddedStore, Written
@@ -32,10 +34,13 @@ BATCH_BYTES: Final = 8 * 1024 * 1024
 BATCH_FILES: Final = 1000
 """A durable transaction costs milliseconds, so small files share one; never so many that much is lost."""
 
-READERS: Final = 4
-"""Threads that read ahead while records are written: disks and PDFs keep one waiting."""
+MANY: Final = 64
+"""Files from which on programs beside this one make their records: each takes a while to start."""
 
-AHEAD_FILES: Final = 64
+GROUP_BYTES: Final = 256 * 1024
+"""What small files are handed over together: a tenth of a second of work."""
+
+AHEAD_FILES: Final = 256
 AHEAD_BYTES: Final = 64 * 1024 * 1024
 """What may be read and not yet written, so that memory stays bounded."""
 
@@ -47,6 +52,12 @@ Progress = Callable[[int, int, str], None]
 """Called with how many files are done, of how many, and the path of the last."""
 
 
+class Models(Protocol):
+    """The embedding models of an open database."""
+
+    def portable(self) -> Sequence[tuple[str, str]]: ...
+
+
 class Target(Protocol):
     """The open database, as far as ingest needs it; `weft.Weft` is one."""
 
@@ -56,15 +67,20 @@ class Target(Protocol):
     @property
     def store(self) -> EmbeddedStore: ...
 
-    def apply(self, records: Sequence[Record], also: Also) -> Written: ...
+    @property
+    def vectors(self) -> Models: ...
+
+    def apply(
+        self, records: Sequence[Record], also: Also, given: Mapping[str, Mapping[bytes, bytes]]
+    ) -> Written: ...
 
 
 class _Read(NamedTuple):
-    """What became of one file: its row, and its records unless they are known to be as they were."""
+    """What became of one file: its row, and what was made of it unless that is known to be as it was."""
 
     found: Found
     row: FileRow | None
-    records: list[Record] | None
+    made: Made | None
     problem: Unreadable | None
     size: int
 
@@ -74,6 +90,7 @@ class _Batch:
     """Files that are written in one transaction."""
 
     records: list[Record] = field(default_factory=list)
+    vectors: dict[str, dict[bytes, bytes]] = field(default_factory=lambda: defaultdict(dict))
     rows: list[FileRow] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     """Paths whose records are replaced or removed."""
@@ -81,6 +98,11 @@ class _Batch:
     """Paths that are forgotten."""
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     bytes: int = 0
+
+    def put(self, made: Made) -> None:
+        self.records += made.records
+        for fingerprint, vectors in made.vectors.items():
+            self.vectors[fingerprint].update(vectors)
 
     def full(self) -> bool:
         return (
@@ -114,7 +136,7 @@ def index(
     """
     started = time.perf_counter()
     part = None if only is None else Part.of(only)
-    run = _Run(db, collection, scope or Scope(), progress or (lambda *_: None), part, profile_named(profile))
+    run = _Run(db, collection, scope or Scope(), progress or (lambda *_: None), part, profile)
     try:
         run.work(_roots(paths, run.table))
     except KeyboardInterrupt:
@@ -154,7 +176,7 @@ class _Run:
         scope: Scope,
         progress: Progress,
         part: Part | None,
-        profile: Profile,
+        profile: str,
     ) -> None:
         self.report = IndexReport()
         self.table = FileTable(db.store.database)
@@ -164,6 +186,7 @@ class _Run:
         self._progress = progress
         self._part = part
         self._profile = profile
+        self._reader_of = profile_named(profile).reader_of
         self._roots: list[str] = []
         self._batch = _Batch()
 
@@ -224,37 +247,51 @@ class _Run:
             and row.ctime_ns == found.ctime_ns
             and row.inode == found.inode
             and row.collection == self._collection
-            and row.reader == self._profile.reader_of(found.path)
+            and row.reader == self._reader_of(found.path)
         )
 
     # Reading, in threads.
 
     def _read_all(self, wanted: Sequence[tuple[Found, FileRow | None]]) -> Iterator[_Read]:
         """Every file's outcome, in order, read ahead within bounds."""
-        ahead: deque[tuple[Future[_Read], int]] = deque()
-        pending = 0
-        with self._profile.reading(len(wanted), self._roots) as records:
-            pool = ThreadPoolExecutor(READERS, thread_name_prefix="weft-read")
-            try:
-                for found, row in wanted:
-                    while ahead and (len(ahead) >= AHEAD_FILES or pending + found.size > AHEAD_BYTES):
-                        future, size = ahead.popleft()
-                        pending -= size
-                        yield future.result()
-                    ahead.append((pool.submit(self._read, found, row, records), found.size))
-                    pending += found.size
+        models = tuple(Model(*model) for model in self._db.vectors.portable())
+        task = Task(self._profile, self._collection, tuple(self._roots), models)
+        maker: Maker = Workers(task) if len(wanted) >= MANY else Here(task)
+        ahead: deque[tuple[Future[list[_Read]], int, int]] = deque()
+        files = size = 0
+        pool = ThreadPoolExecutor(maker.readers, thread_name_prefix="weft-read")
+        try:
+            # Left before the pool is: what is still under way when a run is interrupted ends at once.
+            with maker:
+                for group in _groups(wanted, maker.at_once):
+                    more = sum(found.size for found, _ in group)
+                    while ahead and (files + len(group) > AHEAD_FILES or size + more > AHEAD_BYTES):
+                        future, its_files, its_size = ahead.popleft()
+                        files -= its_files
+                        size -= its_size
+                        yield from future.result()
+                    ahead.append((pool.submit(self._read, group, maker), len(group), more))
+                    files += len(group)
+                    size += more
                 while ahead:
-                    yield ahead.popleft()[0].result()
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+                    yield from ahead.popleft()[0].result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
-    def _read(self, found: Found, known: FileRow | None, records: Read) -> _Read:
+    def _read(self, group: Sequence[tuple[Found, FileRow | None]], maker: Maker) -> list[_Read]:
+        """What becomes of some files."""
+        looked = [self._looked_at(found, known) for found, known in group]
+        outcomes = iter(maker.make([content for _, content in looked if content is not None]))
+        return [read if content is None else _completed(read, next(outcomes)) for read, content in looked]
+
+    def _looked_at(self, found: Found, known: FileRow | None) -> tuple[_Read, Content | None]:
+        """What is known of a file once it is read, and its content if records are to be made of it."""
         try:
             data, status = contents(found.opened, self._scope.max_bytes)
         except Unreadable as problem:
-            return _Read(found, None, None, problem, 0)
+            return _Read(found, None, None, problem, 0), None
         digest = hashlib.blake2b(data, digest_size=16).digest()
-        reader = self._profile.reader_of(found.path)
+        reader = self._reader_of(found.path)
         # A time that is not settled is not kept: no file has it, so the file is compared by content next time.
         settled = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED_NS
         row = FileRow(
@@ -274,17 +311,9 @@ class _Run:
             reader,
             self._collection,
         ):
-            return _Read(
-                found, row._replace(records=known.records, problem=known.problem), None, None, len(data)
-            )
-        try:
-            made = records(found.path, data, self._collection, status.st_mtime_ns)
-        except Unreadable as problem:
-            return _Read(found, row._replace(problem=str(problem)), None, problem, len(data))
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with one file is reported, and the rest goes on
-            failure = Unreadable(f"{type(error).__name__}: {error}"[:300], lasting=False)
-            return _Read(found, None, None, failure, len(data))
-        return _Read(found, row._replace(records=len(made)), made, None, len(data))
+            row = row._replace(records=known.records, problem=known.problem)
+            return _Read(found, row, None, None, len(data)), None
+        return _Read(found, row, None, None, len(data)), Content(found.path, data, status.st_mtime_ns)
 
     # Writing, in the caller's thread.
 
@@ -301,7 +330,7 @@ class _Run:
                 # It has no text any more, so what was its text goes.
                 batch.rows.append(row)
                 batch.replaced.append(path)
-        elif row is None or read.records is None:
+        elif row is None or read.made is None:
             if row is not None:
                 batch.rows.append(row)
                 if row.problem is None:
@@ -319,7 +348,7 @@ class _Run:
                 batch.counts["added" if known is None or known.problem is not None else "updated"] += 1
             batch.rows.append(row)
             batch.replaced.append(path)
-            batch.records += read.records
+            batch.put(read.made)
             batch.bytes += read.size
         self._flush(only_full=True)
 
@@ -328,7 +357,7 @@ class _Run:
         if only_full and not batch.full():
             return
         if batch.rows or batch.dropped:
-            written = self._db.apply(batch.records, batch.write)
+            written = self._db.apply(batch.records, batch.write, batch.vectors)
             report.records_added += written.added
             report.records_updated += written.updated
             report.records_removed += written.removed
@@ -336,6 +365,29 @@ class _Run:
         for name, count in batch.counts.items():
             setattr(report, name, getattr(report, name) + count)
         self._batch = _Batch()
+
+
+def _groups(
+    wanted: Iterable[tuple[Found, FileRow | None]], most: int
+) -> Iterator[list[tuple[Found, FileRow | None]]]:
+    """The files in order, small ones together."""
+    group: list[tuple[Found, FileRow | None]] = []
+    size = 0
+    for found, row in wanted:
+        if group and (len(group) >= most or size + found.size > GROUP_BYTES):
+            yield group
+            group, size = [], 0
+        group.append((found, row))
+        size += found.size
+    if group:
+        yield group
+
+
+def _completed(read: _Read, outcome: Made | Unreadable) -> _Read:
+    assert read.row is not None
+    if isinstance(outcome, Unreadable):
+        return read._replace(row=read.row._replace(problem=str(outcome)), problem=outcome)
+    return read._replace(row=read.row._replace(records=len(outcome.records)), made=outcome)
 
 
 def _within(path: str, folders: Sequence[str]) -> bool:

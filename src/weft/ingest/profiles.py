@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,17 +22,13 @@ CODE_VERSION: Final = 1
 EXAMPLES: Final = "examples"
 
 
-MANY: Final = 64
-"""Files of code from which on programs beside this one parse them: each takes a while to start."""
-
-
 @dataclass(frozen=True, slots=True)
 class Profile:
     """How files are read, and a name for that which changes when the way does."""
 
     reader_of: Callable[[str], str]
-    reading: Callable[[int, Sequence[str]], AbstractContextManager[Read]]
-    """What reads a file, for the length of a run over so many below these folders."""
+    reading: Callable[[Sequence[str]], Read]
+    """What reads a file, in a run over those below these folders."""
 
 
 def profile_named(name: str) -> Profile:
@@ -48,8 +43,7 @@ def _page_reader(path: str) -> str:
     return f"pages/{PAGES_VERSION}" if kind in ("markdown", "html") else readers.reader_of(path)
 
 
-@contextmanager
-def _pages(_count: int, roots: Sequence[str]) -> Iterator[Read]:
+def _pages(roots: Sequence[str]) -> Read:
     from weft.ingest.pages import (
         PageOptions,
         example_records,
@@ -77,7 +71,7 @@ def _pages(_count: int, roots: Sequence[str]) -> Iterator[Read]:
             *example_records(examples_from_page(page, path=path), path=path, collection=EXAMPLES),
         ]
 
-    yield read
+    return read
 
 
 def _code_reader(path: str) -> str:
@@ -86,28 +80,22 @@ def _code_reader(path: str) -> str:
     return f"code/{CODE_VERSION}" if languages_for(path) else readers.reader_of(path)
 
 
-@contextmanager
-def _code(count: int, _roots: Sequence[str]) -> Iterator[Read]:
+def _code(_roots: Sequence[str]) -> Read:
     from weft.ingest.code.grammars import languages_for
     from weft.ingest.code.parsing import parse
     from weft.ingest.code.passages import CodeOptions, code_records
-    from weft.ingest.code.workers import Workers
 
-    with Workers() if count >= MANY else nullcontext() as workers:
+    def read(path: str, data: bytes, collection: str, mtime_ns: int) -> list[Record]:
+        if not languages_for(path):
+            return readers.records(path, data, collection, mtime_ns)
+        options = CodeOptions(timestamp=readers.moment(mtime_ns))
+        return code_records(parse(path, data), collection=collection, options=options)
 
-        def read(path: str, data: bytes, collection: str, mtime_ns: int) -> list[Record]:
-            if not languages_for(path):
-                return readers.records(path, data, collection, mtime_ns)
-            options = CodeOptions(timestamp=readers.moment(mtime_ns))
-            if workers is not None:
-                return workers.records(path, data, collection, options)
-            return code_records(parse(path, data), collection=collection, options=options)
-
-        yield read
+    return read
 
 
 PROFILES: Final[Mapping[str, Profile]] = {
-    "text": Profile(readers.reader_of, lambda _count, _roots: nullcontext(readers.records)),
+    "text": Profile(readers.reader_of, lambda _roots: readers.records),
     "pages": Profile(_page_reader, _pages),
     "code": Profile(_code_reader, _code),
 }

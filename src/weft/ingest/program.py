@@ -1,0 +1,71 @@
+"""A program that makes records of files, with the vectors of their texts: `python -m weft.ingest.program`.
+
+It is told its task, says which models it has, and answers each request file by file until there are no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import IO
+
+from weft.embedding import Embedder, EmbeddingSpec, build
+from weft.errors import WeftError
+from weft.ingest.making import Here, Made, Model
+from weft.ingest.reading import Unreadable
+from weft.ingest.wire import Message, as_contents, as_task, of_outcome, receive, send
+from weft.records import Record
+from weft.stores.embedded.codec import embedding_hash
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Be told the task, and do it."""
+    told = receive(requests)
+    if told is None:
+        return
+    task = as_task(told)
+    here = Here(task)
+    embedders = [embedder for embedder in map(_embedder, task.models) if embedder is not None]
+    send(answers, Message([embedder.fingerprint for embedder in embedders]))
+    while (request := receive(requests)) is not None:
+        for content in as_contents(request):
+            (outcome,) = here.make([content])
+            send(answers, of_outcome(_with_vectors(outcome, embedders)))
+
+
+def _embedder(model: Model) -> Embedder | None:
+    """The model, if what can be made of its specification here is the same one."""
+    try:
+        embedder = build(EmbeddingSpec(**json.loads(model.spec)))
+    except WeftError:
+        return None
+    return embedder if embedder is not None and embedder.fingerprint == model.fingerprint else None
+
+
+def _with_vectors(outcome: Made | Unreadable, embedders: Sequence[Embedder]) -> Made | Unreadable:
+    if isinstance(outcome, Unreadable):
+        return outcome
+    return replace(outcome, vectors={one.fingerprint: _vectors(one, outcome.records) for one in embedders})
+
+
+def _vectors(embedder: Embedder, records: Sequence[Record]) -> dict[bytes, bytes]:
+    texts = {embedding_hash(record.embedding_text): record.embedding_text for record in records}
+    rows = embedder.embed_documents(list(texts.values())).astype("float16")
+    return dict(zip(texts, map(bytes, rows), strict=True))
+
+
+if __name__ == "__main__":
+    # Ctrl-C is for the program that asks, which ends this one. A handler and not SIG_IGN: that would be handed on to the
+    # reader of PDFs.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    with os.fdopen(os.dup(1), "wb") as answers, contextlib.suppress(BrokenPipeError):
+        # Whatever a parser prints does not get among the answers.
+        os.dup2(2, 1)
+        serve(sys.stdin.buffer, answers)

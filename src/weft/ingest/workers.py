@@ -1,0 +1,211 @@
+"""Many files at once: programs of their own that parse, cut and embed, one for each processor.
+
+A parser reads what strangers wrote. Should one crash or never end, its program does, and only that file is lost.
+They are plain programs and not the standard library's pool, which would import the user's script again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from weft.ingest import pdf
+from weft.ingest.languages import kind_of
+from weft.ingest.making import Content, Made, Task
+from weft.ingest.reading import Unreadable
+from weft.ingest.wire import Message, as_outcome, of_contents, of_task, receive, send
+
+SECONDS: Final = 60.0
+"""For one file; the longest that is parsed at all takes about three."""
+
+SECONDS_FOR_PDF: Final = pdf.SECONDS * pdf.PATIENCE + SECONDS
+"""Longer than its own reader is waited for."""
+
+LOOK: Final = 0.5
+"""Seconds between two looks at whether a program is late."""
+
+MOST: Final = 8
+"""Programs; one process writes what they make, and has enough to do with fewer."""
+
+PIPE: Final = 1 << 20
+"""Bytes that a program may be ahead of who reads its answer, where the system lets one choose."""
+
+
+class Workers:
+    """Programs that make records of files; a `Maker`."""
+
+    at_once: Final = 16
+    """A program waits for its next request while the thread that asks waits for the interpreter."""
+
+    def __init__(self, task: Task, count: int | None = None) -> None:
+        self._task = of_task(task)
+        self._count: Final = count or min(os.cpu_count() or 1, MOST)
+        self.readers: Final = self._count + 2
+        """So that files are read and answers taken over while all programs are at work."""
+        self._free: queue.LifoQueue[_Program | None] = queue.LifoQueue()
+        for _ in range(self._count):
+            # Started when first needed.
+            self._free.put(None)
+        self._lock = threading.Lock()
+        self._running: set[_Program] = set()
+        self._closed = threading.Event()
+        self._watch = threading.Thread(target=self._end_the_late, name="weft-programs", daemon=True)
+
+    def make(self, contents: Sequence[Content]) -> list[Made | Unreadable]:
+        """What becomes of each of these files."""
+        out: list[Made | Unreadable] = []
+        while len(out) < len(contents):
+            # Again with what is left after the file on which the last program ended.
+            with self._borrowed() as program:
+                out += self._made(program, contents[len(out) :])
+        return out
+
+    def _made(
+        self, program: _Program | Unreadable, contents: Sequence[Content]
+    ) -> Iterator[Made | Unreadable]:
+        if isinstance(program, Unreadable):
+            yield from (program for _ in contents)
+            return
+        program.ask(of_contents(contents))
+        for content in contents:
+            answer = program.answer(SECONDS_FOR_PDF if kind_of(content.path)[0] == "pdf" else SECONDS)
+            if answer is None:
+                yield (
+                    Unreadable("interrupted", lasting=False)
+                    if self._closed.is_set()
+                    else Unreadable("a file on which its parser fails (it crashes, or does not end)")
+                )
+                return
+            yield as_outcome(answer)
+
+    @contextlib.contextmanager
+    def _borrowed(self) -> Iterator[_Program | Unreadable]:
+        """A program that is ready, or why there is none."""
+        program = self._free.get()
+        try:
+            if program is None or program.ended:
+                self._forget(program)
+                program = None
+                program = self._started()
+            yield program or Unreadable("the program that reads files does not start", lasting=False)
+        except BaseException:
+            # Whatever went wrong, it may be in the middle of an answer.
+            self._forget(program)
+            program = None
+            raise
+        finally:
+            self._free.put(program)
+
+    def _started(self) -> _Program | None:
+        with self._lock:
+            if self._closed.is_set():
+                return None
+            try:
+                program = _Program()
+            except OSError:
+                return None
+            self._running.add(program)
+        program.ask(self._task)
+        if program.answer(SECONDS) is not None:
+            return program
+        self._forget(program)
+        return None
+
+    def _forget(self, program: _Program | None) -> None:
+        if program is not None:
+            program.end()
+            with self._lock:
+                self._running.discard(program)
+
+    def _end_the_late(self) -> None:
+        while not self._closed.wait(LOOK):
+            with self._lock:
+                late = [program for program in self._running if program.until < time.monotonic()]
+            for program in late:
+                program.kill()
+
+    def __enter__(self) -> Workers:
+        self._watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the programs, whatever they are at."""
+        with self._lock:
+            self._closed.set()
+            for program in self._running:
+                program.kill()
+        for ended in [self._free.get() for _program in range(self._count)]:
+            self._forget(ended)
+            # Who still waits for one is told that there is none.
+            self._free.put(None)
+        self._watch.join()
+
+
+class _Program:
+    """One program, used by one thread at a time."""
+
+    def __init__(self) -> None:
+        # -P: nothing is imported from the working folder, which may be the one that is indexed.
+        command = [sys.executable, "-P", "-m", "weft.ingest.program"]
+        with _without_interrupts():
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pipesize=PIPE
+            )
+        self.until = math.inf
+        """When its answer is late."""
+        self.ended = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ask(self, message: Message) -> None:
+        assert self._process.stdin is not None
+        self.until = time.monotonic() + SECONDS
+        with contextlib.suppress(OSError):  # it has ended, as the answer will show
+            send(self._process.stdin, message)
+
+    def answer(self, seconds: float) -> Message | None:
+        """Its next message; None when it has ended instead, by itself or because it was late."""
+        assert self._process.stdout is not None
+        self.until = time.monotonic() + seconds
+        try:
+            message = receive(self._process.stdout)
+        finally:
+            self.until = math.inf
+        self.ended = message is None
+        return message
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def end(self) -> None:
+        """End it and let go of it."""
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            with contextlib.suppress(OSError):
+                stream.close()
+        self._process.kill()
+        self._process.wait()
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """What is started in the block is not stopped by Ctrl-C before it can say what that shall do."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
