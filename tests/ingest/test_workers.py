@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 import weft
 from ingest.conftest import contents_of, reasons, write
 from weft.embedding import EmbeddingSpec
-from weft.ingest import files, index, workers
+from weft.ingest import index, workers
 from weft.ingest.making import Content, Here, Made, Model, Task
 from weft.ingest.profiles import PROFILES
 from weft.ingest.reading import Unreadable
 from weft.ingest.wire import as_outcome, of_outcome, receive, send
-from weft.ingest.workers import Workers
+from weft.ingest.workers import MANY, Workers, maker_for
 from weft.records import Record
 from weft.stores.embedded.codec import embedding_hash
 from weft.vectors import Vectors
@@ -33,6 +33,12 @@ PROGRAM = Path(__file__).with_name("run_index.py")
 TASK = Task("code", "mine", ("/tree",))
 FILES = [Content(f"/tree/f{n}.py", f"def f{n}():\n    return {n}\n".encode(), 10**18) for n in range(5)]
 LOST = "its parser fails"
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are used for small files too."""
+    monkeypatch.setattr(workers, "MUCH", 0)
 
 
 @pytest.fixture
@@ -51,7 +57,7 @@ def running(alone: Workers) -> int:
     return program.pid
 
 
-def tree(root: Path, count: int) -> None:
+def tree(root: Path, count: int, times: int = 1) -> None:
     kinds = {
         "md": "# Part {n}\n\nSomething about number {n}, and naïve 漢字.\n\n```python\nprint({n})\n```\n",
         "txt": "Plain text number {n}.\n\nAnd a second paragraph.\n",
@@ -63,7 +69,7 @@ def tree(root: Path, count: int) -> None:
     endings = list(kinds)
     for n in range(count):
         ending = endings[n % len(endings)]
-        write(root, {f"d{n % 3}/examples/f{n}.{ending}": kinds[ending].format(n=n)})
+        write(root, {f"d{n % 3}/examples/f{n}.{ending}": kinds[ending].format(n=n) * times})
     write(
         root,
         {"d0/empty.py": "", "d0/binary.py": b"\0\1\2", "d1/latin.txt": "na\xefve caf\xe9".encode("cp1252")},
@@ -76,10 +82,11 @@ def vectors_of(db: weft.Weft) -> dict[bytes, bytes]:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.usefixtures("beside")
 def test_programs_make_the_same_records_and_vectors(
     tmp_path: Path, root: Path, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tree(root, files.MANY)
+    tree(root, MANY)
 
     def nothing_left(_: object, texts: Sequence[str]) -> None:
         raise AssertionError(texts)
@@ -90,7 +97,7 @@ def test_programs_make_the_same_records_and_vectors(
         patch.setattr("weft.embedding.cache.CachedQueries.embed_documents", nothing_left)
         told = index(beside, root, profile=profile)
     with weft.open(tmp_path / "programs.weft") as beside, weft.open(tmp_path / "here.weft") as here:
-        monkeypatch.setattr(files, "MANY", 10**9)
+        monkeypatch.setattr(workers, "MUCH", 10**9)
         assert reasons(index(here, root, profile=profile), root) == reasons(told, root)
         assert len(here) > 32
         assert contents_of(beside) == contents_of(here)
@@ -100,20 +107,19 @@ def test_programs_make_the_same_records_and_vectors(
         assert index(beside, root, profile=profile).records == 0
 
 
+@pytest.mark.usefixtures("beside")
 def test_without_vectors_none_are_made(tmp_path: Path, root: Path) -> None:
-    tree(root, files.MANY)
+    tree(root, MANY)
     with weft.open(tmp_path / "none.weft", embedding__provider="none") as db:
         assert db.vectors.portable() == []
-        assert index(db, root).added > files.MANY / 2
+        assert index(db, root).added > 32
         assert not vectors_of(db)
 
 
-def test_a_run_over_few_files_starts_no_program(
-    root: Path, db: weft.Weft, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree(root, 6)
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert not [reason for reason in reasons(index(db, root), root).values() if "program" in reason]
+def test_programs_are_started_where_there_is_much_to_do() -> None:
+    assert isinstance(maker_for(TASK, [20_000] * MANY), Workers)
+    assert isinstance(maker_for(TASK, [20_000] * (MANY - 1)), Here)
+    assert isinstance(maker_for(TASK, [20] * MANY), Here)
 
 
 def test_several_threads_ask_several_programs() -> None:
@@ -168,33 +174,35 @@ def test_what_is_under_way_ends_when_a_run_does() -> None:
     assert not any(one.lasting for one in outcomes if isinstance(one, Unreadable))
 
 
+@pytest.mark.usefixtures("beside")
 def test_a_program_that_cannot_be_started_is_said_and_tried_again(
     root: Path, db: weft.Weft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tree(root, files.MANY)
+    tree(root, MANY)
     for broken in ("/nowhere/python", "/bin/false"):
         with monkeypatch.context() as patch:
             patch.setattr(sys, "executable", broken)
             report = index(db, root)
         assert report.added == 0
         assert {"the program that reads files does not start"} == set(reasons(report, root).values())
-    assert index(db, root).added > files.MANY / 2
+    assert index(db, root).added > 32
 
 
+@pytest.mark.usefixtures("beside")
 def test_nothing_is_imported_from_the_folder_that_is_indexed(
     root: Path, db: weft.Weft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tree(root, files.MANY)
+    tree(root, MANY)
     write(
         root,
         {f"{name}.py": "raise SystemExit('imported')" for name in ("json", "weft", "tree_sitter", "numpy")},
     )
     monkeypatch.chdir(root)
-    assert index(db, root, profile="code").added > files.MANY / 2
+    assert index(db, root, profile="code").added > 32
 
 
 def test_ctrl_c_ends_the_programs_and_only_the_run_says_so(tmp_path: Path, root: Path) -> None:
-    tree(root, 600)
+    tree(root, 600, 200)
     command = [sys.executable, str(PROGRAM), str(tmp_path / "stopped.weft"), str(root)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from weft.errors import InvalidInput, NotFound
-from weft.ingest.making import Content, Here, Made, Maker, Model, Task
+from weft.ingest.making import Content, Made, Maker, Model, Task
 from weft.ingest.profiles import profile_named
 from weft.ingest.readers import prefixes_of
 from weft.ingest.reading import Unreadable, contents
 from weft.ingest.report import IndexInterrupted, IndexReport, Skipped
 from weft.ingest.walk import Found, Part, Scope, Tree, known_as, walk
-from weft.ingest.workers import Workers
+from weft.ingest.workers import maker_for
 from weft.records import Record
 from weft.stores.embedded.files import FileRow, FileTable, below
 from weft.stores.embedded.store import Also, EmbeddedStore, Written
@@ -33,9 +33,6 @@ BATCH_RECORDS: Final = 1000
 BATCH_BYTES: Final = 8 * 1024 * 1024
 BATCH_FILES: Final = 1000
 """A durable transaction costs milliseconds, so small files share one; never so many that much is lost."""
-
-MANY: Final = 64
-"""Files from which on programs beside this one make their records: each takes a while to start."""
 
 GROUP_BYTES: Final = 256 * 1024
 """What small files are handed over together: a tenth of a second of work."""
@@ -256,7 +253,7 @@ class _Run:
         """Every file's outcome, in order, read ahead within bounds."""
         models = tuple(Model(*model) for model in self._db.vectors.portable())
         task = Task(self._profile, self._collection, tuple(self._roots), models)
-        maker: Maker = Workers(task) if len(wanted) >= MANY else Here(task)
+        maker = maker_for(task, [found.size for found, _ in wanted])
         ahead: deque[tuple[Future[list[_Read]], int, int]] = deque()
         files = size = 0
         pool = ThreadPoolExecutor(maker.readers, thread_name_prefix="weft-read")

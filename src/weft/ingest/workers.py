@@ -20,9 +20,13 @@ from typing import Final
 
 from weft.ingest import pdf
 from weft.ingest.languages import kind_of
-from weft.ingest.making import Content, Made, Task
+from weft.ingest.making import Content, Here, Made, Maker, Task
 from weft.ingest.reading import Unreadable
 from weft.ingest.wire import Message, as_outcome, of_contents, of_task, receive, send
+
+MANY: Final = 64
+MUCH: Final = 1_000_000
+"""Files and bytes from which on programs are worth their start, a third of a second of processor time for each."""
 
 SECONDS: Final = 60.0
 """For one file; the longest that is parsed at all takes about three."""
@@ -38,6 +42,11 @@ MOST: Final = 8
 
 PIPE: Final = 1 << 20
 """Bytes that a program may be ahead of who reads its answer, where the system lets one choose."""
+
+
+def maker_for(task: Task, sizes: Sequence[int]) -> Maker:
+    """Programs where there is much to do, and else this process."""
+    return Workers(task) if len(sizes) >= MANY and sum(sizes) >= MUCH else Here(task)
 
 
 class Workers:
