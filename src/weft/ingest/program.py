@@ -65,7 +65,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, lambda *_: None)
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    with os.fdopen(os.dup(1), "wb") as answers, contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as answers:
         # Whatever a parser prints does not get among the answers.
         os.dup2(2, 1)
         serve(sys.stdin.buffer, answers)

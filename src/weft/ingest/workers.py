@@ -40,9 +40,6 @@ LOOK: Final = 0.5
 MOST: Final = 8
 """Programs; one process writes what they make, and has enough to do with fewer."""
 
-PIPE: Final = 1 << 20
-"""Bytes that a program may be ahead of who reads its answer, where the system lets one choose."""
-
 
 def maker_for(task: Task, sizes: Sequence[int]) -> Maker:
     """Programs where there is much to do, and else this process."""
@@ -166,9 +163,7 @@ class _Program:
         # -P: nothing is imported from the working folder, which may be the one that is indexed.
         command = [sys.executable, "-P", "-m", "weft.ingest.program"]
         with _without_interrupts():
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pipesize=PIPE
-            )
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.until = math.inf
         """When its answer is late."""
         self.ended = False
