@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -49,12 +50,6 @@ def alone() -> Iterator[Workers]:
 
 def records(outcomes: Sequence[Made | Unreadable]) -> list[Sequence[Record] | str]:
     return [one.records if isinstance(one, Made) else str(one) for one in outcomes]
-
-
-def running(alone: Workers) -> int:
-    """The program that is at work."""
-    (program,) = alone._running
-    return program.pid
 
 
 def tree(root: Path, count: int, times: int = 1) -> None:
@@ -136,23 +131,35 @@ def test_what_is_no_text_says_so_and_the_next_file_is_read(alone: Workers) -> No
     assert isinstance(good, Made)
 
 
-def test_a_program_that_dies_loses_one_file(alone: Workers) -> None:
+def test_a_program_that_dies_at_work_loses_one_file(alone: Workers) -> None:
     alone.make(FILES[:1])
-    os.kill(running(alone), signal.SIGSTOP)
+    (program,) = alone._running
+    os.kill(program.pid, signal.SIGSTOP)
     with ThreadPoolExecutor(1) as thread:
         found = thread.submit(alone.make, FILES)
-        os.kill(running(alone), signal.SIGKILL)
+        while program.until == math.inf:
+            os.sched_yield()
+        os.kill(program.pid, signal.SIGKILL)
         lost, *rest = found.result()
     assert isinstance(lost, Unreadable)
     assert LOST in str(lost)
     assert records(rest) == records(Here(TASK).make(FILES[1:]))
 
 
+def test_a_program_that_dies_while_it_has_nothing_to_do_is_replaced(alone: Workers) -> None:
+    alone.make(FILES[:1])
+    (program,) = alone._running
+    os.kill(program.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
+    assert records(alone.make(FILES)) == records(Here(TASK).make(FILES))
+
+
 def test_a_program_that_does_not_end_is_ended_and_loses_one_file(
     alone: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone.make(FILES[:1])
-    os.kill(running(alone), signal.SIGSTOP)
+    (program,) = alone._running
+    os.kill(program.pid, signal.SIGSTOP)
     monkeypatch.setattr(workers, "LOOK", 0.01)
     monkeypatch.setattr(workers, "SECONDS", 0.1)
     with ThreadPoolExecutor(1) as thread:
@@ -167,7 +174,8 @@ def test_what_is_under_way_ends_when_a_run_does() -> None:
     with ThreadPoolExecutor(2) as threads:
         with Workers(TASK, 1) as alone:
             alone.make(FILES[:1])
-            os.kill(running(alone), signal.SIGSTOP)
+            (program,) = alone._running
+            os.kill(program.pid, signal.SIGSTOP)
             under_way = [threads.submit(alone.make, FILES) for _ in range(2)]
         outcomes = [one for future in under_way for one in future.result()]
     assert len(outcomes) == 2 * len(FILES)

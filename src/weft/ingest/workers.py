@@ -68,30 +68,31 @@ class Workers:
 
     def make(self, contents: Sequence[Content]) -> list[Made | Unreadable]:
         """What becomes of each of these files."""
-        out: list[Made | Unreadable] = []
-        while len(out) < len(contents):
+        answers: list[Message | Unreadable] = []
+        while len(answers) < len(contents):
             # Again with what is left after the file on which the last program ended.
             with self._borrowed() as program:
-                out += self._made(program, contents[len(out) :])
-        return out
+                answers += self._answers(program, contents[len(answers) :])
+        return [as_outcome(answer) if isinstance(answer, Message) else answer for answer in answers]
 
-    def _made(
+    def _answers(
         self, program: _Program | Unreadable, contents: Sequence[Content]
-    ) -> Iterator[Made | Unreadable]:
+    ) -> Iterator[Message | Unreadable]:
         if isinstance(program, Unreadable):
             yield from (program for _ in contents)
             return
         program.ask(of_contents(contents))
         for content in contents:
             answer = program.answer(SECONDS_FOR_PDF if kind_of(content.path)[0] == "pdf" else SECONDS)
-            if answer is None:
-                yield (
-                    Unreadable("interrupted", lasting=False)
-                    if self._closed.is_set()
-                    else Unreadable("a file on which its parser fails (it crashes, or does not end)")
-                )
-                return
-            yield as_outcome(answer)
+            if answer is not None:
+                yield answer
+                continue
+            yield (
+                Unreadable("interrupted", lasting=False)
+                if self._closed.is_set()
+                else Unreadable("a file on which its parser fails (it crashes, or does not end)")
+            )
+            return
 
     @contextlib.contextmanager
     def _borrowed(self) -> Iterator[_Program | Unreadable]:
@@ -166,11 +167,16 @@ class _Program:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.until = math.inf
         """When its answer is late."""
-        self.ended = False
+        self._silent = False
 
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has nothing more to say."""
+        return self._silent or self._process.poll() is not None
 
     def ask(self, message: Message) -> None:
         assert self._process.stdin is not None
@@ -186,7 +192,7 @@ class _Program:
             message = receive(self._process.stdout)
         finally:
             self.until = math.inf
-        self.ended = message is None
+        self._silent = message is None
         return message
 
     def kill(self) -> None:
