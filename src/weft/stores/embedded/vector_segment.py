@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from weft.stores.embedded.arrays import Arrays
 from weft.stores.embedded.coded import Coded
 from weft.stores.embedded.layer import Segment
-from weft.stores.embedded.products import Compact, Half, Vectors, products
+from weft.stores.embedded.products import Coarse, Compact, Half, Vectors, products, top
 from weft.stores.embedded.selection import Mask, Rows, Selection
 
 CODED_FROM: Final = 8192
@@ -22,9 +22,10 @@ COPIED: Final = 16_384
 COPY_AT: Final = 2
 WORTH: Final = 0.75
 COPIES: Final = 65_536
-"""Where a filter lets so few pass, they are copied side by side when it comes the second time, and scanned: that is exact, and
-faster than what must be looked for all over; unless nearly all pass. All copies of a segment together hold 65,536 vectors
-at most, 32 MB at 256 dimensions."""
+COPY_CLOSER: Final = 2
+"""Where a filter lets so few pass, they are copied side by side in bytes when it comes the second time, and scanned; of the nearest
+of these, twice as many as wanted, the vectors themselves are looked at. That is faster than what must be looked for all
+over; unless nearly all pass. All copies of a segment together hold 65,536 vectors at most, 16 MB at 256 dimensions."""
 
 WIDE: Final = 256
 WIDE_CLOSER: Final = 2.0
@@ -49,7 +50,7 @@ class VectorSegment(Segment):
         self.rows = rows
         self._vectors = vectors
         self._coded = coded
-        self._copies: OrderedDict[Selection, Compact] = OrderedDict()
+        self._copies: OrderedDict[Selection, Coarse] = OrderedDict()
         self._lock = Lock()
         self._wide: tuple[bytes, NDArray[np.intp]] = (b"", np.empty(0, np.intp))
 
@@ -97,9 +98,13 @@ class VectorSegment(Segment):
         if allowed is not None and not allowed.count:
             return np.empty(0, np.intp)
         passing = len(self.rows) if allowed is None else allowed.count
-        if allowed is not None and passing <= COPIED and (copy := self._copy(allowed)) is not None:
-            return allowed.positions[copy.nearest(query, k)]
-        if self._coded is None or exact or k > MOST * passing:
+        if exact or k > MOST * passing:
+            return self._vectors.nearest(query, k, allowed)
+        if allowed is not None and passing <= COPIED:
+            among = self._among_copied(query, k, allowed)
+            if among is not None:
+                return among
+        if self._coded is None:
             return self._vectors.nearest(query, k, allowed)
         if allowed is None:
             found, _ = self._coded.nearest(query, k)
@@ -126,7 +131,17 @@ class VectorSegment(Segment):
         passing = found[allowed.mask[found]]
         return passing[:k] if len(passing) >= k else None
 
-    def _copy(self, allowed: Selection) -> Compact | None:
+    def _among_copied(self, query: Vectors, k: int, allowed: Selection) -> NDArray[np.intp] | None:
+        """The k nearest of the allowed and all that tie with the last, by a copy of the allowed if there is one."""
+        copy = self._copy(allowed)
+        if copy is None:
+            return None
+        positions = allowed.positions[copy.nearest(query, COPY_CLOSER * k)]
+        best = top(products(self.at(positions), query), k)
+        # Where all of them tie, there may be more that do.
+        return positions[best] if len(best) < len(positions) else None
+
+    def _copy(self, allowed: Selection) -> Coarse | None:
         """The allowed vectors side by side; made when a filter comes again, and kept while there is room."""
         with self._lock:
             copy = self._copies.get(allowed)
@@ -136,7 +151,7 @@ class VectorSegment(Segment):
             allowed.asked += 1
             if allowed.asked < COPY_AT or allowed.count > WORTH * len(self.rows):
                 return None
-        copy = Compact(self._vectors.half[allowed.positions])
+        copy = Coarse(self._vectors.half[allowed.positions])
         with self._lock:
             self._copies[allowed] = copy
             while sum(map(len, self._copies.values())) > COPIES:
