@@ -25,6 +25,7 @@ SERVING = (*FINDING, "ingest", "folders", "vectors", "sources", "context", "hydr
 RUNNING = (*SERVING, "pipeline", "standing")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
+    "programs": (),
     "records": ("errors",),
     "facts": ("errors", "records"),
     "segments": ("errors", "records"),
@@ -37,8 +38,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ranking": ("errors", "records", "facts", "results"),
     "embedding": ("errors",),
     "llm": ("errors", "records", "facts", "analysis", "embedding.http"),
-    "stores": (*VALUES, "graph", "ranking", "embedding.base"),
-    "ingest": FINDING,
+    "stores": (*VALUES, "programs", "graph", "ranking", "embedding.base"),
+    "ingest": (*FINDING, "programs"),
     "folders": ("errors", "records", "ingest.ignore", "ingest.reading"),
     "vectors": FINDING,
     "sources": (*FINDING, "folders"),
@@ -59,6 +60,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 # What a room may import from outside; a room not listed may import what pyproject.toml declares.
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "errors": frozenset(),
+    "programs": frozenset(),
     "records": frozenset(),
     "facts": frozenset(),
     "filters": frozenset(),

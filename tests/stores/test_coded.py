@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import weft
 from weft.filters import parse_filter
 from weft.stores.embedded import layers, vector, vector_segment
+from weft.stores.embedded.coded import lists_for
 from weft.stores.embedded.selection import Selection
 from weft.stores.embedded.vector_segment import VectorSegment
 
@@ -191,3 +192,25 @@ def test_codes_that_are_not_of_these_vectors_are_refused(monkeypatch: pytest.Mon
     arrays["vectors"] = points[:-1]
     with pytest.raises(ValueError, match="codes of 1200 vectors and not of 1199"):
         VectorSegment.revived(arrays)
+
+
+def test_lists_that_are_added_to_are_measured_again_once_they_have_grown_by_half(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vector_segment, "CODED_FROM", 500)
+    points = clustered(2000, 64, 5).astype(np.float16)
+    # The same number of lists for all of these.
+    sizes = (1200, 1500, 1900)
+    assert len({lists_for(size) for size in sizes}) == 1
+    first = VectorSegment.over(np.arange(1200), points[:1200], Event())
+    assert first._coded is not None
+    grown = VectorSegment.over(np.arange(1500), points[:1500], Event(), first)
+    more = VectorSegment.over(np.arange(1900), points[:1900], Event(), grown)
+    assert grown._coded is not None
+    assert more._coded is not None
+    assert first._coded.measured == 1200
+    assert (grown._coded.reach, grown._coded.measured) == (first._coded.reach, 1200)
+    assert more._coded.measured == 1900
+    revived = VectorSegment.revived(grown.arrays())
+    assert revived._coded is not None
+    assert (revived._coded.reach, revived._coded.measured) == (grown._coded.reach, 1200)

@@ -74,14 +74,13 @@ class StaticEmbedder:
         if not known.all():
             ends = np.concatenate([np.zeros(1, np.intp), np.cumsum(known)])[ends]
             pieces = pieces[known]
-        if len(texts) > 1:
-            # Pieces come again and again: each is brought to full precision once.
-            distinct, at = np.unique(pieces, return_inverse=True)
-        else:
-            distinct, at = pieces, np.arange(len(pieces))
-        table = self._table.take(distinct, axis=0).astype(np.float32)
-        table *= self._scale.take(distinct, axis=0)
         sums = np.zeros((len(texts), self.dimensions), np.float32)
+        if len(texts) == 1:
+            np.add.reduce(self._widened(pieces), axis=0, out=sums[0])
+            return normalised(sums)
+        # Pieces come again and again: each is brought to full precision once.
+        distinct, at = np.unique(pieces, return_inverse=True)
+        table = self._widened(distinct)
         start = 0
         for row, end in zip(sums, ends.tolist(), strict=True):
             if end > start:
@@ -90,6 +89,12 @@ class StaticEmbedder:
                 np.add.reduce(table.take(at[start:end], axis=0), axis=0, out=row)
                 start = end
         return normalised(sums)
+
+    def _widened(self, pieces: NDArray[np.intp]) -> Vectors:
+        """The rows of pieces in full precision."""
+        rows: Vectors = self._table.take(pieces, axis=0).astype(np.float32)
+        rows *= self._scale.take(pieces, axis=0)
+        return rows
 
 
 def _load(folder: Path) -> tuple[NDArray[np.int8], NDArray[np.float16], list[str], str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.filters import EVERYTHING, Filter
 from weft.stores.embedded.bm25 import Statistics, statistics
-from weft.stores.embedded.keyword import Part
+from weft.stores.embedded.parts import Part
 from weft.stores.embedded.selection import Passing, visible
 
 KeywordState: TypeAlias = tuple[Sequence[Part], Statistics]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.stores.contract import BM25
-from weft.stores.embedded.keyword import FIELDS, Part, Postings, weighted
+from weft.stores.embedded.keyword import FIELDS, Postings
+from weft.stores.embedded.parts import Part, weighted
 from weft.stores.embedded.selection import Rows, Selection
 
 TINY: Final = 1e-9

@@ -6,6 +6,7 @@ many lists that takes depends on how the vectors lie, so it is measured whenever
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import lru_cache
 from threading import Event
 from typing import Any, Final
@@ -42,6 +43,9 @@ USABLE: Final = 0.8
 """The reach is the least that finds so great a part of what the codes can find of the fifty nearest, asked with some of
 the vectors. Codes that find less than .8 are not used."""
 
+GROWN: Final = 1.5
+"""Lists that are kept and added to are measured again when they hold so many times as many vectors."""
+
 BROADER: Final = 0.1
 """With a filter, what is searched for lies farther out: the fewer pass, the farther, by this power."""
 
@@ -54,9 +58,11 @@ def lists_for(count: int) -> int:
 class Coded:
     """The lists over some vectors, which are held elsewhere."""
 
-    def __init__(self, lists: Any, reach: float, vectors: Compact) -> None:
+    def __init__(self, lists: Any, vectors: Compact, reach: float = EVERYWHERE, measured: int = 0) -> None:
+        """`reach` is what `measured` of the vectors need."""
         self._lists = lists
         self.reach = reach
+        self.measured = measured
         self._vectors = vectors
         self._refined = faiss.IndexRefine(lists, vectors.index)
         self._centres = _centres(lists)
@@ -73,20 +79,22 @@ class Coded:
             if like is not None and like._lists.nlist == lists_for(len(vectors)):
                 lists = faiss.clone_index(like._lists)
             else:
-                lists = _trained(vectors)
+                lists, like = _trained(vectors), None
             while lists.ntotal < len(vectors):
                 if stopping.is_set():
                     raise Cancelled
                 lists.add(vectors.widened(vectors.half[lists.ntotal : lists.ntotal + CHUNK]))
-            return _measured(cls(lists, EVERYWHERE, vectors))
+            if like is not None and len(vectors) < GROWN * like.measured:
+                return cls(lists, vectors, like.reach, like.measured)
+            return _measured(cls(lists, vectors))
 
     @classmethod
-    def revived(cls, codes: NDArray[np.uint8], reach: float, vectors: Compact) -> Coded:
+    def revived(cls, codes: NDArray[np.uint8], reach: float, measured: int, vectors: Compact) -> Coded:
         """The lists from their bytes."""
         lists = faiss.deserialize_index(np.array(codes))
         if lists.ntotal != len(vectors):
             raise ValueError(f"codes of {lists.ntotal} vectors and not of {len(vectors)}")
-        return cls(lists, reach, vectors)
+        return cls(lists, vectors, reach, measured)
 
     def codes(self) -> NDArray[np.uint8]:
         """The lists as bytes."""
@@ -172,5 +180,8 @@ def _measured(coded: Coded) -> Coded | None:
     best = found(EVERYWHERE)
     if best < USABLE:
         return None
-    coded.reach = next((reach for reach in REACHES if found(reach) >= RECALL * best), EVERYWHERE)
+    # The farther, the more is found: the least that suffices is found by halving.
+    at = bisect_left(REACHES, RECALL * best, key=found)
+    coded.reach = REACHES[at] if at < len(REACHES) else EVERYWHERE
+    coded.measured = len(vectors)
     return coded

@@ -101,8 +101,7 @@ class Keeper:
         """Stop; work in progress is given up, and done another time."""
         self._stop.set()
         self._wake.set()
-        for index in self._store.indexes():
-            index.stopping.set()
+        self._store.stop()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             # A model on a server may keep it for longer; it finds the database closed then, and ends.
@@ -132,6 +131,8 @@ class Keeper:
                 self.fold(self._fold_at)
                 self.settle(whole=not woken)
                 settled = not woken
+                if settled:
+                    self._store.rest()
                 with self._writing_indexes():
                     self._store.purge(PURGE_AT)
                 self._agree()

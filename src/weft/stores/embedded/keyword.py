@@ -9,25 +9,31 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.analysis import count_terms
+from weft.analysis import ANALYSIS_ID, count_terms
 from weft.analysis.counting import count_documents
 from weft.stores.embedded.arrays import Arrays, Growing
-from weft.stores.embedded.layer import Layer, Layers, Segment, Tail
+from weft.stores.embedded.layer import Layer, Segment, Tail
 from weft.stores.embedded.layers import LayeredIndex
-from weft.stores.embedded.selection import Mask, Rows
+from weft.stores.embedded.segments import Entry, Segments
+from weft.stores.embedded.selection import Mask
 
 FIELDS: Final = ("text", "title")
 """The fields of a record that are searched by keyword, in the order of every per-field array."""
 
 FORMAT: Final = "keyword-2"
+
+
+def identity(origin: int) -> str:
+    """What segments of a database are built with: another one's, or another version's, are not taken."""
+    return f"{FORMAT} {ANALYSIS_ID} {origin:x}"
+
 
 ASKED_KEPT: Final = 4096
 """Terms of questions whose place in the index is remembered."""
@@ -195,10 +201,30 @@ class KeywordTail(Tail):
         return Postings(positions[:stop], counts)
 
 
+class Folds(Protocol):
+    """Builds segments in another program."""
+
+    def fold(self, low: int, high: int) -> Entry | None:
+        """The segment of a range of changes, written but not published; None where no program can build it."""
+        ...
+
+
 class KeywordIndex(LayeredIndex[KeywordSegment, KeywordTail]):
     """Finds records by the words they hold."""
 
     name = "keyword"
+
+    def __init__(
+        self,
+        segments: Segments,
+        report: Callable[[str], None],
+        folder: Folds | None = None,
+    ) -> None:
+        super().__init__(segments, report)
+        self._folder = folder
+
+    def elsewhere(self, low: int, high: int) -> Entry | None:
+        return None if self._folder is None else self._folder.fold(low, high)
 
     def new_tail(self) -> KeywordTail:
         return KeywordTail()
@@ -299,78 +325,3 @@ def _starts(sizes: NDArray[Any]) -> NDArray[Any]:
 def _narrowed(starts: NDArray[np.int64]) -> NDArray[Any]:
     """In half the space, where the last of them allows it."""
     return starts.astype(np.uint32) if starts[-1] <= np.iinfo(np.uint32).max else starts
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A segment or the tail, in the form that scoring takes."""
-
-    rows: Rows
-    lengths: NDArray[np.float32]
-    """[field, position]"""
-    live: Mask | None
-    source: KeywordSegment | KeywordTail
-    count: int
-    lengths_kept: Lengths
-
-    def postings(self, term: int) -> Postings | None:
-        if isinstance(self.source, KeywordTail):
-            return self.source.postings(term, self.count)
-        return self.source.postings(term)
-
-    def totals(self) -> tuple[int, NDArray[np.float64]]:
-        """How many records live, and the sums of their lengths."""
-        if isinstance(self.source, KeywordTail):
-            sums = self.source.sums.first(self.count)[-1]
-        else:
-            sums = self.source.sums
-        if self.live is None:
-            return self.count, sums
-        dead = np.flatnonzero(~self.live)
-        # Lengths are whole numbers: what is taken away leaves the same sum as what was never added.
-        return self.count - len(dead), sums - self.lengths[:, dead].sum(axis=1, dtype=np.float64)
-
-    def weighted_lengths(self, weights: tuple[float, ...]) -> NDArray[np.float32]:
-        """The length of each document with its fields weighted; kept, because queries share the weights."""
-        found = self.lengths_kept.get(weights)
-        if found is None:
-            found = self.lengths_kept[weights] = weighted(tuple(self.lengths), weights)
-        return found
-
-    def id_at(self, position: int) -> bytes:
-        if isinstance(self.source, KeywordTail):
-            return self.source.ids[position]
-        return self.source.id_at(position)
-
-
-def weighted(per_field: Sequence[NDArray[Any] | None], weights: tuple[float, ...]) -> NDArray[np.float32]:
-    """The weighted sum over the fields; a new array."""
-    out: NDArray[np.float32] | None = None
-    for weight, values in zip(weights, per_field, strict=True):
-        if values is None or not weight:
-            continue
-        term = values.astype(np.float32)
-        if weight != 1.0:
-            term *= np.float32(weight)
-        if out is None:
-            out = term
-        else:
-            out += term
-    if out is None:
-        size = next(len(values) for values in per_field if values is not None)
-        return np.zeros(size, np.float32)
-    return out
-
-
-def parts_of(layers: Layers[KeywordSegment, KeywordTail]) -> list[Part]:
-    """Everything there is to search, oldest first."""
-    parts = []
-    for layer in layers.layers:
-        segment = layer.segment
-        parts.append(
-            Part(segment.rows, segment.lengths, layer.live, segment, len(segment.rows), segment.weighted)
-        )
-    if layers.tail_count:
-        tail, count = layers.tail, layers.tail_count
-        parts.append(Part(layers.tail_rows, tail.lengths.first(count).T, layers.tail_live, tail, count, {}))
-    return parts

@@ -27,6 +27,9 @@ log = logging.getLogger("weft.store")
 FOLD_CHUNK: Final = 16_384
 """Records folded in one go: bounds the memory of a rebuild."""
 
+ELSEWHERE: Final = 2048
+"""Records from which on another program is asked to fold them: to start one takes as long as to analyse a thousand."""
+
 Stamp = tuple[int, int]
 NO_STAMP: Final[Stamp] = (-1, -1)
 """Of no published list: the next look takes whatever there is."""
@@ -81,6 +84,10 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         """About how many records `load` would give."""
         found = connection.execute("SELECT count(*) FROM records WHERE row > ? AND row <= ?", (low, high))
         return int(found.fetchone()[0])
+
+    def elsewhere(self, low: int, high: int) -> Entry | None:  # noqa: ARG002
+        """The segment of the changes low < n <= high, built and written by another program; None if there is none."""
+        return None
 
     def novel(
         self,
@@ -228,10 +235,16 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
                 layers = self._current(connection, seq, purged)
                 entries, held = [layer.entry for layer in layers], [layer.segment for layer in layers]
                 holes = gaps(entries, seq)
-                if sum(self.waiting(connection, low, high) for low, high in holes) < at_least:
+                waiting = sum(self.waiting(connection, low, high) for low, high in holes)
+                if waiting < at_least:
                     return False
                 for low, high in holes:
                     for start, stop in chunks(connection, low, high, FOLD_CHUNK):
+                        if waiting >= ELSEWHERE and (entry := self.elsewhere(start, stop)) is not None:
+                            entries += [entry] if entry.count else []
+                            continue
+                        if self.stopping.is_set():
+                            raise Cancelled
                         since = max((entry.high for entry in entries), default=0)
                         segment = self.build(self.novel(self.load(connection, start, stop), since, held, ()))
                         if len(segment.rows):

@@ -209,6 +209,17 @@ def insert_vectors(connection: sqlite3.Connection, model: int, vectors: Mapping[
     )
 
 
+def forget_vectors(connection: sqlite3.Connection, hashes: Sequence[bytes]) -> None:
+    """Drop the vectors of texts that no record holds any more: a removed text leaves nothing behind."""
+    connection.executemany(
+        """
+        DELETE FROM vectors WHERE model IN (SELECT number FROM models) AND hash = ?1
+        AND NOT EXISTS (SELECT 1 FROM records WHERE embedding = ?1)
+        """,
+        ((digest,) for digest in hashes),
+    )
+
+
 def _activate(connection: sqlite3.Connection, number: int) -> None:
     for (old,) in connection.execute("SELECT number FROM models WHERE state = 'active'").fetchall():
         _retire(connection, old)

@@ -48,6 +48,13 @@ def is_past(entries: Iterable[Entry], seq: int) -> bool:
     return all(entry.high <= seq and entry.clean <= seq for entry in entries)
 
 
+def is_applied(seq: int, row: int, covered: Sequence[Sequence[Entry]]) -> bool:
+    """Whether no segment holds the row that the change `seq` removed."""
+    return all(
+        entry.clean >= seq for entries in covered for entry in entries if entry.low < row <= entry.high
+    )
+
+
 def gaps(entries: Sequence[Entry], seq: int) -> list[tuple[int, int]]:
     """The ranges low < n <= high up to `seq` that no segment covers."""
     holes = []

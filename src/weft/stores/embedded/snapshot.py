@@ -23,9 +23,9 @@ from weft.stores.embedded.bm25 import Scorer, Statistics, document_frequency
 from weft.stores.embedded.codec import SELECT, from_values
 from weft.stores.embedded.fields import FieldIndex
 from weft.stores.embedded.graph import Graph, GraphIndex
-from weft.stores.embedded.keyword import Part
 from weft.stores.embedded.layer import Layers
 from weft.stores.embedded.models import Model
+from weft.stores.embedded.parts import Part
 from weft.stores.embedded.rowvalues import RowValues
 from weft.stores.embedded.selection import Mask, Passing, Rows, visible
 from weft.stores.embedded.vector import VectorTail, nearest, similarity

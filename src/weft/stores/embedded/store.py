@@ -13,7 +13,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
-from weft.analysis import ANALYSIS_ID
 from weft.errors import StoreError
 from weft.filters import EVERYTHING, Filter, flatten
 from weft.records import Record
@@ -23,14 +22,16 @@ from weft.stores.embedded.bm25 import Statistics, statistics
 from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values, to_values
 from weft.stores.embedded.database import Database
 from weft.stores.embedded.fields import SCANNED, FieldIndex, type_of
+from weft.stores.embedded.folding import Folder
 from weft.stores.embedded.graph import GraphIndex
-from weft.stores.embedded.keyword import KeywordIndex, Part, parts_of
+from weft.stores.embedded.keyword import KeywordIndex
 from weft.stores.embedded.layer import Layers
 from weft.stores.embedded.layers import LayeredIndex
-from weft.stores.embedded.models import Model, Models, insert_vectors, take, wanted
-from weft.stores.embedded.ranges import is_past, moment
+from weft.stores.embedded.models import Model, Models, forget_vectors, insert_vectors, take, wanted
+from weft.stores.embedded.parts import Part, parts_of
+from weft.stores.embedded.ranges import is_applied, is_past, moment
 from weft.stores.embedded.rowvalues import RowValues
-from weft.stores.embedded.segments import Entry, MemorySegments, SegmentFolder, Segments
+from weft.stores.embedded.segments import MemorySegments, SegmentFolder, Segments
 from weft.stores.embedded.snapshot import Snapshot
 from weft.stores.embedded.vector import VectorIndex, VectorTail
 from weft.stores.embedded.vector_segment import VectorSegment
@@ -72,9 +73,11 @@ class EmbeddedStore:
         self.models = Models(self.database)
         with self.database.read() as connection:
             (self._origin,) = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
-        self.keyword = KeywordIndex(
-            self._segments("keyword", f"{keyword.FORMAT} {ANALYSIS_ID}"), self._report
-        )
+        built_with = keyword.identity(self._origin)
+        self._folder: Folder | None = None
+        if folder is not None:
+            self._folder = Folder(folder / DATABASE_NAME, folder / INDEX_FOLDER / "keyword", built_with)
+        self.keyword = KeywordIndex(self._segments("keyword", built_with), self._report, self._folder)
         self._vectors: dict[int, VectorIndex] = {}
         self._fields = FieldIndex()
         self._graph = GraphIndex()
@@ -92,9 +95,19 @@ class EmbeddedStore:
 
     def close(self) -> None:
         """Let go of everything; a second call does nothing."""
+        self.stop()
+        self.database.close()
+
+    def stop(self) -> None:
+        """Have long work given up, to be done another time."""
         for index in self.indexes():
             index.stopping.set()
-        self.database.close()
+        self.rest()
+
+    def rest(self) -> None:
+        """Keep nothing at hand for more work: there is none."""
+        if self._folder is not None:
+            self._folder.end()
 
     # Reading.
 
@@ -200,7 +213,7 @@ class EmbeddedStore:
             if fresh:
                 first = take(connection, len(fresh))
                 self._insert(connection, fresh, first, vectors)
-            _forget_vectors(connection, dropped)
+            forget_vectors(connection, dropped)
         return Written(added, updated, unchanged, removed)
 
     def _insert(
@@ -281,7 +294,9 @@ class EmbeddedStore:
         with self._lock:
             index = self._vectors.get(model.number)
             if index is None:
-                segments = self._segments(f"vector-{model.number}", f"{vector.FORMAT} {model.fingerprint}")
+                segments = self._segments(
+                    f"vector-{model.number}", f"{vector.FORMAT} {model.fingerprint} {self._origin:x}"
+                )
                 index = VectorIndex(segments, self._report, model.number, model.dimensions)
                 self._vectors[model.number] = index
             return index
@@ -314,7 +329,7 @@ class EmbeddedStore:
             removals = connection.execute("SELECT seq, row FROM removals ORDER BY seq").fetchall()
             # In order, up to the first that is still needed: so every segment is known to have applied all
             # that was forgotten, and one that is older than that is not trusted.
-            done = list(takewhile(lambda removal: _applied(removal[0], removal[1], covered), removals))
+            done = list(takewhile(lambda removal: is_applied(removal[0], removal[1], covered), removals))
             if done:
                 for index in indexes:
                     index.vouch(done[-1][0])
@@ -347,7 +362,7 @@ class EmbeddedStore:
     def _segments(self, name: str, identity: str) -> Segments:
         if self.folder is None:
             return MemorySegments()
-        return SegmentFolder(self.folder / INDEX_FOLDER / name, f"{identity} {self._origin:x}")
+        return SegmentFolder(self.folder / INDEX_FOLDER / name, identity)
 
     def _check_indexes(self) -> None:
         """Give up indexes that know of changes which the records do not: the file is an older copy of itself."""
@@ -379,21 +394,3 @@ def _prepare(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{folder} cannot be created: {error.strerror}. Choose another place.") from error
-
-
-def _applied(seq: int, row: int, covered: Sequence[Sequence[Entry]]) -> bool:
-    """Whether no segment holds the row that the change `seq` removed."""
-    return all(
-        entry.clean >= seq for entries in covered for entry in entries if entry.low < row <= entry.high
-    )
-
-
-def _forget_vectors(connection: sqlite3.Connection, hashes: Sequence[bytes]) -> None:
-    """Drop the vectors of texts that no record holds any more: a removed text leaves nothing behind."""
-    connection.executemany(
-        """
-        DELETE FROM vectors WHERE model IN (SELECT number FROM models) AND hash = ?1
-        AND NOT EXISTS (SELECT 1 FROM records WHERE embedding = ?1)
-        """,
-        ((digest,) for digest in hashes),
-    )

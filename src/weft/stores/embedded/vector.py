@@ -21,7 +21,7 @@ from weft.stores.embedded.segments import Segments
 from weft.stores.embedded.selection import Passing, Rows, visible
 from weft.stores.embedded.vector_segment import VectorSegment
 
-FORMAT: Final = "vector-2"
+FORMAT: Final = "vector-3"
 
 LOAD: Final = """
     SELECT r.row, v.vector FROM records r CROSS JOIN vectors v ON v.model = ?1 AND v.hash = r.embedding

@@ -71,13 +71,14 @@ class VectorSegment(Segment):
         rows, vectors = np.array(arrays["rows"]), Compact(arrays["vectors"])
         if "codes" not in arrays:
             return cls(rows, vectors, None)
-        return cls(rows, vectors, Coded.revived(arrays["codes"], float(arrays["reach"][0]), vectors))
+        reach, measured = arrays["reach"].tolist()
+        return cls(rows, vectors, Coded.revived(arrays["codes"], reach, int(measured), vectors))
 
     def arrays(self) -> Arrays:
         out: dict[str, NDArray[Any]] = {"rows": self.rows, "vectors": self._vectors.half}
         if self._coded is not None:
             out["codes"] = self._coded.codes()
-            out["reach"] = np.array([self._coded.reach])
+            out["reach"] = np.array([self._coded.reach, self._coded.measured])
         return out
 
     def part(self, live: Mask | None) -> tuple[Rows, Half]:

@@ -1,0 +1,79 @@
+"""Keyword segments built in a program beside this one: a bulk load then has a second interpreter to analyse texts."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from weft.errors import WeftError
+from weft.programs import Ended, Program, serve
+from weft.stores.embedded.database import Database
+from weft.stores.embedded.keyword import KeywordIndex, identity
+from weft.stores.embedded.ranges import moment
+from weft.stores.embedded.segments import Entry, SegmentFolder
+
+log = logging.getLogger("weft.store")
+
+
+class Folder:
+    """Builds segments of one database's keyword index elsewhere."""
+
+    def __init__(self, database: Path, index: Path, identity: str) -> None:
+        places = {"database": str(database.absolute()), "index": str(index.absolute())}
+        self._request = {**places, "identity": identity}
+        self._program = Program(__name__)
+
+    def fold(self, low: int, high: int) -> Entry | None:
+        """The segment of a range of changes, written but not published; None where no program can build it."""
+        try:
+            answer = self._program.ask({**self._request, "low": low, "high": high})
+            if "problem" in answer:
+                raise Ended(answer["problem"])
+        except Ended as reason:
+            log.debug("no program folds beside this one: %s", reason)
+            return None
+        return Entry(**answer)
+
+    def end(self) -> None:
+        """End the program."""
+        self._program.end()
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Fold one range, as of now."""
+    try:
+        database = _opened(Path(request["database"]))
+        with database.read() as connection:
+            seq, _ = moment(connection)
+            (origin,) = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
+            if identity(origin) != request["identity"]:
+                return {"problem": "the program is of another version"}
+            segments = SegmentFolder(Path(request["index"]), request["identity"])
+            index = KeywordIndex(segments, log.warning)
+            segment = index.build(index.load(connection, request["low"], request["high"]))
+            # Records that were removed meanwhile are not in it: it is clean up to this moment, not to who asks.
+            entry = segments.write(
+                segment.arrays(),
+                low=request["low"],
+                high=request["high"],
+                clean=seq,
+                count=len(segment.rows),
+            )
+    except (WeftError, OSError) as error:
+        return {"problem": str(error)}
+    return asdict(entry)
+
+
+_databases: dict[Path, Database] = {}
+
+
+def _opened(path: Path) -> Database:
+    if path not in _databases:
+        _databases[path] = Database(path)
+    return _databases[path]
+
+
+if __name__ == "__main__":
+    serve(answer)
