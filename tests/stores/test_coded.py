@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -14,6 +15,7 @@ import weft
 from weft.filters import parse_filter
 from weft.stores.embedded import layers, vector, vector_segment
 from weft.stores.embedded.coded import lists_for
+from weft.stores.embedded.products import Compact
 from weft.stores.embedded.selection import Selection
 from weft.stores.embedded.vector_segment import VectorSegment
 
@@ -214,3 +216,13 @@ def test_lists_that_are_added_to_are_measured_again_once_they_have_grown_by_half
     revived = VectorSegment.revived(grown.arrays())
     assert revived._coded is not None
     assert (revived._coded.reach, revived._coded.measured) == (grown._coded.reach, 1200)
+
+
+def test_an_array_over_the_vectors_of_a_segment_outlives_the_segment() -> None:
+    points = clustered(3000, 64, 6).astype(np.float16)
+    views = [Compact(points).half for _ in range(8)]
+    gc.collect()
+    # What is free is used again, by the next of the same size first of all.
+    others = [Compact(np.zeros_like(points)) for _ in range(8)]
+    assert all(np.array_equal(view, points) for view in views)
+    assert not any(other.half.any() for other in others)

@@ -112,13 +112,12 @@ class Scorer:
         self, part: Part, hits: Sequence[tuple[float, Postings]], few: Selection | None = None
     ) -> Scores:
         """The scores of all records of a part, or of these few alone, in an array that holds nothing else."""
-        postings, weights = _joined(hits)
+        positions, counts, weights = _joined(hits)
         if few is not None:
-            kept = np.flatnonzero(few.mask.take(postings.positions))
-            postings, weights = postings.at(kept), weights[kept]
-        # Widened once: both what takes and what adds would do it by itself.
-        positions = postings.positions.astype(np.intp)
-        impact = self._impact(postings.counts, part, positions, weights)
+            kept = np.flatnonzero(few.mask.take(positions))
+            positions, weights = positions.take(kept), weights.take(kept)
+            counts = [None if values is None else values.take(kept) for values in counts]
+        impact = self._impact(counts, part, positions, weights)
         total = np.zeros(part.count if few is None else few.count, np.float32)
         np.add.at(total, positions if few is None else few.ranks.take(positions), impact)
         return total
@@ -175,17 +174,20 @@ def _alive(postings: Postings, part: Part) -> int:
     return int(np.count_nonzero(part.live[postings.positions]))
 
 
-def _joined(hits: Sequence[tuple[float, Postings]]) -> tuple[Postings, Scores]:
-    """The postings of all terms one after the other, each with the weight of its term."""
+def _joined(
+    hits: Sequence[tuple[float, Postings]],
+) -> tuple[NDArray[np.intp], list[NDArray[Any] | None], Scores]:
+    """The postings of all terms one after the other: positions, counts by field, and the weight of the term."""
     found = [postings for _, postings in hits]
     weights = np.array([weight for weight, _ in hits], np.float32)
-    positions = np.concatenate([postings.positions for postings in found])
+    # Widened on the way: both what takes and what adds would do it by itself.
+    positions = np.concatenate([postings.positions for postings in found], dtype=np.intp)
     counts = [
         None if columns[0] is None else np.concatenate(columns)
         for columns in zip(*(postings.counts for postings in found), strict=True)
     ]
     sizes = [len(postings.positions) for postings in found]
-    return Postings(positions, tuple(counts)), weights.repeat(sizes)
+    return positions, counts, weights.repeat(sizes)
 
 
 def _kth(scores: Scores, k: int) -> np.float32:

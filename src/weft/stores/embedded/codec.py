@@ -24,6 +24,9 @@ READ_APART: Final = ("id", "collection", "kind", "path", "parent", "position", "
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
+_decode: Final = json.JSONDecoder().raw_decode
+"""What json.loads comes to for a text that json.dumps wrote, without a look for white space around it."""
+
 
 def embedding_hash(text: str) -> bytes:
     """What a vector is filed under: the text it was made from."""
@@ -76,7 +79,7 @@ def from_values(values: Sequence[Any]) -> Record:
     put(record, "sensitivity", sensitivity)
     put(record, "scope", scope)
     put(record, "tenant", tenant)
-    put(record, "metadata", {} if metadata == "{}" else json.loads(metadata))
+    put(record, "metadata", {} if metadata == "{}" else _decode(metadata)[0])
     return record
 
 

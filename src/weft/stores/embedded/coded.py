@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.stores.embedded.layers import Cancelled
-from weft.stores.embedded.products import Compact, Vectors, one_thread, selector
+from weft.stores.embedded.products import Compact, Vectors, held, one_thread, selector
 from weft.stores.embedded.selection import Selection
 
 ROUNDS: Final = 6
@@ -160,8 +160,7 @@ def _parameters(lists: int, k: int, closer: float, allowed: Selection | None = N
 def _centres(lists: Any) -> Vectors:
     """The centres of the lists, as faiss holds them."""
     flat = faiss.downcast_index(lists.quantizer)
-    held = faiss.rev_swig_ptr(flat.get_xb(), lists.nlist * lists.d)
-    return np.asarray(held).reshape(lists.nlist, lists.d)
+    return held(lists, flat.get_xb(), np.float32, (lists.nlist, lists.d))
 
 
 def _measured(coded: Coded) -> Coded | None:

@@ -81,7 +81,7 @@ class Keeper:
         try:
             if self._unfolded >= STALL_AT * self._fold_at:
                 self.fold(self._fold_at)
-            if self._unfolded >= self._fold_at or self._store.models_waiting():
+            if self._unfolded >= self._fold_at or self._store.waiting:
                 self.nudge()
         except (Cancelled, StoreClosed):
             return

@@ -53,6 +53,11 @@ def wanted(connection: sqlite3.Connection) -> list[Model]:
     return [Model(*values) for values in found]
 
 
+def is_waiting(connection: sqlite3.Connection) -> bool:
+    """Whether a record waits for a vector."""
+    return connection.execute("SELECT 1 FROM pending LIMIT 1").fetchone() is not None
+
+
 class Models:
     """The models of one database."""
 

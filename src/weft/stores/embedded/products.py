@@ -36,6 +36,24 @@ def one_thread() -> Iterator[None]:
         faiss.omp_set_num_threads(threads)
 
 
+class _Held:
+    """Memory that belongs to another object, which lives as long as an array over it does."""
+
+    def __init__(self, owner: object, interface: dict[str, Any]) -> None:
+        self._owner = owner
+        self.__array_interface__ = interface
+
+
+def held(owner: object, pointer: Any, kind: type[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """The memory of a faiss object as an array that keeps the object alive; the library's own view does not."""
+    if not np.prod(shape):
+        return np.empty(shape, kind)
+    first = faiss.rev_swig_ptr(pointer, 1)
+    address, _ = first.__array_interface__["data"]
+    interface = {"version": 3, "data": (address, True), "typestr": np.dtype(kind).str, "shape": shape}
+    return np.asarray(_Held(owner, interface))
+
+
 def top(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
     """Positions of the k best scores and of all that tie with the last, in no order."""
     if len(scores) <= k:
@@ -52,8 +70,7 @@ class Compact:
         )
         self.index.is_trained = True
         self.index.add_sa_codes(np.ascontiguousarray(half).view(np.uint8))
-        held = faiss.rev_swig_ptr(self.index.codes.data(), half.nbytes)
-        self.half: Half = np.asarray(held).view(np.float16).reshape(half.shape)
+        self.half: Half = held(self.index, self.index.codes.data(), np.float16, half.shape)
         """A view of what faiss holds: the vectors are in memory once."""
 
     def __len__(self) -> int:

@@ -27,7 +27,15 @@ from weft.stores.embedded.graph import GraphIndex
 from weft.stores.embedded.keyword import KeywordIndex
 from weft.stores.embedded.layer import Layers
 from weft.stores.embedded.layers import LayeredIndex
-from weft.stores.embedded.models import Model, Models, forget_vectors, insert_vectors, take, wanted
+from weft.stores.embedded.models import (
+    Model,
+    Models,
+    forget_vectors,
+    insert_vectors,
+    is_waiting,
+    take,
+    wanted,
+)
 from weft.stores.embedded.parts import Part, parts_of
 from weft.stores.embedded.ranges import is_applied, is_past, moment
 from weft.stores.embedded.rowvalues import RowValues
@@ -87,6 +95,8 @@ class EmbeddedStore:
             tuple[Layers[keyword.KeywordSegment, keyword.KeywordTail], list[Part], Statistics] | None
         ) = None
         self._audiences = Audiences()
+        self.waiting = False
+        """Whether a record waited for a vector after the last write."""
         self._model: tuple[int, Model | None] = (-1, None)
         self._field_numbers: dict[str, int] = {}
         self._given_numbers: dict[str, int] = {}
@@ -214,6 +224,7 @@ class EmbeddedStore:
                 first = take(connection, len(fresh))
                 self._insert(connection, fresh, first, vectors)
             forget_vectors(connection, dropped)
+            self.waiting = is_waiting(connection)
         return Written(added, updated, unchanged, removed)
 
     def _insert(
@@ -308,7 +319,7 @@ class EmbeddedStore:
     def models_waiting(self) -> bool:
         """Whether a record waits for a vector."""
         with self.database.read() as connection:
-            return connection.execute("SELECT 1 FROM pending LIMIT 1").fetchone() is not None
+            return is_waiting(connection)
 
     def purge(self, at_least: int) -> int:
         """Forget removals that every index has applied, when there are many; how many were forgotten."""
