@@ -89,7 +89,9 @@ class Compact:
 
     def nearest(self, query: Vectors, k: int, allowed: Selection | None = None) -> NDArray[np.intp]:
         """Positions of the k nearest and of all that tie with the last, in no order."""
-        parameters = None if allowed is None else faiss.SearchParameters(sel=selector(allowed))
+        if allowed is not None and allowed.scanned is None:
+            allowed.scanned = faiss.SearchParameters(sel=selector(allowed))
+        parameters = None if allowed is None else allowed.scanned
         with one_thread():
             scores, found = self.index.search(query[None], min(k + 1, len(self)), params=parameters)
         at: NDArray[np.intp] = found[0][found[0] >= 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ class Selection:
         """How often it has been searched with."""
         self.sample: tuple[NDArray[np.intp], NDArray[np.float32]] | None = None
         """Some of the positions with their vectors side by side: as they lie, each costs a walk to memory."""
+        self.scanned: Any = None
+        """What faiss is told for a scan of these; to say it takes as long as to look at a thousand vectors."""
 
     @cached_property
     def count(self) -> int:

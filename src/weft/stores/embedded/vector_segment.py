@@ -99,13 +99,11 @@ class VectorSegment(Segment):
         if allowed is not None and not allowed.count:
             return np.empty(0, np.intp)
         passing = len(self.rows) if allowed is None else allowed.count
-        if exact or k > MOST * passing:
-            return self._vectors.nearest(query, k, allowed)
-        if allowed is not None and passing <= COPIED:
+        if allowed is not None and passing <= COPIED and not exact:
             among = self._among_copied(query, k, allowed)
             if among is not None:
                 return among
-        if self._coded is None:
+        if self._coded is None or exact or k > MOST * passing:
             return self._vectors.nearest(query, k, allowed)
         if allowed is None:
             found, _ = self._coded.nearest(query, k)
@@ -137,10 +135,12 @@ class VectorSegment(Segment):
         copy = self._copy(allowed)
         if copy is None:
             return None
-        positions = allowed.positions[copy.nearest(query, COPY_CLOSER * k)]
+        positions = allowed.positions
+        if COPY_CLOSER * k < len(positions):
+            positions = positions[copy.nearest(query, COPY_CLOSER * k)]
         best = top(products(self.at(positions), query), k)
         # Where all of them tie, there may be more that do.
-        return positions[best] if len(best) < len(positions) else None
+        return positions[best] if len(best) < len(positions) or len(positions) == allowed.count else None
 
     def _copy(self, allowed: Selection) -> Coarse | None:
         """The allowed vectors side by side; made when a filter comes again, and kept while there is room."""
