@@ -145,6 +145,19 @@ def test_hints_count_in_both_searches_and_less_than_the_question(db: weft.Weft) 
     assert {hit.id for hit in alone} < {hit.id for hit in found}
 
 
+def test_why_explains_the_search_whose_question_was_put_differently(db: weft.Weft) -> None:
+    hints = Wording(hints=("lease", "renewed"))
+    found = db.search("slots", recipe="keyword", wording=hints)
+    brought = next(hit for hit in found if hit.title == "Leases > Length")
+    why = db.why("slots", brought.id, recipe="keyword", wording=hints)
+    assert (why.kept, why.rank, why.number) == (True, brought.rank, brought.score)
+    assert not db.why("slots", brought.id, recipe="keyword").kept
+    by_meaning = Wording("lease loan of a job")
+    changed = db.search("borrowed thing", recipe="docs", wording=by_meaning)
+    for hit in changed:
+        assert db.why("borrowed thing", hit.id, recipe="docs", wording=by_meaning).number == hit.score
+
+
 # Organised by page
 
 

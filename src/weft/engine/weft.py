@@ -286,6 +286,7 @@ class Weft:
         caller: Caller | None = None,
         keywords: Sequence[str] | None = None,
         include: Sequence[str] = (),
+        wording: Wording = AS_ASKED,
     ) -> Why:
         """Why a record is in the answer to a question, or which stage and number kept it out."""
         who = self.caller if caller is None else caller
@@ -294,7 +295,7 @@ class Weft:
         self.vectors.ready()
         with self.store.snapshot(audience) as snapshot:
             check_included(plan.recipe, include, snapshot)
-            question = self._question(query, snapshot, audience, keywords)
+            question = self._question(query, snapshot, audience, keywords, wording)
             result = self._pipeline.run(plan, question)
             key = snapshot.key_of(full_id(who.tenant, checked_id(record_id)))
             key = question.key_of(record_id) if key is None else key
