@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.ingest.chunk import chunks
-from weft.ingest.html import html
+from weft.ingest.html import VERSION, html
+from weft.ingest.readers import reader_of
 
 PAGE = """<!DOCTYPE html>
 <html><head><title>The guide</title>
@@ -91,7 +94,60 @@ def test_a_pre_stays_whole_when_it_can() -> None:
     assert any(code in chunk.text for chunk in chunks(html(source)))
 
 
+@pytest.mark.parametrize(
+    ("inside", "lines"),
+    [
+        ("def f():\n\n    return 1\n\n\nf()", ["def f():", "", "    return 1", "", "", "f()"]),
+        ("if a:\n\tb()  \n \t\n\tc(1,\t2)", ["if a:", "\tb()  ", " \t", "\tc(1,\t2)"]),
+        ("a &lt; b &amp;&amp; c\n\n&#100;&nbsp;e", ["a < b && c", "", "d\xa0e"]),
+        ("a&#10;&#10;b", ["a", "", "b"]),
+        (
+            "<code><span class='k'>for</span> <b><i>x</i></b>:\n\n  <span>y</span>\n</code>",
+            ["for x:", "", "  y"],
+        ),
+        ("\na", ["a"]),
+        ("\n\na", ["", "a"]),
+        ("<code>\na\n\n</code>", ["", "a", ""]),
+        ("\r\na\r\n\r\n  b\r\n", ["a", "", "  b"]),
+        ("a<br><br/>b<br>\nc", ["a", "", "b", "", "c"]),
+        ("<div>a</div><div><br></div><div> b</div>", ["a", "", " b"]),
+        ("a <!-- no\nno --> b\n\n<script>no\n</script>c", ["a  b", "", "c"]),
+        ("1 < 2\n\n 3 > 2", ["1 < 2", "", " 3 > 2"]),
+        ("   ", ["   "]),
+    ],
+    ids="blank-lines tabs entities breaks-as-entities spans leading-newline blank-first-line newline-behind-another-tag "
+    "two-characters-a-break br div hidden bare-marks only-spaces".split(),
+)
+def test_every_line_of_a_pre_is_kept_as_it_is(inside: str, lines: list[str]) -> None:
+    document = html(f"<p>x</p><pre>{inside}</pre><p>y</p>")
+    # A blank line is between it and the next paragraph, where it does not end with one.
+    assert document.lines == ["x", "", *lines, *([""] if lines[-1].strip() else []), "y"]
+
+
+def test_blank_lines_of_a_pre_have_their_numbers_too() -> None:
+    document = html("<p>x</p>\n<pre>\na\n\n\n b\n</pre>\ny")
+    assert document.numbers is not None
+    assert list(zip(document.numbers, document.lines, strict=True))[2:6] == [
+        (3, "a"),
+        (4, ""),
+        (5, ""),
+        (6, " b"),
+    ]
+
+
+@given(st.lists(st.text(alphabet="ab <&\t\xa0'", max_size=8), min_size=1, max_size=8))
+def test_escaped_code_in_a_pre_comes_back(code: list[str]) -> None:
+    lines = html("<pre>\n" + escape("\n".join(["first", *code, "last"])) + "\n</pre>").lines
+    assert lines == ["first", *code, "last"]
+
+
+def test_a_page_is_read_again_when_pages_are_read_another_way() -> None:
+    assert reader_of("a.html").endswith(f".{VERSION}")
+
+
 def test_the_lines_of_a_pre_are_known_and_one_never_closed_is_none() -> None:
     assert html("<p>a</p><pre>\nb\nc\n</pre><p>d</p>").verbatim == [(2, 4)]
     assert html("<pre>a<pre>b</pre>c</pre>").verbatim == [(0, 5)]
     assert html("<pre></pre><pre>a\nb").verbatim == []
+    assert html("<pre>\n\n a\n\nb\n  \n</pre>").verbatim == [(1, 4)]
+    assert html("<pre>\n\n  \n</pre>c").verbatim == []

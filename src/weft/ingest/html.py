@@ -12,6 +12,9 @@ from typing import Final
 
 from weft.ingest.chunk import Document
 
+VERSION: Final = 2
+"""Raised when the same page would have other lines: files are then read again."""
+
 _NAME: Final = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
 _HIDDEN: Final = frozenset({"script", "style", "template", "svg", "iframe"})
 """Elements whose content is not shown as text."""
@@ -34,6 +37,8 @@ _SPACE: Final = re.compile(r"\s+")
 _HEADINGS: Final = frozenset({"title", "h1", "h2", "h3", "h4", "h5", "h6"})
 MAX_HEADING: Final = 200
 
+_BREAK: Final = re.compile(r"\r\n?|\n")
+
 MAX_TAG: Final = 4096
 """Characters of a tag in which quotes are respected: a bound on what one unclosed quote can cost."""
 
@@ -46,17 +51,21 @@ class _Page:
         self.numbers: list[int] = []
         self.headings: dict[int, tuple[int, str]] = {}
         self.verbatim: list[tuple[int, int]] = []
+        self.pre = 0
+        """How many <pre> are open; in them every line is kept as it is."""
         self._row: list[str] = []
         self._row_number = 1
         self._heading: tuple[str, int, list[str]] | None = None
 
-    def text(self, raw: str, number: int, *, exact: bool) -> None:
+    def text(self, raw: str, number: int) -> None:
         """Add text that begins on a line of the file."""
+        if self.pre:
+            raw = raw.replace("\r\n", "\n")
         for offset, part in enumerate(raw.split("\n")):
             if offset:
-                self.end_line()
+                self.break_line(number + offset - 1)
             shown = unescape(part)
-            if not exact:
+            if not self.pre:
                 shown = _SPACE.sub(" ", shown)
                 if not self._row:
                     shown = shown.lstrip()
@@ -67,20 +76,34 @@ class _Page:
             if self._heading is not None and shown.strip():
                 self._heading[2].append(shown.strip())
 
+    def gap(self) -> None:
+        """Keep apart what stands beside each other on a line."""
+        if self._row:
+            self._row.append(" ")
+
+    def break_line(self, number: int) -> None:
+        """End the line at a line break; in a <pre>, a line with nothing on it is one too."""
+        if self.pre and not self._row:
+            self.lines.append("")
+            self.numbers.append(number)
+        self.end_line()
+
     def end_line(self) -> None:
         """End the line, when there is something on it."""
-        line = "".join(self._row).rstrip()
+        line = "".join(self._row)
         self._row.clear()
+        if not self.pre:
+            line = line.rstrip()
         if line:
             # A character reference may stand for a line break of its own.
-            for part in _BREAKS.split(line):
+            for part in _BREAK.split(line):
                 self.lines.append(part)
                 self.numbers.append(self._row_number)
 
     def apart(self, number: int) -> None:
         """End the paragraph."""
         self.end_line()
-        if self.lines and self.lines[-1]:
+        if self.lines and self.lines[-1].strip():
             self.lines.append("")
             self.numbers.append(max(number, self.numbers[-1]))
 
@@ -99,15 +122,14 @@ class _Page:
             self.headings[at] = (level, " ".join(words)[:MAX_HEADING])
 
     def close_verbatim(self, begun: int) -> None:
-        """Note the lines since then as one thing; blank ones at the end left out."""
+        """Note the lines since then as one thing; blank ones at its ends left out."""
         end = len(self.lines)
-        while end > begun and not self.lines[end - 1]:
+        while end > begun and not self.lines[end - 1].strip():
             end -= 1
+        while begun < end and not self.lines[begun].strip():
+            begun += 1
         if end > begun:
             self.verbatim.append((begun, end))
-
-
-_BREAKS: Final = re.compile(r"[\n\r]")
 
 
 def html(source: str) -> Document:
@@ -116,7 +138,7 @@ def html(source: str) -> Document:
     number = 1
     at = 0
     hidden: str | None = None
-    pre = begun = 0
+    begun = 0
     last_end = source.rfind(">")
     # An element that is never closed hides nothing.
     last_closing = {name: _last(source, name) for name in _HIDDEN - _RAW}
@@ -126,7 +148,7 @@ def html(source: str) -> Document:
             opening = len(source)
         if opening > at:
             if hidden is None:
-                page.text(source[at:opening], number, exact=pre > 0)
+                page.text(source[at:opening], number)
             number += source.count("\n", at, opening)
             at = opening
         if at == len(source):
@@ -136,7 +158,7 @@ def html(source: str) -> Document:
         if end is None:
             # No tag: a bare < is text.
             if hidden is None:
-                page.text("<", number, exact=True)
+                page.text("<", number)
             at += 1
             continue
         number_after = number + source.count("\n", at, end)
@@ -153,15 +175,22 @@ def html(source: str) -> Document:
                     hidden = name
             else:
                 _tag(page, name, closing, number)
-                if name == "pre":
-                    if not closing and not pre:
-                        begun = len(page.lines)
-                    elif closing and pre == 1:
+                if name == "pre" and closing:
+                    if page.pre == 1:
                         page.close_verbatim(begun)
-                    pre = max(0, pre + (-1 if closing else 1))
+                    page.pre = max(0, page.pre - 1)
+                elif name == "pre":
+                    if not page.pre:
+                        begun = len(page.lines)
+                    page.pre += 1
+                    # A line break right behind the tag belongs to the tag.
+                    first = _BREAK.match(source, end)
+                    if first is not None:
+                        end = first.end()
+                        number_after += first[0].count("\n")
         at, number = end, number_after
     page.apart(number)
-    while page.lines and not page.lines[-1]:
+    while page.lines and not page.lines[-1].strip():
         page.lines.pop()
         page.numbers.pop()
     glued = {line for first, last in page.verbatim for line in range(first + 1, last)}
@@ -172,12 +201,15 @@ def html(source: str) -> Document:
 
 def _tag(page: _Page, name: str, closing: bool, number: int) -> None:
     if name in _CELL and not closing:
-        page.text(" ", number, exact=False)
+        page.gap()
     if name not in _BLOCK:
         return
     if closing and name in _HEADINGS:
         page.close_heading(name)
-    if name in _PARAGRAPH:
+    if name == "br":
+        page.break_line(number)
+    elif name in _PARAGRAPH and not (page.pre and name == "div"):
+        # Where code is coloured, a <div> in a <pre> is a line.
         page.apart(number)
     else:
         page.end_line()

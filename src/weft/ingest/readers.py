@@ -11,6 +11,7 @@ from typing import Final
 
 from weft.ingest import chunk, pdf, shape
 from weft.ingest.chunk import Chunk, Document, split_lines
+from weft.ingest.html import VERSION as HTML_VERSION
 from weft.ingest.html import html
 from weft.ingest.languages import kind_of
 from weft.ingest.reading import decode
@@ -31,7 +32,8 @@ class _Text:
 def reader_of(path: str) -> str:
     """Names the way a file is read; a file read another way than before is read again."""
     kind, language = kind_of(path)
-    return f"{kind}:{language}/{chunk.VERSION}"
+    reader = f"{kind}:{language}/{chunk.VERSION}"
+    return f"{reader}.{HTML_VERSION}" if kind == "html" else reader
 
 
 def prefix_of(path: str) -> str:

@@ -70,10 +70,20 @@ def test_a_pre_that_fits_is_in_one_part(code: list[str]) -> None:
     source = f"<h1>T</h1>\n{words}<pre><code>" + "\n".join(code) + f"</code></pre>\n{words}{words}"
     page = page_chunks(source, path="a.html", options=sizes)
     assert len(page.chunks) > 2
-    shown = [line.rstrip() for line in code if line]
-    assert len("\n".join(shown)) < sizes.most
-    holding = [chunk for chunk in page.chunks if any(line in chunk.text.split("\n") for line in shown)]
-    assert ["\n".join(shown) in chunk.text for chunk in holding] == [True]
+    shown = "\n".join(code).rstrip()
+    assert len(shown) < sizes.most
+    said = [line.strip() for line in code if line]
+    assert [shown in chunk.text for chunk in page.chunks if any(line in chunk.text for line in said)] == [
+        True
+    ]
+
+
+def test_the_lines_of_a_pre_are_in_the_chunk_as_they_are() -> None:
+    code = "if a:\n\tb()  \n\n\n    c()"
+    source = f"<h1>T</h1>\n<p>Before.</p><pre>\n{code}\n    </pre><p>After.</p>"
+    (chunk,) = page_chunks(source, path="a.html").chunks
+    assert chunk.text == f"T\n\nBefore.\n\n{code}\n    \nAfter."
+    assert (chunk.first_line, chunk.last_line) == (1, 8)
 
 
 def test_a_pre_too_long_for_a_chunk_is_cut_between_lines() -> None:

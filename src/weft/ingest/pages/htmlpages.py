@@ -67,7 +67,7 @@ def _blocks(outline: Outline, verbatim: Mapping[int, int]) -> None:
         if line in verbatim:
             until = verbatim[line]
             outline.blocks.append(Block(line, until, "code"))
-        elif text:
+        elif text.strip():
             if line in outline.headings:
                 outline.blocks.append(Block(line, line + 1, "heading"))
                 first = None
