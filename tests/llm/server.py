@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler
 
 from embedding.server import Answer, ModelServer, Request, as_json, cut_short, hang, reset
@@ -74,3 +74,19 @@ def streamed(lines: Sequence[bytes], *, then_hang: bool = False) -> Answer:
             released.wait(10)
 
     return Answer(act=act)
+
+
+def endless(unheard: threading.Event) -> Callable[[BaseHTTPRequestHandler, threading.Event], None]:
+    """Say the same for ever, in OpenAI's protocol; `unheard` is set when nobody takes it any more."""
+
+    def act(handler: BaseHTTPRequestHandler, released: threading.Event) -> None:
+        part, *_ = events(PATHS["openai"], ["and on "])
+        try:
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+            while not released.wait(0.01):
+                handler.wfile.write(part)
+                handler.wfile.flush()
+        except OSError:
+            unheard.set()
+
+    return act

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
@@ -9,7 +10,7 @@ from typing import cast
 import pytest
 
 import weft
-from llm.server import PATHS, Answer, ChatServer, as_json, events, hang, reset, streamed, whole
+from llm.server import PATHS, Answer, ChatServer, as_json, endless, events, hang, reset, streamed, whole
 from weft.errors import InvalidInput, NotFound, SettingsError
 from weft.records import Record
 from weft.settings import load
@@ -132,6 +133,16 @@ def test_a_stream_that_is_cut_keeps_what_came_and_says_so(
     assert "".join(stream) == "A lease is a loan [1]"
     assert [(one.source, "middle" in one.reason) for one in stream.answer.degraded] == [("answer", True)]
     assert stream.answer.model == f"{provider}/small"
+
+
+def test_who_closes_a_stream_does_not_listen_any_more(server: ChatServer, opened: Open) -> None:
+    unheard = threading.Event()
+    db = opened("openai", llm__transform="none", llm__timeout=600)
+    server.script = [Answer(act=endless(unheard))]
+    stream = db.ask_stream("what is a lease?")
+    assert next(iter(stream))
+    stream.close()
+    assert unheard.wait(60)
 
 
 def test_an_answer_that_cites_nothing_is_marked(server: ChatServer, opened: Open) -> None:

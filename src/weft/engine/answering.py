@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 from weft.context.citations import Citation
@@ -50,9 +50,12 @@ class Answer:
 
 
 class AnswerStream:
-    """The text of an answer in parts; `answer` is the whole, once they have come."""
+    """The text of an answer in parts; `answer` is the whole, once they have come.
 
-    def __init__(self, parts: Iterator[str | Answer]) -> None:
+    Who stops before that closes it, and the language model is not listened to any more.
+    """
+
+    def __init__(self, parts: Generator[str | Answer]) -> None:
         """`parts` are texts, and last the answer."""
         self._parts = parts
         self._answer: Answer | None = None
@@ -63,6 +66,10 @@ class AnswerStream:
                 self._answer = part
             else:
                 yield part
+
+    def close(self) -> None:
+        """Take no more parts."""
+        self._parts.close()
 
     @property
     def answer(self) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol, TypedDict, Unpack
@@ -155,7 +155,7 @@ class Asking:
                 )
         return untouched(query)
 
-    def _answered(self, query: str, options: AskOptions, *, stream: bool) -> Iterator[str | Answer]:
+    def _answered(self, query: str, options: AskOptions, *, stream: bool) -> Generator[str | Answer]:
         found = self._material(query, options)
         known = {passage.number: passage.citation for passage in found.prompt.passages}
         check = Check(known)

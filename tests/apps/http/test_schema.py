@@ -18,6 +18,7 @@ SCHEMATHESIS = str(Path(sys.executable).with_name("schemathesis"))
 
 ADDRESSES = {
     ("post", "/v1/search"),
+    ("post", "/v1/ask"),
     ("get", "/v1/context"),
     ("get", "/v1/why"),
     ("post", "/v1/plan"),
@@ -70,6 +71,7 @@ def test_every_error_is_documented_in_its_one_form(document: Any) -> None:
 def test_the_examples_are_what_they_are_examples_of(document: Any, service: Service) -> None:
     for path, form in (
         ("/v1/search", forms.Search),
+        ("/v1/ask", forms.Ask),
         ("/v1/records", forms.NewRecord),
         ("/v1/segments", forms.NewSegment),
         ("/v1/facts", forms.NewFact),

@@ -15,7 +15,8 @@ from weft.records import Json, Record
 
 if TYPE_CHECKING:
     from weft.engine import Weft
-    from weft.results import Degraded, Hit, Result, Why
+    from weft.engine.answering import Answer
+    from weft.results import Degraded, Hit, Page, Result, Why
 
 ALWAYS: Final[Mapping[str, Json]] = {
     field.name: {} if field.name == "metadata" else field.default  # type: ignore[misc]
@@ -38,12 +39,27 @@ def search_answer(result: Result, db: Weft) -> dict[str, Any]:
     """A search's result."""
     values: dict[str, Any] = result.to_dict()
     values["hits"] = [_hit(hit) for hit in result]
+    if result.pages:
+        values["pages"] = [_page(page) for page in result.pages]
     values["degraded"] = missing(result.degraded, db)
     values["status"] = status(result)
     for source in values.get("trace", {}).get("sources", ()):
         if source["error"] is not None:
             source["error"] = without_places(source["error"], _place(db))
     return values
+
+
+def ask_answer(answer: Answer, db: Weft, *, prompt: bool) -> dict[str, Any]:
+    """An answer in words; with its prompt, where that was asked for."""
+    values: dict[str, Any] = answer.to_dict()
+    values["pages"] = [_page(page) for page in answer.pages]
+    values["examples"] = [_hit(hit) for hit in answer.examples]
+    for example in values["examples"]:
+        example.pop("explanation", None)  # nobody asked for it
+    values["degraded"] = missing(answer.degraded, db)
+    if values["transform"].get("error"):
+        values["transform"]["error"] = without_places(values["transform"]["error"], _place(db))
+    return values | {"prompt": answer.prompt} if prompt else values
 
 
 def context_answer(result: Result, db: Weft) -> dict[str, Any]:
@@ -78,7 +94,17 @@ def _place(db: Weft) -> str | None:
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
-    values = {**ALWAYS, **hit.to_dict()}
+    return _record(hit.to_dict())
+
+
+def _page(page: Page) -> dict[str, Any]:
+    values: dict[str, Any] = page.to_dict()
+    values["chunks"] = [_record(chunk) for chunk in values["chunks"]]
+    return values
+
+
+def _record(given: Mapping[str, Any]) -> dict[str, Any]:
+    values = {**ALWAYS, **given}
     values.pop("tenant", None)  # the caller's own, and no field that a record is sent with
     return values
 

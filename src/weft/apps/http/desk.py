@@ -31,14 +31,15 @@ class Desk:
         self.db = db
         self.limits = limits
         self._workers = ThreadPoolExecutor(limits.threads, thread_name_prefix="weft-http")
+        self._waiters = ThreadPoolExecutor(limits.threads, thread_name_prefix="weft-http-waits")
         self._lock = threading.Lock()
         self._taken = 0
         self._turns = threading.Semaphore(AT_WORK)
 
-    async def run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[], T], *, waits: bool = False) -> T:
         """What `work` returns or raises, from a worker thread; refused when too many wait or it takes too long.
 
-        A thread cannot be stopped: work that is given up keeps its place until it ends, so that a slow database
+        Work that mostly `waits`, for a language model, keeps no other from its turn or its thread. A thread cannot be stopped: work that is given up keeps its place until it ends, so that a slow database
         makes the service refuse requests and not pile them up.
         """
         with self._lock:
@@ -46,7 +47,7 @@ class Desk:
                 raise Refused(503, "Too many requests are waiting; try again soon.", {"retry-after": "1"})
             self._taken += 1
         try:
-            future = self._workers.submit(self._in_turn, work)
+            future = self._waiters.submit(work) if waits else self._workers.submit(self._in_turn, work)
         except RuntimeError as error:
             self._done()
             raise Refused(503, "The service is shutting down.", {"retry-after": "5"}) from error
@@ -61,7 +62,8 @@ class Desk:
 
     async def close(self) -> None:
         """Wait for the threads; what has not begun is not begun any more."""
-        await asyncio.to_thread(self._workers.shutdown, cancel_futures=True)
+        for threads in (self._workers, self._waiters):
+            await asyncio.to_thread(threads.shutdown, cancel_futures=True)
 
     def _in_turn(self, work: Callable[[], T]) -> T:
         mine = self._turns.acquire(timeout=HELD_UP)

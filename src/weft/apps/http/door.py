@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from weft.apps.http.addresses import Addresses
     from weft.apps.http.desk import Desk
     from weft.engine import Weft
+    from weft.engine.answering import Answer
     from weft.privacy import Caller
-    from weft.results import Result
+    from weft.results import Degraded, Result
 
 VISIT: Final = "weft"
 """Where a request's visit is in its scope."""
@@ -59,18 +60,27 @@ class Visit:
     def caller(self) -> Caller:
         return self.admitted.caller
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """What `work` comes to, in a worker thread."""
-        return await self.desk.run(work)
+    async def run(self, work: Callable[[], T], *, waits: bool = False) -> T:
+        """What `work` comes to, in a worker thread; `waits`: it is mostly waiting for a language model."""
+        return await self.desk.run(work, waits=waits)
 
     def searched(self, result: Result) -> None:
         """Count a search, and note what the log says of it."""
         self.metrics.searched(result)
         self.notes |= {"recipe": result.recipe, "hits": len(result)}
-        if result.degraded:
-            self.notes["degraded"] = [one.source for one in result.degraded]
+        self._note(result.query, result.degraded)
+
+    def answered(self, answer: Answer) -> None:
+        """Count what an answer went without, and note what the log says of it."""
+        self.metrics.missed(answer.degraded)
+        self.notes |= {"model": answer.model or None, "citations": len(answer.citations)}
+        self._note(answer.query, answer.degraded)
+
+    def _note(self, query: str, degraded: Sequence[Degraded]) -> None:
+        if degraded:
+            self.notes["degraded"] = [one.source for one in degraded]
         if self.log_queries:
-            self.notes["query"] = result.query
+            self.notes["query"] = query
 
 
 class Door:

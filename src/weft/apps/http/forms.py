@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from weft.apps.http.limits import MAX_BATCH, MAX_KEYWORDS, MAX_QUERY
+from weft.apps.http.limits import MAX_BATCH, MAX_EDITOR, MAX_KEYWORDS, MAX_QUERY
 from weft.engine.hydration import MOST_ENTITIES, MOST_TOKENS
 from weft.engine.planning import MAX_NEIGHBOURS
 from weft.facts import MAX_WEIGHT
@@ -77,6 +77,38 @@ class Search(Form):
         int, Field(ge=0, le=MAX_NEIGHBOURS, description="Parts before and after a found part.")
     ] = 0
     explain: Annotated[bool, Field(description="What every stage did to every candidate.")] = False
+
+
+class Ask(Form):
+    """A question to be answered in words."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"query": "How do I retry a job?"},
+                {"query": "what is wrong here?", "editor": "@task(retry=3)\ndef send(): ...", "stream": True},
+            ]
+        }
+    )
+
+    query: Query
+    recipe: Annotated[Recipe, Field(description="How to search; default: `docs`.")] | None = None
+    limit: Annotated[Limit, Field(description="How many sections to answer from; default: 5.")] | None = None
+    filters: Filters | None = None
+    editor: (
+        Annotated[str, Field(max_length=MAX_EDITOR, description="The code in the editor beside it.")] | None
+    ) = None
+    language: (
+        Annotated[Name, Field(description="The language of that code; left out: by its looks.")] | None
+    ) = None
+    transform: Annotated[
+        bool, Field(description="False: the search by meaning gets the question as it is.")
+    ] = True
+    write: Annotated[
+        bool,
+        Field(description="False: only the `prompt` that an answer would be written by, and its material."),
+    ] = True
+    stream: Annotated[bool, Field(description="The answer in parts, as server-sent events.")] = False
 
 
 class Plan(Form):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import (
@@ -17,7 +18,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.process_collector import ProcessCollector
 
 if TYPE_CHECKING:
-    from weft.results import Result
+    from weft.results import Degraded, Result
     from weft.stores.embedded.store import Written
 
 BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -67,7 +68,7 @@ class Metrics:
         )
         self._failures = Counter(
             "weft_source_failures",
-            "Sources that did not answer a search.",
+            "Sources that did not answer a search, and language models that did not write an answer.",
             ("source",),
             registry=self._registry,
         )
@@ -93,7 +94,11 @@ class Metrics:
     def searched(self, result: Result) -> None:
         """A search was made."""
         self._searches.labels(result.recipe).observe(result.milliseconds / 1000)
-        for missing in result.degraded:
+        self.missed(result.degraded)
+
+    def missed(self, degraded: Sequence[Degraded]) -> None:
+        """Something went without these."""
+        for missing in degraded:
             self._failures.labels(missing.source).inc()
 
     def wrote(self, written: Written) -> None:

@@ -70,6 +70,47 @@ class SearchAnswer(Shape):
     trace: Annotated[dict[str, Any], Field(description="With `explain`: what every stage did.")] = {}
 
 
+class Cited(Shape):
+    """A passage that an answer cites by its number."""
+
+    number: Annotated[int, Field(ge=1)]
+    id: str
+    title: str
+    place: Annotated[str, Field(description="Path with lines, address, or id.")]
+    url: str | None
+
+
+class FoundPage(Shape):
+    """A page of which something was found."""
+
+    name: str
+    url: str | None
+    score: float
+    chunks: Annotated[list[dict[str, Any]], Field(description="Its records, in order.")]
+
+
+class AskAnswer(Shape):
+    """An answer in words, and where each statement is from."""
+
+    query: str
+    text: str
+    citations: Annotated[list[Cited], Field(description="Those that the text has.")]
+    removed_citations: Annotated[
+        list[int], Field(description="Numbers that the model cited and that are no passage.")
+    ]
+    model: Annotated[
+        str | None,
+        Field(description="Who wrote it; null: it is put together from sentences that were found."),
+    ]
+    pages: Annotated[list[FoundPage], Field(description="What it was answered from.")]
+    examples: list[Found]
+    degraded: Annotated[list[Missing], Field(description="Empty when everything answered.")]
+    editor_keywords: list[str]
+    transform: Annotated[dict[str, Any], Field(description="How the question was put to the search.")]
+    milliseconds: float
+    prompt: Annotated[str, Field(description="With `write` false: the system prompt.")] = ""
+
+
 class Remembered(Shape):
     """Something said or known."""
 

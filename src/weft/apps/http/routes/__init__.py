@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.apps.http.routes import operating, planning, searching, writing
+from weft.apps.http.routes import asking, operating, planning, searching, writing
 
-ROUTERS: Final = (searching.router, planning.router, writing.router, operating.router)
+ROUTERS: Final = (searching.router, asking.router, planning.router, writing.router, operating.router)
 """Every router, in the order of the documentation."""

@@ -1,0 +1,279 @@
+"""Answers in words over HTTP: whole, in parts, and when the language model does not do its part."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import weft
+from llm.server import PATHS, Answer, ChatServer, endless, events, hang, streamed
+from weft import Record
+from weft.apps.http.app import Options
+from weft.apps.http.limits import Limits
+
+from .conftest import WAIT, Place, Serve, Service, error_of, running, until
+
+PAGE = (
+    "# Leases\n\n## Overview\n\nA lease is a loan of a job to a worker.\n\n"
+    "## Length\n\nIt is thirty seconds and is renewed every ten.\n\n"
+    "## Examples\n\n```python\nconfigure(lease=60)\n```\n"
+)
+SECRET = "The lease of the vault is eleven seconds."
+QUESTION = {"query": "what is a lease?"}
+
+
+@pytest.fixture
+def place(place: Place, tmp_path: Path) -> Place:
+    """The place with a page of documentation, and a section that few may see."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "leases.md").write_text(PAGE)
+    with weft.open(place.path) as db:
+        db.index(tmp_path / "docs", recipe="docs")
+        db.add([Record(id="s", text=SECRET, collection="docs", kind="SECTION", sensitivity="private")])
+    return place
+
+
+@pytest.fixture
+def chat() -> Iterator[ChatServer]:
+    server = ChatServer()
+    yield server
+    server.close()
+
+
+def settings(chat: ChatServer) -> dict[str, Any]:
+    return {
+        "llm__provider": "openai",
+        "llm__model": "small",
+        "llm__base_url": chat.base_url("openai"),
+        "llm__retries": 0,
+        "llm__transform": "none",
+    }
+
+
+def environment(chat: ChatServer) -> dict[str, str]:
+    return {f"WEFT_{name.replace('__', '_').upper()}": str(value) for name, value in settings(chat).items()}
+
+
+def parsed(stream: str) -> list[tuple[str, Any]]:
+    """The events of a stream: name and value."""
+    found = []
+    for event in stream.split("\n\n")[:-1]:
+        name, data = event.split("\n")
+        found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
+
+
+def ask(service: Service, who: str | None = "reader", **more: Any) -> Any:
+    answer = service.post("/v1/ask", QUESTION | more, who)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_without_a_model_the_pages_answer_with_citations(service: Service) -> None:
+    answer = ask(service)
+    assert "A lease is a loan of a job to a worker. [1]" in answer["text"]
+    assert answer["model"] is None
+    assert answer["citations"][0]["number"] == 1
+    assert answer["citations"][0]["place"].endswith("leases.md:1-5")
+    assert answer["degraded"] == []
+    (page,) = answer["pages"]
+    assert page["name"] == "Leases"
+    assert all("tenant" not in record for record in (*page["chunks"], *answer["examples"]))
+    assert "configure(lease=60)" in answer["examples"][0]["text"]
+    assert "prompt" not in answer
+
+
+def test_a_model_writes_and_its_citations_are_checked(serve: Serve, chat: ChatServer) -> None:
+    chat.says = "It is a loan [1]. Nonsense [99]."
+    with serve(**settings(chat)) as service:
+        answer = ask(service)
+    assert (answer["text"], answer["model"]) == ("It is a loan [1]. Nonsense.", "openai/small")
+    assert answer["removed_citations"] == [99]
+
+
+def test_an_answer_in_parts_ends_with_the_whole(serve: Serve, chat: ChatServer) -> None:
+    chat.says = "It is a loan [1],\nand a short one."
+    with serve(**settings(chat)) as service:
+        whole = ask(service)
+        told = service.post("/v1/ask", {**QUESTION, "stream": True}, "reader")
+    assert told.headers["content-type"].startswith("text/event-stream")
+    *parts, (last, answer) = parsed(told.text)
+    assert {name for name, _ in parts} == {"text"}
+    assert len(parts) > 2
+    assert "".join(value["text"] for _, value in parts) == answer["text"] == chat.says
+    assert last == "answer"
+    assert answer | {"milliseconds": 0} == whole | {"milliseconds": 0}
+
+
+def test_recipe_limit_filters_and_editor_reach_the_engine(service: Service) -> None:
+    service.db.add([Record(id="m1", text="We picked March for Goa.", collection="memory")])
+    assert ask(service, query="when is Goa?", recipe="memory")["text"] == "We picked March for Goa. [1]"
+    assert len(ask(service, limit=1, recipe="keyword", query="lease")["pages"]) == 1
+    assert ask(service, filters="kind = 'nothing'")["text"] == "Nothing was found that answers this."
+    assert ask(service, editor="configure(lease=1)", language="python")["editor_keywords"]
+    assert ask(service, transform=False)["transform"] == {}
+
+
+def test_only_the_prompt_asks_nobody_to_write(serve: Serve, chat: ChatServer) -> None:
+    with serve(**settings(chat)) as service:
+        answer = ask(service, write=False)
+    assert answer["text"] == ""
+    assert "A lease is a loan" in answer["prompt"]
+    assert chat.requests == []
+
+
+def test_what_the_caller_may_not_see_is_in_no_prompt_and_no_answer(serve: Serve, chat: ChatServer) -> None:
+    with serve(**settings(chat)) as service:
+        for who, sees in (("reader", False), ("other", False), ("owner", True)):
+            answer = service.post("/v1/ask", {"query": "lease of the vault", "write": False}, who)
+            assert ("eleven" in answer.text) is sees
+            told = service.post("/v1/ask", {"query": "lease of the vault", "stream": True}, who)
+            assert ("eleven" in told.text) is sees
+    said = [json.dumps(request.body) for request in chat.requests]
+    assert ["eleven" in prompt for prompt in said] == [False, True]  # nothing is found for the other tenant
+
+
+def test_a_model_that_fails_is_named_without_its_place(serve: Serve, chat: ChatServer) -> None:
+    chat.script = [Answer(500), Answer(500)]
+    with serve(**settings(chat)) as service:
+        whole = service.post("/v1/ask", QUESTION)
+        told = service.post("/v1/ask", {**QUESTION, "stream": True})
+        figures = service.get("/metrics").text
+    for answer in (whole.json(), parsed(told.text)[-1][1]):
+        assert "A lease is a loan of a job to a worker. [1]" in answer["text"]
+        assert [one["source"] for one in answer["degraded"]] == ["answer"]
+    assert "127.0.0.1" not in whole.text + told.text
+    assert 'weft_source_failures_total{source="answer"} 2.0' in figures
+
+
+def test_keywords_that_did_not_come_are_told_without_the_models_place(serve: Serve, chat: ChatServer) -> None:
+    chat.script = [Answer(500)]
+    with serve(**settings(chat) | {"llm__transform": "auto"}) as service:
+        answer = service.post("/v1/ask", {**QUESTION, "write": False})
+    assert answer.json()["transform"]["error"]
+    assert "transform" in {one["source"] for one in answer.json()["degraded"]}
+    assert "127.0.0.1" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({}, "body.query"),
+        ({"query": "x", "limit": 0}, "body.limit"),
+        ({"query": "x", "editor": "x" * 1_000_001}, "body.editor"),
+        ({"query": "x", "editor": 5}, "body.editor"),
+        ({"query": "x", "stream": "yes"}, "body.stream"),
+        ({"query": "x", "caller": {"clearance": "private"}}, "body.caller"),
+        ({"query": "x" * 10_001}, "body.query"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_told_what_is_wrong(
+    service: Service, body: object, where: str
+) -> None:
+    assert error_of(service.post("/v1/ask", body), 422, "invalid").startswith(where)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_cannot_be_answered_is_an_error_and_no_stream(service: Service, stream: bool) -> None:
+    def post(who: str | None = "reader", **more: Any) -> Any:
+        return service.post("/v1/ask", {**QUESTION, "stream": stream, **more}, who)
+
+    error_of(post(recipe="nope"), 404, "not_found")
+    error_of(post(filters="kind ="), 422, "invalid")
+    error_of(post(None), 401, "unauthorized")
+
+
+def test_an_answer_that_does_not_come_is_given_up(serve: Serve, chat: ChatServer) -> None:
+    limits = Options(limits=Limits(seconds=0.5))
+    begun = events(PATHS["openai"], ["It is ", "a loan "])[:2]
+    chat.script = [Answer(act=hang), Answer(act=hang), streamed(begun, then_hang=True)]
+    with serve(limits, **settings(chat)) as service:
+        error_of(service.post("/v1/ask", QUESTION), 504, "timeout")
+        error_of(service.post("/v1/ask", {**QUESTION, "stream": True}), 504, "timeout")
+        told = service.post("/v1/ask", {**QUESTION, "stream": True})
+        chat.close()
+    assert told.status_code == 200
+    (first, part), *_, (last, problem) = parsed(told.text)
+    assert (first, part, last) == ("text", {"text": "It is"}, "error")
+    assert problem["error"]["code"] == "timeout"
+    assert problem["error"]["request_id"] == told.headers["x-request-id"]
+
+
+def test_who_waits_for_a_model_keeps_no_search_waiting(serve: Serve, chat: ChatServer) -> None:
+    asked, released = threading.Event(), threading.Event()
+
+    def slow(handler: BaseHTTPRequestHandler, _: threading.Event) -> None:
+        asked.set()
+        released.wait(WAIT)
+
+    chat.script = [Answer(act=slow)]
+    with (
+        serve(Options(limits=Limits(threads=1)), **settings(chat)) as service,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        answer = beside.submit(ask, service)
+        assert asked.wait(WAIT)
+        assert service.search("vineyard")["hits"]
+        assert not answer.done()
+        released.set()
+        assert "loan" in answer.result()["text"]
+
+
+# A real server
+
+
+def test_parts_arrive_while_the_model_still_writes(place: Place, chat: ChatServer) -> None:
+    released = threading.Event()
+
+    def slow(handler: BaseHTTPRequestHandler, _: threading.Event) -> None:
+        first, second, *end = events(PATHS["openai"], ["It is a loan ", "of a job [1]."])
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + first)
+        handler.wfile.flush()
+        released.wait(WAIT)
+        handler.wfile.write(second + b"".join(end))
+
+    chat.script = [Answer(act=slow)]
+    with running(place, env=environment(chat)) as server:
+        with httpx.stream(
+            "POST",
+            f"{server.url}/v1/ask",
+            json={**QUESTION, "stream": True},
+            headers=place.header("reader"),
+            timeout=WAIT,
+        ) as told:
+            lines = told.iter_lines()
+            assert (next(lines), next(lines)) == ("event: text", 'data: {"text":"It is a loan"}')
+            released.set()
+            answer = json.loads([line for line in lines if line][-1].removeprefix("data: "))
+        assert answer["text"] == "It is a loan of a job [1]."
+        assert server.stop() == 0
+        (line,) = [line for line in server.lines() if line.get("route") == "/v1/ask"]
+        assert (line["status"], line["model"], line["citations"]) == (200, "openai/small", 1)
+        assert "query" not in line
+
+
+def test_when_the_client_leaves_the_model_is_not_listened_to_any_more(place: Place, chat: ChatServer) -> None:
+    unheard = threading.Event()
+    chat.script = [Answer(act=endless(unheard))]
+    patient = environment(chat) | {"WEFT_LLM_TIMEOUT": "600"}
+    with running(place, "--timeout", "600", env=patient) as server:
+        with httpx.stream(
+            "POST",
+            f"{server.url}/v1/ask",
+            json={**QUESTION, "stream": True},
+            headers=place.header("reader"),
+            timeout=WAIT,
+        ) as told:
+            assert next(told.iter_lines()) == "event: text"
+        assert unheard.wait(WAIT)
+        until(lambda: any(line.get("route") == "/v1/ask" for line in server.lines()), "the line of the log")
+        assert server.stop() == 0
+        assert "Traceback" not in server.log.read_text()
