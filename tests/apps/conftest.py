@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from llm.server import ChatServer
 from weft.apps.cli import program
 
 RECORDS: list[dict[str, Any]] = [
@@ -44,6 +45,14 @@ def weft(home: Path) -> Weft:
         return CliRunner().invoke(program, list(args), input=input, prog_name="weft")
 
     return call
+
+
+@pytest.fixture
+def chat() -> Iterator[ChatServer]:
+    """A language model."""
+    server = ChatServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture

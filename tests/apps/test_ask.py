@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,14 +27,11 @@ def indexed(weft: Weft, home: Path) -> Weft:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
-    running = ChatServer()
-    monkeypatch.setenv("WEFT_LLM_PROVIDER", "openai")
-    monkeypatch.setenv("WEFT_LLM_MODEL", "small")
-    monkeypatch.setenv("WEFT_LLM_BASE_URL", running.base_url("openai"))
-    monkeypatch.setenv("WEFT_LLM_RETRIES", "0")
-    yield running
-    running.close()
+def server(chat: ChatServer, monkeypatch: pytest.MonkeyPatch) -> ChatServer:
+    """A language model that also puts questions differently."""
+    for name, value in (chat.environment() | {"WEFT_LLM_TRANSFORM": "auto"}).items():
+        monkeypatch.setenv(name, value)
+    return chat
 
 
 def test_an_answer_with_its_citations(indexed: Weft) -> None:

@@ -54,6 +54,22 @@ class ChatServer(ModelServer):
     def base_url(self, provider: str) -> str:
         return f"{self.url}/v1" if provider == "openai" else self.url
 
+    def settings(self) -> dict[str, object]:
+        """To be asked by weft, once for each answer, in OpenAI's protocol."""
+        return {
+            "llm__provider": "openai",
+            "llm__model": "small",
+            "llm__base_url": self.base_url("openai"),
+            "llm__retries": 0,
+            "llm__transform": "none",
+        }
+
+    def environment(self) -> dict[str, str]:
+        """The same for another process."""
+        return {
+            f"WEFT_{name.replace('__', '_').upper()}": str(value) for name, value in self.settings().items()
+        }
+
     def answer(self, request: Request) -> Answer:
         if request.body["stream"]:
             words = self.says.split(" ")

@@ -125,7 +125,7 @@ def results(
         "count": len(found),
         "collections": list(collections),
         "results": [one.to_dict() for one in found],
-        "degraded": _degraded(result.degraded),
+        "degraded": told_missing(result.degraded),
     }
     missing = missing_sources(result.degraded)
     if not found:
@@ -144,7 +144,7 @@ def memories(result: Result) -> Told:
         "query": result.query,
         "count": len(result),
         "memories": [_memory(hit) for hit in result],
-        "degraded": _degraded(result.degraded),
+        "degraded": told_missing(result.degraded),
     }
     if not result:
         return Told("\n".join([NOTHING, *missing]), values)
@@ -247,5 +247,6 @@ def _memory(hit: Hit) -> dict[str, Json]:
     }
 
 
-def _degraded(degraded: Sequence[Degraded]) -> list[Json]:
+def told_missing(degraded: Sequence[Degraded]) -> list[Json]:
+    """Sources that did not answer, as JSON."""
     return [{"source": source.source, "reason": one_line(source.reason)} for source in degraded]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -41,27 +40,6 @@ def place(place: Place, tmp_path: Path) -> Place:
     return place
 
 
-@pytest.fixture
-def chat() -> Iterator[ChatServer]:
-    server = ChatServer()
-    yield server
-    server.close()
-
-
-def settings(chat: ChatServer) -> dict[str, Any]:
-    return {
-        "llm__provider": "openai",
-        "llm__model": "small",
-        "llm__base_url": chat.base_url("openai"),
-        "llm__retries": 0,
-        "llm__transform": "none",
-    }
-
-
-def environment(chat: ChatServer) -> dict[str, str]:
-    return {f"WEFT_{name.replace('__', '_').upper()}": str(value) for name, value in settings(chat).items()}
-
-
 def parsed(stream: str) -> list[tuple[str, Any]]:
     """The events of a stream: name and value."""
     found = []
@@ -93,7 +71,7 @@ def test_without_a_model_the_pages_answer_with_citations(service: Service) -> No
 
 def test_a_model_writes_and_its_citations_are_checked(serve: Serve, chat: ChatServer) -> None:
     chat.says = "It is a loan [1]. Nonsense [99]."
-    with serve(**settings(chat)) as service:
+    with serve(**chat.settings()) as service:
         answer = ask(service)
     assert (answer["text"], answer["model"]) == ("It is a loan [1]. Nonsense.", "openai/small")
     assert answer["removed_citations"] == [99]
@@ -101,7 +79,7 @@ def test_a_model_writes_and_its_citations_are_checked(serve: Serve, chat: ChatSe
 
 def test_an_answer_in_parts_ends_with_the_whole(serve: Serve, chat: ChatServer) -> None:
     chat.says = "It is a loan [1],\nand a short one."
-    with serve(**settings(chat)) as service:
+    with serve(**chat.settings()) as service:
         whole = ask(service)
         told = service.post("/v1/ask", {**QUESTION, "stream": True}, "reader")
     assert told.headers["content-type"].startswith("text/event-stream")
@@ -123,7 +101,7 @@ def test_recipe_limit_filters_and_editor_reach_the_engine(service: Service) -> N
 
 
 def test_only_the_prompt_asks_nobody_to_write(serve: Serve, chat: ChatServer) -> None:
-    with serve(**settings(chat)) as service:
+    with serve(**chat.settings()) as service:
         answer = ask(service, write=False)
     assert answer["text"] == ""
     assert "A lease is a loan" in answer["prompt"]
@@ -131,7 +109,7 @@ def test_only_the_prompt_asks_nobody_to_write(serve: Serve, chat: ChatServer) ->
 
 
 def test_what_the_caller_may_not_see_is_in_no_prompt_and_no_answer(serve: Serve, chat: ChatServer) -> None:
-    with serve(**settings(chat)) as service:
+    with serve(**chat.settings()) as service:
         for who, sees in (("reader", False), ("other", False), ("owner", True)):
             answer = service.post("/v1/ask", {"query": "lease of the vault", "write": False}, who)
             assert ("eleven" in answer.text) is sees
@@ -143,7 +121,7 @@ def test_what_the_caller_may_not_see_is_in_no_prompt_and_no_answer(serve: Serve,
 
 def test_a_model_that_fails_is_named_without_its_place(serve: Serve, chat: ChatServer) -> None:
     chat.script = [Answer(500), Answer(500)]
-    with serve(**settings(chat)) as service:
+    with serve(**chat.settings()) as service:
         whole = service.post("/v1/ask", QUESTION)
         told = service.post("/v1/ask", {**QUESTION, "stream": True})
         figures = service.get("/metrics").text
@@ -156,7 +134,7 @@ def test_a_model_that_fails_is_named_without_its_place(serve: Serve, chat: ChatS
 
 def test_keywords_that_did_not_come_are_told_without_the_models_place(serve: Serve, chat: ChatServer) -> None:
     chat.script = [Answer(500)]
-    with serve(**settings(chat) | {"llm__transform": "auto"}) as service:
+    with serve(**chat.settings() | {"llm__transform": "auto"}) as service:
         answer = service.post("/v1/ask", {**QUESTION, "write": False})
     assert answer.json()["transform"]["error"]
     assert "transform" in {one["source"] for one in answer.json()["degraded"]}
@@ -195,7 +173,7 @@ def test_an_answer_that_does_not_come_is_given_up(serve: Serve, chat: ChatServer
     limits = Options(limits=Limits(seconds=0.5))
     begun = events(PATHS["openai"], ["It is ", "a loan "])[:2]
     chat.script = [Answer(act=hang), Answer(act=hang), streamed(begun, then_hang=True)]
-    with serve(limits, **settings(chat)) as service:
+    with serve(limits, **chat.settings()) as service:
         error_of(service.post("/v1/ask", QUESTION), 504, "timeout")
         error_of(service.post("/v1/ask", {**QUESTION, "stream": True}), 504, "timeout")
         told = service.post("/v1/ask", {**QUESTION, "stream": True})
@@ -216,7 +194,7 @@ def test_who_waits_for_a_model_keeps_no_search_waiting(serve: Serve, chat: ChatS
 
     chat.script = [Answer(act=slow)]
     with (
-        serve(Options(limits=Limits(threads=1)), **settings(chat)) as service,
+        serve(Options(limits=Limits(threads=1)), **chat.settings()) as service,
         ThreadPoolExecutor(1) as beside,
     ):
         answer = beside.submit(ask, service)
@@ -241,7 +219,7 @@ def test_parts_arrive_while_the_model_still_writes(place: Place, chat: ChatServe
         handler.wfile.write(second + b"".join(end))
 
     chat.script = [Answer(act=slow)]
-    with running(place, env=environment(chat)) as server:
+    with running(place, env=chat.environment()) as server:
         with httpx.stream(
             "POST",
             f"{server.url}/v1/ask",
@@ -263,7 +241,7 @@ def test_parts_arrive_while_the_model_still_writes(place: Place, chat: ChatServe
 def test_when_the_client_leaves_the_model_is_not_listened_to_any_more(place: Place, chat: ChatServer) -> None:
     unheard = threading.Event()
     chat.script = [Answer(act=endless(unheard))]
-    patient = environment(chat) | {"WEFT_LLM_TIMEOUT": "600"}
+    patient = chat.environment() | {"WEFT_LLM_TIMEOUT": "600"}
     with running(place, "--timeout", "600", env=patient) as server:
         with httpx.stream(
             "POST",

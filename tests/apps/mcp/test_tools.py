@@ -25,6 +25,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "remember": {"text": "Ana is away in May."},
     "explain_result": {"query": "vineyard", "id": "harvest"},
     "plan_context": {"query": "fix login() in auth.py", "max_tokens": 500},
+    "ask": {"query": "When does the login time out?", "recipe": "default"},
 }
 """A call of each tool that has an answer."""
 

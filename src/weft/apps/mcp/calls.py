@@ -201,6 +201,37 @@ def plan_context(call: Call) -> Said:
     return Said((rendered(plan) or "No code found.", "\n".join(said)), plan.to_dict(text=False))
 
 
+def ask(call: Call) -> Said:
+    """An answer in words, with citations."""
+    from weft.context.answers import DATA, clean, missing_sources, one_line, told_missing
+    from weft.engine.asking import AskOptions
+
+    arguments = call.arguments
+    options = AskOptions(
+        filters=arguments.get("filters"),
+        editor=arguments.get("editor"),
+        language=arguments.get("language"),
+        caller=call.caller,
+    )
+    if "recipe" in arguments:
+        options["recipe"] = arguments["recipe"]
+    if "limit" in arguments:
+        options["limit"] = arguments["limit"]
+    answer = call.db.ask(arguments["query"], **options)
+    text = clean(answer.text)
+    lines = [*(one_line(str(one)) for one in answer.citations), *missing_sources(answer.degraded)]
+    if answer.model:
+        lines.append(f"Written by {one_line(answer.model)}; check what matters.")
+    values = {
+        "query": answer.query,
+        "text": text,
+        "citations": [citation.to_dict() for citation in answer.citations],
+        "model": answer.model or None,
+        "degraded": told_missing(answer.degraded),
+    }
+    return Said((text, "\n".join([*lines, DATA])), values)
+
+
 class _Asked(NamedTuple):
     query: str
     recipe: Recipe

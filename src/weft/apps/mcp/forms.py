@@ -197,6 +197,23 @@ PLAN: Final = gives(
 )
 
 
+ANSWER: Final = gives(
+    query=_STRING,
+    text=text("The answer; [1] cites the citation with that number."),
+    citations=lists(
+        gives(
+            number=number("As the text has it."),
+            id=_STRING,
+            title=_STRING,
+            place=text("Where the text really is: path with lines, address, or id."),
+            url=_MAYBE_STRING,
+        )
+    ),
+    model={**_MAYBE_STRING, "description": "The model that wrote it; null: sentences that were found."},
+    degraded=DEGRADED,
+)
+
+
 def checked(tool: str, schema: Schema, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """The arguments, if they fit the tool's form; one that is null is one that was not given."""
     from jsonschema import Draft202012Validator

@@ -175,5 +175,23 @@ TOOLS: Final = (
         keeps=True,
         idempotent=False,
     ),
+    Tool(
+        name="ask",
+        title="Answer from documentation",
+        about="Answer a question in words from what is indexed, each statement with a numbered citation. For a question "
+        "about a product's documentation when a short answer is enough; hybrid_search gives the passages themselves. "
+        "Written by the language model of weft's settings; without one, put together from sentences that were found.",
+        takes=forms.takes(
+            "query",
+            query=forms.QUERY,
+            recipe=forms.text("How to search. Default: `docs`, pages of documentation."),
+            limit=forms.number("How many sections to answer from. Default: 5.", most=forms.MAX_LIMIT),
+            filters=forms.FILTERS,
+            editor=forms.text("The code that the question is about.", maxLength=1_000_000),
+            language=forms.text("The language of that code. Default: by its looks."),
+        ),
+        gives=forms.ANSWER,
+        run=calls.ask,
+    ),
 )
 """Every tool, in the order in which a client lists them."""
