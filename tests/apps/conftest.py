@@ -14,6 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from llm.server import ChatServer
+from weft import Record
+from weft import open as open_weft
 from weft.apps.cli import program
 
 RECORDS: list[dict[str, Any]] = [
@@ -27,8 +29,40 @@ RECORDS: list[dict[str, Any]] = [
     {"id": "path", "text": "A line of text", "path": "docs/a.md", "lines": [3, 9]},
 ]
 
+LEASES = (
+    "# Leases\n\n## Overview\n\nA lease is a loan of a job to a worker.\n\n"
+    "## Length\n\nIt is thirty seconds and is renewed every ten.\n\n"
+    "## Examples\n\n```python\nconfigure(lease=60)\n```\n"
+)
+SECRET = Record(
+    id="s",
+    text="The lease of the vault is eleven seconds.",
+    collection="docs",
+    kind="SECTION",
+    sensitivity="private",
+)
+CODE = "def login(name):\n    return check(name)\n\n\ndef check(name):\n    return bool(name)\n"
+
 Weft = Callable[..., Result]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def document(path: Path, folder: Path) -> None:
+    """A page of documentation for a database, and a section that few may see."""
+    folder.mkdir()
+    (folder / "leases.md").write_text(LEASES)
+    with open_weft(path) as db:
+        db.index(folder, recipe="docs")
+        db.add([SECRET])
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a file of code."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "auth.py").write_text(CODE)
+    return folder
 
 
 @pytest.fixture

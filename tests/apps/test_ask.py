@@ -9,18 +9,13 @@ import pytest
 
 from llm.server import Answer, ChatServer
 
-from .conftest import Run, Weft
-
-PAGE = (
-    "# Leases\n\n## Overview\n\nA lease is a loan of a job to a worker.\n\n"
-    "## Length\n\nIt is thirty seconds and is renewed every ten.\n"
-)
+from .conftest import LEASES, Run, Weft
 
 
 @pytest.fixture
 def indexed(weft: Weft, home: Path) -> Weft:
     (home / "docs").mkdir()
-    (home / "docs" / "leases.md").write_text(PAGE)
+    (home / "docs" / "leases.md").write_text(LEASES)
     done = weft("index", "docs", "--recipe", "docs")
     assert done.exit_code == 0, done.stderr
     return weft

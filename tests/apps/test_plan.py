@@ -7,17 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Weft
-
-CODE = "def login(name):\n    return check(name)\n\n\ndef check(name):\n    return bool(name)\n"
+from .conftest import CODE, Weft
 
 
 @pytest.fixture
-def coded(weft: Weft, home: Path) -> Weft:
+def coded(weft: Weft, home: Path, project: Path) -> Weft:
     """The program in a folder with code that is indexed."""
-    (home / "src").mkdir()
-    (home / "src" / "auth.py").write_text(CODE)
-    done = weft("index", "src", "--recipe", "code")
+    done = weft("index", project.name, "--recipe", "code")
     assert done.exit_code == 0, done.stderr
     return weft
 
@@ -25,7 +21,7 @@ def coded(weft: Weft, home: Path) -> Weft:
 def test_a_plan_is_a_block_for_a_prompt_and_says_its_size_beside(coded: Weft, home: Path) -> None:
     done = coded("plan", "fix auth.py", "--max-tokens", "1000")
     assert done.exit_code == 0, done.stderr
-    path = (home / "src" / "auth.py").resolve()
+    path = (home / "project" / "auth.py").resolve()
     assert done.stdout == (
         f"{path}:1-2 login\n```python\ndef login(name):\n    return check(name)\n```\n\n"
         f"{path}:5-6 check\n```python\ndef check(name):\n    return bool(name)\n```\n"
@@ -43,8 +39,8 @@ def test_a_plan_as_json_has_everything(coded: Weft) -> None:
 
 def test_what_does_not_fit_can_be_shortened(coded: Weft, home: Path) -> None:
     body = "".join(f"    step_{n} = {n}\n" for n in range(60))
-    (home / "src" / "long.py").write_text(f"def long_way():\n{body}    return the_answer\n")
-    coded("index", "src", "--recipe", "code")
+    (home / "project" / "long.py").write_text(f"def long_way():\n{body}    return the_answer\n")
+    coded("index", "project", "--recipe", "code")
     whole = coded("plan", "the_answer of `long_way`", "--max-tokens", "120")
     assert "def long_way" not in whole.stdout
     assert "is left out" in whole.stderr
@@ -62,8 +58,8 @@ def test_an_episode_can_be_looked_into(coded: Weft, home: Path) -> None:
     first = coded("introspect", "e", "--turn", "1")
     assert "Dropped:" in first.stdout
     assert "the plan has its 1 entities" in first.stdout
-    (home / "src" / "auth.py").write_text(CODE.replace("bool(name)", "name is not None"))
-    coded("index", "src", "--recipe", "code")
+    (home / "project" / "auth.py").write_text(CODE.replace("bool(name)", "name is not None"))
+    coded("index", "project", "--recipe", "code")
     again = coded("introspect", "e", "--turn", "1", "--replay")
     assert "changed" in again.stdout
     assert again.stdout.rstrip().endswith("auth.py::check")
@@ -85,4 +81,4 @@ def test_a_budget_of_nothing_is_wrong_usage(coded: Weft) -> None:
 
 
 def test_an_unknown_recipe_is_not_found(coded: Weft) -> None:
-    assert coded("index", "src", "--recipe", "nothing").exit_code == 3
+    assert coded("index", "project", "--recipe", "nothing").exit_code == 3

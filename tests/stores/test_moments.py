@@ -13,8 +13,31 @@ import weft
 from weft import Record
 from weft.errors import StoreClosed
 from weft.filters import parse_filter
+from weft.stores.embedded.snapshot import Snapshot
 
 from .helpers import COMMON, by_keyword, by_vector, ids, numbered, word
+
+
+@contextmanager
+def earlier(db: weft.Weft, look: Callable[[Snapshot], list[int]]) -> Iterator[list[int]]:
+    """A moment is held by another thread before the block, and looked at after it; what was seen is there then."""
+    ready, go = threading.Event(), threading.Event()
+    seen: list[int] = []
+
+    def hold() -> None:
+        with db.store.snapshot() as snapshot:
+            ready.set()
+            go.wait(10)
+            seen.extend(look(snapshot))
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    ready.wait(10)
+    try:
+        yield seen
+    finally:
+        go.set()
+        thread.join()
 
 
 @contextmanager
@@ -66,22 +89,9 @@ def test_a_record_that_is_being_updated_is_found_by_every_search(tmp_path: Path,
 def test_an_earlier_moment_does_not_spoil_the_fields_of_a_later_one(tmp_path: Path) -> None:
     with weft.open(tmp_path / "db") as db:
         db.add([numbered("old", 1, kind="note", metadata={"colour": "red"})])
-        ready, go = threading.Event(), threading.Event()
-        seen: list[int] = []
-
-        def earlier() -> None:
-            with db.store.snapshot() as snapshot:
-                ready.set()
-                go.wait(10)
-                seen.append(snapshot.count(parse_filter({"colour": "red"})))
-
-        thread = threading.Thread(target=earlier)
-        thread.start()
-        ready.wait(10)
-        db.add([numbered("new", 2, kind="note", metadata={"colour": "red"})])
-        assert set(by_keyword(db, COMMON, filters="kind = 'note'")) == {"old", "new"}
-        go.set()
-        thread.join()
+        with earlier(db, lambda snapshot: [snapshot.count(parse_filter({"colour": "red"}))]) as seen:
+            db.add([numbered("new", 2, kind="note", metadata={"colour": "red"})])
+            assert set(by_keyword(db, COMMON, filters="kind = 'note'")) == {"old", "new"}
         assert seen == [1]
         assert set(by_keyword(db, COMMON, filters="colour = 'red'")) == {"old", "new"}
 
@@ -90,26 +100,16 @@ def test_an_earlier_moment_is_searched_as_it_was(tmp_path: Path) -> None:
     with weft.open(tmp_path / "db") as db:
         db.add([numbered(f"r{n}", n) for n in range(5)])
         db.optimise()
-        ready, go = threading.Event(), threading.Event()
-        seen: list[int] = []
 
-        def earlier() -> None:
-            with db.store.snapshot() as snapshot:
-                ready.set()
-                go.wait(10)
-                seen.append(snapshot.count())
-                vector = db.vectors.for_query(snapshot.model, COMMON)
-                seen.append(len(snapshot.vector_search(vector, 100).keys))
+        def look(snapshot: Snapshot) -> list[int]:
+            vector = db.vectors.for_query(snapshot.model, COMMON)
+            return [snapshot.count(), len(snapshot.vector_search(vector, 100).keys)]
 
-        thread = threading.Thread(target=earlier)
-        thread.start()
-        ready.wait(10)
-        db.remove(["r1"])
-        db.add([numbered("r2", 99)])
-        db.optimise()
-        assert set(by_vector(db, COMMON)) == {"r0", "r2", "r3", "r4"}
-        go.set()
-        thread.join()
+        with earlier(db, look) as seen:
+            db.remove(["r1"])
+            db.add([numbered("r2", 99)])
+            db.optimise()
+            assert set(by_vector(db, COMMON)) == {"r0", "r2", "r3", "r4"}
         assert seen == [5, 5]
 
 

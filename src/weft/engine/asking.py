@@ -44,13 +44,13 @@ NO_SOURCE: Final = "No source of the search answered, so there is nothing to ans
 class AskOptions(TypedDict, total=False):
     """How a question is asked, beside its words."""
 
-    recipe: str | Recipe
+    recipe: str | Recipe | None
     """How to search; by default `docs`."""
     editor: str | None
     """The code in the editor beside it."""
     language: str | None
-    limit: int
-    """Sections to answer from."""
+    limit: int | None
+    """Sections to answer from; by default 5."""
     filters: FilterLike
     caller: Caller | None
     transform: bool

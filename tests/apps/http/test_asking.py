@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -12,31 +13,20 @@ from typing import Any
 import httpx
 import pytest
 
-import weft
 from llm.server import PATHS, Answer, ChatServer, endless, events, hang, streamed
 from weft import Record
 from weft.apps.http.app import Options
 from weft.apps.http.limits import Limits
 
-from .conftest import WAIT, Place, Serve, Service, error_of, running, until
+from ..conftest import document
+from .conftest import WAIT, Place, Running, Serve, Service, error_of, running, until
 
-PAGE = (
-    "# Leases\n\n## Overview\n\nA lease is a loan of a job to a worker.\n\n"
-    "## Length\n\nIt is thirty seconds and is renewed every ten.\n\n"
-    "## Examples\n\n```python\nconfigure(lease=60)\n```\n"
-)
-SECRET = "The lease of the vault is eleven seconds."
 QUESTION = {"query": "what is a lease?"}
 
 
 @pytest.fixture
 def place(place: Place, tmp_path: Path) -> Place:
-    """The place with a page of documentation, and a section that few may see."""
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "leases.md").write_text(PAGE)
-    with weft.open(place.path) as db:
-        db.index(tmp_path / "docs", recipe="docs")
-        db.add([Record(id="s", text=SECRET, collection="docs", kind="SECTION", sensitivity="private")])
+    document(place.path, tmp_path / "docs")
     return place
 
 
@@ -208,6 +198,17 @@ def test_who_waits_for_a_model_keeps_no_search_waiting(serve: Serve, chat: ChatS
 # A real server
 
 
+def listening(server: Running, place: Place) -> AbstractContextManager[httpx.Response]:
+    """An answer as it comes."""
+    return httpx.stream(
+        "POST",
+        f"{server.url}/v1/ask",
+        json={**QUESTION, "stream": True},
+        headers=place.header("reader"),
+        timeout=WAIT,
+    )
+
+
 def test_parts_arrive_while_the_model_still_writes(place: Place, chat: ChatServer) -> None:
     released = threading.Event()
 
@@ -220,13 +221,7 @@ def test_parts_arrive_while_the_model_still_writes(place: Place, chat: ChatServe
 
     chat.script = [Answer(act=slow)]
     with running(place, env=chat.environment()) as server:
-        with httpx.stream(
-            "POST",
-            f"{server.url}/v1/ask",
-            json={**QUESTION, "stream": True},
-            headers=place.header("reader"),
-            timeout=WAIT,
-        ) as told:
+        with listening(server, place) as told:
             lines = told.iter_lines()
             assert (next(lines), next(lines)) == ("event: text", 'data: {"text":"It is a loan"}')
             released.set()
@@ -243,13 +238,7 @@ def test_when_the_client_leaves_the_model_is_not_listened_to_any_more(place: Pla
     chat.script = [Answer(act=endless(unheard))]
     patient = chat.environment() | {"WEFT_LLM_TIMEOUT": "600"}
     with running(place, "--timeout", "600", env=patient) as server:
-        with httpx.stream(
-            "POST",
-            f"{server.url}/v1/ask",
-            json={**QUESTION, "stream": True},
-            headers=place.header("reader"),
-            timeout=WAIT,
-        ) as told:
+        with listening(server, place) as told:
             assert next(told.iter_lines()) == "event: text"
         assert unheard.wait(WAIT)
         until(lambda: any(line.get("route") == "/v1/ask" for line in server.lines()), "the line of the log")

@@ -9,16 +9,11 @@ import pytest
 
 from .conftest import Service
 
-CODE = "def login(name):\n    return check(name)\n\n\ndef check(name):\n    return bool(name)\n"
-
 
 @pytest.fixture
-def coded(service: Service, tmp_path: Path) -> Service:
+def coded(service: Service, project: Path) -> Service:
     """The service over a database that also has a file of code."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "auth.py").write_text(CODE)
-    service.db.index(folder, recipe="code")
+    service.db.index(project, recipe="code")
     return service
 
 

@@ -8,32 +8,19 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
-import weft
 from llm.server import Answer, ChatServer
 
+from ..conftest import document
 from .conftest import Place, no_errors, text_of
 
 pytestmark = pytest.mark.anyio
 
-PAGE = "# Leases\n\n## Overview\n\nA lease is a loan of a job to a worker.\n"
 QUESTION = {"query": "what is a lease?"}
 
 
 @pytest.fixture
 def documented(place: Place, tmp_path: Path) -> Place:
-    """The place with a page of documentation, and a section that few may see."""
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "leases.md").write_text(PAGE)
-    secret = weft.Record(
-        id="s",
-        text="The lease of the vault is eleven seconds.",
-        collection="docs",
-        kind="SECTION",
-        sensitivity="private",
-    )
-    with weft.open(place.db) as db:
-        db.index(tmp_path / "docs", recipe="docs")
-        db.add([secret])
+    document(place.db, tmp_path / "docs")
     return place
 
 

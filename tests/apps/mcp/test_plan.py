@@ -13,17 +13,12 @@ from .conftest import Place, no_errors, text_of
 
 pytestmark = pytest.mark.anyio
 
-CODE = "def login(name):\n    return check(name)\n\n\ndef check(name):\n    return bool(name)\n"
-
 
 @pytest.fixture
-def coded(place: Place, tmp_path: Path) -> Place:
+def coded(place: Place, project: Path) -> Place:
     """The place with a file of code in its database."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "auth.py").write_text(CODE)
     with weft.open(place.db) as db:
-        db.index(folder, recipe="code")
+        db.index(project, recipe="code")
     return place
 
 

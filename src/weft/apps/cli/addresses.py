@@ -38,3 +38,8 @@ allowed_hosts: Final = click.option(
     multiple=True,
     help="A Host header that is answered besides the loopback names; repeatable.",
 )
+
+
+def allowed_origins(about: str) -> Callable[[F], F]:
+    """--allowed-origin, which says this of itself: what an origin may do depends on what listens."""
+    return click.option("--allowed-origin", "origins", type=TEXT, multiple=True, help=f"{about}; repeatable.")

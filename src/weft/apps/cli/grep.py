@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from weft.apps.cli import output
+from weft.apps.cli.folders import database, named_folders
 from weft.apps.cli.session import TEXT, Session, common, pass_session
-from weft.errors import NotFound
 
 if TYPE_CHECKING:
     from weft.folders import GrepAnswer, GrepOptions, Passage
@@ -34,14 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many passages."
 )
-@click.option(
-    "--folder",
-    "folders",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="Where to search; repeatable. Default: the folders of the database.",
-)
+@named_folders("Where to search")
 @common
 @pass_session
 def grep(
@@ -101,9 +94,5 @@ def _ask(
         from weft.folders import grep as find
 
         return find(folders, keywords, options)
-    try:
-        db = session.open()
-    except NotFound as error:
-        raise NotFound(f"{error} To search without a database, name a folder with --folder.") from error
-    with db:
+    with database(session, "search") as db:
         return db.grep(keywords, options=options)

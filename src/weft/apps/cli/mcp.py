@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from weft.apps.cli import output
-from weft.apps.cli.addresses import allowed_hosts, listening_at
+from weft.apps.cli.addresses import allowed_hosts, allowed_origins, listening_at
 from weft.apps.cli.session import TEXT, Session, common, load_settings, pass_session
 from weft.errors import InvalidInput, MissingExtra
 
@@ -31,13 +31,7 @@ PORT: Final = 8766
 @click.option("--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
 @listening_at(PORT)
 @allowed_hosts
-@click.option(
-    "--allowed-origin",
-    "origins",
-    type=TEXT,
-    multiple=True,
-    help="An Origin header that is answered besides the loopback ones; repeatable.",
-)
+@allowed_origins("An Origin header that is answered besides the loopback ones")
 @click.option(
     "--require-token", is_flag=True, help="Ask every HTTP caller for a token; 'weft tokens' makes them."
 )

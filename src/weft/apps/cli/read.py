@@ -14,8 +14,8 @@ import click
 
 from weft.apps.cli import output
 from weft.apps.cli.exits import NOT_FOUND, OK, REFUSED, USAGE, Complaint
+from weft.apps.cli.folders import database, named_folders
 from weft.apps.cli.session import Session, common, pass_session
-from weft.errors import NotFound
 
 if TYPE_CHECKING:
     from weft.folders import FileText
@@ -42,14 +42,7 @@ def _range(_ctx: click.Context, _param: click.Parameter, value: str | None) -> L
 @click.command()
 @click.argument("path", metavar="PATH")
 @click.option("--lines", metavar="FIRST-LAST", callback=_range, help="Only these: 10-20, 10- or 10.")
-@click.option(
-    "--folder",
-    "folders",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="A folder that may be read; repeatable. Default: the folders of the database.",
-)
+@named_folders("A folder that may be read")
 @common
 @pass_session
 def read(session: Session, path: str, lines: Lines | None, folders: tuple[Path, ...]) -> int:
@@ -83,11 +76,7 @@ def _found(session: Session, path: str, lines: Lines | None, folders: tuple[Path
 
         allowed = Folders(folders)
         return _here_or_there(path, lambda name: allowed.read(name, lines))
-    try:
-        db = session.open()
-    except NotFound as error:
-        raise NotFound(f"{error} To read without a database, name a folder with --folder.") from error
-    with db:
+    with database(session, "read") as db:
         return _here_or_there(path, lambda name: db.read_file(name, lines=lines))
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from weft.apps.cli import output
-from weft.apps.cli.addresses import allowed_hosts, listening_at
-from weft.apps.cli.session import TEXT, Session, common, load_settings, pass_session
+from weft.apps.cli.addresses import allowed_hosts, allowed_origins, listening_at
+from weft.apps.cli.session import Session, common, load_settings, pass_session
 from weft.apps.listening import is_loopback, listen, url_of
 from weft.errors import InvalidInput, MissingExtra
 
@@ -29,13 +29,7 @@ PORT: Final = 8765
 )
 @click.option("--read-only", is_flag=True, help="Write for nobody, whatever a token says.")
 @allowed_hosts
-@click.option(
-    "--allowed-origin",
-    "origins",
-    type=TEXT,
-    multiple=True,
-    help="A page that may ask from a browser (CORS), such as https://app.example; repeatable.",
-)
+@allowed_origins("A page that may ask from a browser (CORS), such as https://app.example")
 @click.option(
     "--timeout",
     type=click.FloatRange(0.1, 600),

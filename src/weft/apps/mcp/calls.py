@@ -204,20 +204,17 @@ def plan_context(call: Call) -> Said:
 def ask(call: Call) -> Said:
     """An answer in words, with citations."""
     from weft.context.answers import DATA, clean, missing_sources, one_line, told_missing
-    from weft.engine.asking import AskOptions
 
     arguments = call.arguments
-    options = AskOptions(
+    answer = call.db.ask(
+        arguments["query"],
+        recipe=arguments.get("recipe"),
+        limit=arguments.get("limit"),
         filters=arguments.get("filters"),
         editor=arguments.get("editor"),
         language=arguments.get("language"),
         caller=call.caller,
     )
-    if "recipe" in arguments:
-        options["recipe"] = arguments["recipe"]
-    if "limit" in arguments:
-        options["limit"] = arguments["limit"]
-    answer = call.db.ask(arguments["query"], **options)
     text = clean(answer.text)
     lines = [*(one_line(str(one)) for one in answer.citations), *missing_sources(answer.degraded)]
     if answer.model:

@@ -25,6 +25,17 @@ class Tool:
     idempotent: bool = True
 
 
+_ASKED: Final = {
+    "query": forms.QUERY,
+    "semantic_query": forms.text("Another name of `query`.", maxLength=100_000),
+    "exact_keywords": forms.KEYWORDS,
+    "recipe": forms.RECIPE,
+    "limit": forms.LIMIT,
+    "include_memory": forms.INCLUDE_MEMORY,
+    "filters": forms.FILTERS,
+}
+"""What a search takes, and so does the explanation of one."""
+
 TOOLS: Final = (
     Tool(
         name="hybrid_search",
@@ -34,16 +45,10 @@ TOOLS: Final = (
         "has an id, a citation and a snippet; read_file gives the whole file of a path, explain_result says why a "
         "result is where it is.",
         takes=forms.takes(
-            query=forms.QUERY,
-            semantic_query=forms.text("Another name of `query`.", maxLength=100_000),
-            exact_keywords=forms.KEYWORDS,
-            recipe=forms.RECIPE,
-            limit=forms.LIMIT,
-            include_memory=forms.INCLUDE_MEMORY,
+            **_ASKED,
             expand_neighbors=forms.flag(
                 "Give each result that is a part of a document with the part before and after it."
             ),
-            filters=forms.FILTERS,
         ),
         gives=forms.RESULTS,
         run=calls.hybrid_search,
@@ -137,13 +142,7 @@ TOOLS: Final = (
         takes=forms.takes(
             "id",
             id=forms.text("The id of a record, as a search gives it.", minLength=1),
-            query=forms.QUERY,
-            semantic_query=forms.text("Another name of `query`.", maxLength=100_000),
-            exact_keywords=forms.KEYWORDS,
-            recipe=forms.RECIPE,
-            limit=forms.LIMIT,
-            include_memory=forms.INCLUDE_MEMORY,
-            filters=forms.FILTERS,
+            **_ASKED,
         ),
         gives=forms.VERDICT,
         run=calls.explain_result,

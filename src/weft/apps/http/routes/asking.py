@@ -42,6 +42,8 @@ async def ask(asked: forms.Ask, visit: Reader) -> Response:
     does not answer, the answer is put together from sentences that were found.
     """
     options = AskOptions(
+        recipe=asked.recipe,
+        limit=asked.limit,
         filters=asked.filters,
         editor=asked.editor,
         language=asked.language,
@@ -49,10 +51,6 @@ async def ask(asked: forms.Ask, visit: Reader) -> Response:
         write=asked.write,
         caller=visit.caller,
     )
-    if asked.recipe is not None:
-        options["recipe"] = asked.recipe
-    if asked.limit is not None:
-        options["limit"] = asked.limit
     waits = visit.db.settings.llm.provider != "none"
 
     def whole() -> bytes:
