@@ -21,7 +21,8 @@ from weft.stores.embedded.keeper import half
 
 if TYPE_CHECKING:
     from weft.stores.embedded.models import Model
-    from weft.stores.embedded.store import EmbeddedStore, NewVectors
+    from weft.stores.embedded.store import EmbeddedStore
+from weft.stores.embedded.writing import NewVectors
 
 log = logging.getLogger("weft.vectors")
 

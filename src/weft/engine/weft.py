@@ -48,7 +48,8 @@ from weft.stores.embedded.keeper import Keeper
 from weft.stores.embedded.permits import Permits
 from weft.stores.embedded.sessions import places_of
 from weft.stores.embedded.snapshot import Snapshot
-from weft.stores.embedded.store import Also, EmbeddedStore, Written
+from weft.stores.embedded.store import EmbeddedStore
+from weft.stores.embedded.writing import Also, Written
 from weft.vectors import NOTHING, Given, Vectors
 
 MEMORY: Final = ":memory:"

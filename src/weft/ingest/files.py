@@ -27,7 +27,8 @@ from weft.ingest.walk import Found, Part, Scope, Tree, known_as, walk
 from weft.ingest.workers import maker_for
 from weft.records import Record
 from weft.stores.embedded.files import FileRow, FileTable, below
-from weft.stores.embedded.store import Also, EmbeddedStore, Written
+from weft.stores.embedded.store import EmbeddedStore
+from weft.stores.embedded.writing import Also, Written
 
 BATCH_RECORDS: Final = 1000
 BATCH_BYTES: Final = 8 * 1024 * 1024

@@ -15,7 +15,7 @@ from weft.records import Record
 Read = Callable[[str, bytes, str, int], list[Record]]
 """From path, content, collection and time of change to records."""
 
-PAGES_VERSION: Final = 2
+PAGES_VERSION: Final = 3
 CODE_VERSION: Final = 1
 """Raised when the same file would become other records: it is then read again."""
 

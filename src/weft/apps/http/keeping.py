@@ -20,7 +20,7 @@ from weft.stores.embedded.sessions import places_of
 if TYPE_CHECKING:
     from weft.engine import Weft
     from weft.privacy import Caller
-    from weft.stores.embedded.store import Written
+    from weft.stores.embedded.writing import Written
 
 
 def records_of(given: Iterable[NewRecord], caller: Caller) -> list[Record]:

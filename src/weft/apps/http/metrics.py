@@ -19,7 +19,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 if TYPE_CHECKING:
     from weft.results import Degraded, Result
-    from weft.stores.embedded.store import Written
+    from weft.stores.embedded.writing import Written
 
 BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds: a search takes a few milliseconds, and at most its deadline."""

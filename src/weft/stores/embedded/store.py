@@ -7,21 +7,20 @@ import logging
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
 from weft.errors import StoreError
-from weft.filters import EVERYTHING, Filter, flatten
+from weft.filters import EVERYTHING, Filter
 from weft.records import Record
 from weft.stores.embedded import graph, keyword, vector
 from weft.stores.embedded.audiences import Audiences, KeywordState
 from weft.stores.embedded.bm25 import Statistics, statistics
-from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values, to_values
+from weft.stores.embedded.codec import SELECT, from_values
 from weft.stores.embedded.database import Database
-from weft.stores.embedded.fields import SCANNED, FieldIndex, type_of
+from weft.stores.embedded.fields import FieldIndex
 from weft.stores.embedded.folding import Folder
 from weft.stores.embedded.graph import GraphIndex
 from weft.stores.embedded.keyword import KeywordIndex
@@ -30,10 +29,7 @@ from weft.stores.embedded.layers import LayeredIndex
 from weft.stores.embedded.models import (
     Model,
     Models,
-    forget_vectors,
-    insert_vectors,
     is_waiting,
-    take,
     wanted,
 )
 from weft.stores.embedded.parts import Part, parts_of
@@ -43,27 +39,12 @@ from weft.stores.embedded.segments import MemorySegments, SegmentFolder, Segment
 from weft.stores.embedded.snapshot import Snapshot
 from weft.stores.embedded.vector import VectorIndex, VectorTail
 from weft.stores.embedded.vector_segment import VectorSegment
+from weft.stores.embedded.writing import Also, NewVectors, Writer, Written
 
 log = logging.getLogger("weft.store")
 
 DATABASE_NAME: Final = "weft.db"
 INDEX_FOLDER: Final = "index"
-
-NewVectors = Mapping[int, Mapping[bytes, bytes]]
-"""By model: the hash of a text and its vector in half precision."""
-
-Also = Callable[[sqlite3.Connection], Iterable[str]]
-"""Writes more in the same transaction, and names records that go."""
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What a write did."""
-
-    added: int
-    updated: int
-    unchanged: int
-    removed: int = 0
 
 
 class EmbeddedStore:
@@ -95,11 +76,8 @@ class EmbeddedStore:
             tuple[Layers[keyword.KeywordSegment, keyword.KeywordTail], list[Part], Statistics] | None
         ) = None
         self._audiences = Audiences()
-        self.waiting = False
-        """Whether a record waited for a vector after the last write."""
         self._model: tuple[int, Model | None] = (-1, None)
-        self._field_numbers: dict[str, int] = {}
-        self._given_numbers: dict[str, int] = {}
+        self._writer = Writer(self.database)
         graph.ensure(self.database)
         self._check_indexes()
 
@@ -194,104 +172,12 @@ class EmbeddedStore:
 
         `also` runs first and names the records to remove; one that is added in the same breath stays.
         """
-        latest = {record.full_id: record for record in records}
-        added = updated = unchanged = removed = 0
-        dropped: list[bytes] = []
-        with self._writing() as connection:
-            for record_id in dict.fromkeys(also(connection)):
-                if record_id in latest:
-                    continue
-                found = connection.execute("SELECT row FROM records WHERE id = ?", (record_id,)).fetchone()
-                if found is not None:
-                    removed += 1
-                    dropped.append(self._delete(connection, found[0]))
-            fresh = []
-            for record in latest.values():
-                content = bytes.fromhex(record.content_hash)
-                found = connection.execute(
-                    "SELECT row, content FROM records WHERE id = ?", (record.full_id,)
-                ).fetchone()
-                if found is not None and found[1] == content:
-                    unchanged += 1
-                    continue
-                if found is not None:
-                    updated += 1
-                    dropped.append(self._delete(connection, found[0]))
-                else:
-                    added += 1
-                fresh.append((record, content))
-            if fresh:
-                first = take(connection, len(fresh))
-                self._insert(connection, fresh, first, vectors)
-            forget_vectors(connection, dropped)
-            self.waiting = is_waiting(connection)
-        return Written(added, updated, unchanged, removed)
+        return self._writer.apply(records, vectors, also)
 
-    def _insert(
-        self,
-        connection: sqlite3.Connection,
-        records: Sequence[tuple[Record, bytes]],
-        first: int,
-        vectors: NewVectors,
-    ) -> None:
-        rows = []
-        fields = []
-        hashes = []
-        for row, (record, content) in enumerate(records, first + 1):
-            hashes.append(embedding_hash(record.embedding_text))
-            rows.append(to_values(record, row, content, hashes[-1]))
-            for name, value in flatten(record):
-                if name not in SCANNED:
-                    fields.append((self._field(connection, name), type_of(value), value, row))
-        connection.executemany(INSERT, rows)
-        connection.executemany("INSERT OR IGNORE INTO fields VALUES (?, ?, ?, ?)", fields)
-        graph.insert(connection, ((row, record) for row, (record, _) in enumerate(records, first + 1)))
-        for model in wanted(connection):
-            known = vectors.get(model.number, {})
-            insert_vectors(connection, model.number, {key: known[key] for key in hashes if key in known})
-            connection.execute(
-                """
-                INSERT INTO pending SELECT ?1, r.row FROM records r WHERE r.row > ?2 AND NOT EXISTS
-                (SELECT 1 FROM vectors v WHERE v.model = ?1 AND v.hash = r.embedding)
-                """,
-                (model.number, first),
-            )
-
-    def _delete(self, connection: sqlite3.Connection, row: int) -> bytes:
-        """Delete a record and what hangs on it; returns what its vectors are filed under."""
-        values = connection.execute(f"{SELECT} WHERE row = ?", (row,)).fetchone()
-        record = from_values(values)
-        connection.executemany(
-            "DELETE FROM fields WHERE field = ? AND type = ? AND value = ? AND row = ?",
-            (
-                (self._field(connection, name), type_of(value), value, row)
-                for name, value in flatten(record)
-                if name not in SCANNED
-            ),
-        )
-        graph.delete(connection, row, record)
-        connection.execute("DELETE FROM records WHERE row = ?", (row,))
-        connection.execute("DELETE FROM pending WHERE row = ?", (row,))
-        connection.execute("INSERT INTO removals VALUES (?, ?)", (take(connection, 1) + 1, row))
-        return embedding_hash(record.embedding_text)
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self.database.write() as connection:
-            # Numbers given to fields in this transaction are theirs only once it is confirmed.
-            given = self._given_numbers = {}
-            yield connection
-        self._field_numbers.update(given)
-
-    def _field(self, connection: sqlite3.Connection, name: str) -> int:
-        number = self._field_numbers.get(name) or self._given_numbers.get(name)
-        if number is None:
-            connection.execute("INSERT OR IGNORE INTO field_names (name) VALUES (?)", (name,))
-            (number,) = connection.execute(
-                "SELECT number FROM field_names WHERE name = ?", (name,)
-            ).fetchone()
-            self._given_numbers[name] = number
-        return number
+    @property
+    def waiting(self) -> bool:
+        """Whether a record waited for a vector after the last write."""
+        return self._writer.waiting
 
     # Indexes.
 

@@ -15,7 +15,7 @@ from weft.apps.http.errors import Refused
 from weft.apps.http.keeping import facts_of, keep, records_of, segments_of
 from weft.apps.http.visits import Writer
 from weft.records import Record
-from weft.stores.embedded.store import Written
+from weft.stores.embedded.writing import Written
 
 router: Final = APIRouter(
     tags=["write"],

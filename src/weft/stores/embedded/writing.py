@@ -1,0 +1,144 @@
+"""Writing to the embedded store: records with all that is derived from them in the same transaction."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.filters import flatten
+from weft.records import Record
+from weft.stores.embedded import graph
+from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values, to_values
+from weft.stores.embedded.database import Database
+from weft.stores.embedded.fields import SCANNED, type_of
+from weft.stores.embedded.models import forget_vectors, insert_vectors, is_waiting, take, wanted
+
+NewVectors = Mapping[int, Mapping[bytes, bytes]]
+"""By model: the hash of a text and its vector in half precision."""
+
+Also = Callable[[sqlite3.Connection], Iterable[str]]
+"""Writes more in the same transaction, and names records that go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write did."""
+
+    added: int
+    updated: int
+    unchanged: int
+    removed: int = 0
+
+
+class Writer:
+    """Writes to one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._field_numbers: dict[str, int] = {}
+        self._given_numbers: dict[str, int] = {}
+        self.waiting = False
+        """Whether a record waited for a vector after the last write."""
+
+    def apply(self, records: Iterable[Record], vectors: NewVectors, also: Also) -> Written:
+        """Add and remove records in one transaction; see EmbeddedStore.apply."""
+        latest = {record.full_id: record for record in records}
+        added = updated = unchanged = removed = 0
+        dropped: list[bytes] = []
+        with self._writing() as connection:
+            for record_id in dict.fromkeys(also(connection)):
+                if record_id in latest:
+                    continue
+                found = connection.execute("SELECT row FROM records WHERE id = ?", (record_id,)).fetchone()
+                if found is not None:
+                    removed += 1
+                    dropped.append(self._delete(connection, found[0]))
+            fresh = []
+            for record in latest.values():
+                content = bytes.fromhex(record.content_hash)
+                found = connection.execute(
+                    "SELECT row, content FROM records WHERE id = ?", (record.full_id,)
+                ).fetchone()
+                if found is not None and found[1] == content:
+                    unchanged += 1
+                    continue
+                if found is not None:
+                    updated += 1
+                    dropped.append(self._delete(connection, found[0]))
+                else:
+                    added += 1
+                fresh.append((record, content))
+            if fresh:
+                first = take(connection, len(fresh))
+                self._insert(connection, fresh, first, vectors)
+            forget_vectors(connection, dropped)
+            self.waiting = is_waiting(connection)
+        return Written(added, updated, unchanged, removed)
+
+    def _insert(
+        self,
+        connection: sqlite3.Connection,
+        records: Sequence[tuple[Record, bytes]],
+        first: int,
+        vectors: NewVectors,
+    ) -> None:
+        rows = []
+        fields = []
+        hashes = []
+        for row, (record, content) in enumerate(records, first + 1):
+            hashes.append(embedding_hash(record.embedding_text))
+            rows.append(to_values(record, row, content, hashes[-1]))
+            for name, value in flatten(record):
+                if name not in SCANNED:
+                    fields.append((self._field(connection, name), type_of(value), value, row))
+        connection.executemany(INSERT, rows)
+        connection.executemany("INSERT OR IGNORE INTO fields VALUES (?, ?, ?, ?)", fields)
+        graph.insert(connection, ((row, record) for row, (record, _) in enumerate(records, first + 1)))
+        for model in wanted(connection):
+            known = vectors.get(model.number, {})
+            insert_vectors(connection, model.number, {key: known[key] for key in hashes if key in known})
+            connection.execute(
+                """
+                INSERT INTO pending SELECT ?1, r.row FROM records r WHERE r.row > ?2 AND NOT EXISTS
+                (SELECT 1 FROM vectors v WHERE v.model = ?1 AND v.hash = r.embedding)
+                """,
+                (model.number, first),
+            )
+
+    def _delete(self, connection: sqlite3.Connection, row: int) -> bytes:
+        """Delete a record and what hangs on it; returns what its vectors are filed under."""
+        values = connection.execute(f"{SELECT} WHERE row = ?", (row,)).fetchone()
+        record = from_values(values)
+        connection.executemany(
+            "DELETE FROM fields WHERE field = ? AND type = ? AND value = ? AND row = ?",
+            (
+                (self._field(connection, name), type_of(value), value, row)
+                for name, value in flatten(record)
+                if name not in SCANNED
+            ),
+        )
+        graph.delete(connection, row, record)
+        connection.execute("DELETE FROM records WHERE row = ?", (row,))
+        connection.execute("DELETE FROM pending WHERE row = ?", (row,))
+        connection.execute("INSERT INTO removals VALUES (?, ?)", (take(connection, 1) + 1, row))
+        return embedding_hash(record.embedding_text)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._database.write() as connection:
+            # Numbers given to fields in this transaction are theirs only once it is confirmed.
+            given = self._given_numbers = {}
+            yield connection
+        self._field_numbers.update(given)
+
+    def _field(self, connection: sqlite3.Connection, name: str) -> int:
+        number = self._field_numbers.get(name) or self._given_numbers.get(name)
+        if number is None:
+            connection.execute("INSERT OR IGNORE INTO field_names (name) VALUES (?)", (name,))
+            (number,) = connection.execute(
+                "SELECT number FROM field_names WHERE name = ?", (name,)
+            ).fetchone()
+            self._given_numbers[name] = number
+        return number
