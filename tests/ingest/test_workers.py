@@ -24,8 +24,9 @@ from weft.ingest import index, workers
 from weft.ingest.making import Content, Here, Made, Model, Task
 from weft.ingest.profiles import PROFILES
 from weft.ingest.reading import Unreadable
-from weft.ingest.wire import as_outcome, of_outcome, receive, send
+from weft.ingest.wire import as_outcome, of_outcome
 from weft.ingest.workers import MANY, Workers, maker_for
+from weft.programs import receive, send
 from weft.records import Record
 from weft.stores.embedded.codec import embedding_hash
 from weft.vectors import Vectors

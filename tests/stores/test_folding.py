@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 import weft
 from weft import Weft
-from weft.programs import Ended, Program
+from weft.programs import Message, Program
 from weft.stores.embedded import layers
 from weft.stores.embedded.arrays import Arrays
 from weft.stores.embedded.folding import Folder
@@ -80,7 +82,7 @@ def test_where_no_program_answers_this_one_folds(
 ) -> None:
     assert db.store._folder is not None
     # A module that ends without an answer.
-    monkeypatch.setattr(db.store._folder, "_program", Program("weft.errors"))
+    db.store._folder._program = Program("weft.errors")
     db.add(RECORDS)
     db.keeper.fold(wait=True)
     assert asked == [None]
@@ -132,23 +134,49 @@ def test_the_program_ends_when_there_is_no_more_to_do_and_when_the_database_is_c
     assert folder is not None
     db.add(RECORDS)
     db.keeper.fold(wait=True)
-    first = folder._program._process
+    first = folder._program
     assert first is not None
-    assert first.poll() is None
+    assert not first.ended
     db.store.rest()
-    assert first.poll() is not None
+    assert first.ended
     db.add(numbered(f"s{n}", 100 + n) for n in range(20))
     db.keeper.fold(wait=True)
-    second = folder._program._process
+    second = folder._program
     assert second is not None
     db.close()
-    assert second.poll() is not None
+    assert second.ended
 
 
-def test_a_program_that_is_not_there_or_ends_is_said_to_have_ended() -> None:
-    for module in ("weft.errors", "weft.there_is_no_such_module"):
-        with pytest.raises(Ended):
-            Program(module).ask({})
+@pytest.mark.parametrize("module", ["weft.errors", "weft.there_is_no_such_module"])
+def test_a_program_that_ends_gives_no_answer(module: str) -> None:
+    program = Program(module)
+    program.ask(Message({}))
+    assert program.answer() is None
+    assert program.ended
+    program.end()
+
+
+def test_closing_ends_a_program_that_is_at_work(tmp_path: Path) -> None:
+    db = weft.open(tmp_path / "db")
+    folder = db.store._folder
+    assert folder is not None
+    # It reads until there is no more, and then only answers.
+    folder._program = Program("json.tool")
+    waiting = threading.Thread(target=folder.fold, args=(0, 10))
+    waiting.start()
+    db.close()
+    waiting.join(60)
+    assert not waiting.is_alive()
+
+
+def test_where_no_program_can_be_started_this_one_folds(
+    db: Weft, asked: list[Entry | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "")
+    db.add(RECORDS)
+    db.keeper.fold(wait=True)
+    assert asked == [None]
+    assert_holds(db, {record.id: record for record in RECORDS}, [])
 
 
 def test_a_database_in_memory_is_folded_here() -> None:

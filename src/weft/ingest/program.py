@@ -5,11 +5,7 @@ It is told its task, says which models it has, and answers each request file by 
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import IO
@@ -18,7 +14,8 @@ from weft.embedding import Embedder, EmbeddingSpec, build
 from weft.errors import WeftError
 from weft.ingest.making import Here, Made, Model
 from weft.ingest.reading import Unreadable
-from weft.ingest.wire import Message, as_contents, as_task, of_outcome, receive, send
+from weft.ingest.wire import as_contents, as_task, of_outcome
+from weft.programs import Message, receive, send, serving
 from weft.records import Record
 from weft.stores.embedded.codec import embedding_hash
 
@@ -60,12 +57,5 @@ def _vectors(embedder: Embedder, records: Sequence[Record]) -> dict[bytes, bytes
 
 
 if __name__ == "__main__":
-    # Ctrl-C is for the program that asks, which ends this one. A handler and not SIG_IGN: that would be handed on to the
-    # reader of PDFs.
-    signal.signal(signal.SIGINT, lambda *_: None)
-    if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as answers:
-        # Whatever a parser prints does not get among the answers.
-        os.dup2(2, 1)
-        serve(sys.stdin.buffer, answers)
+    with serving() as streams:
+        serve(*streams)

@@ -1,6 +1,6 @@
 """What a program that makes records and the one that asks it say to each other.
 
-A message is a line of JSON, a head and the lengths of the blocks of bytes that follow it. Records cross as the rows that
+Records cross as the rows that
 the database keeps, so what was checked where they were made is not checked again; their metadata and texts stand apart,
 behind each other, which spares writing and reading them as JSON strings.
 """
@@ -10,40 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import IO, Any, NamedTuple
+from typing import Any
 
 from weft.ingest.making import Content, Made, Model, Task
 from weft.ingest.reading import Unreadable
+from weft.programs import Message
 from weft.stores.embedded.codec import from_values, to_values
-
-
-class Message(NamedTuple):
-    """A head, and blocks of bytes."""
-
-    head: Any
-    blocks: Sequence[bytes] = ()
-
-
-def send(stream: IO[bytes], message: Message) -> None:
-    """Write a message, at once."""
-    sizes = [len(block) for block in message.blocks]
-    line = json.dumps([message.head, sizes], separators=(",", ":")).encode()
-    stream.writelines((line, b"\n", *message.blocks))
-    stream.flush()
-
-
-def receive(stream: IO[bytes]) -> Message | None:
-    """The next message; None when there is none, or not all of it."""
-    line = stream.readline()
-    if not line.endswith(b"\n"):
-        return None
-    head, sizes = json.loads(line)
-    blocks = [stream.read(size) for size in sizes]
-    return Message(head, blocks) if all(map(_is_whole, blocks, sizes)) else None
-
-
-def _is_whole(block: bytes, size: int) -> bool:
-    return len(block) == size
 
 
 def of_task(task: Task) -> Message:

@@ -10,9 +10,6 @@ import contextlib
 import math
 import os
 import queue
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -22,7 +19,8 @@ from weft.ingest import pdf
 from weft.ingest.languages import kind_of
 from weft.ingest.making import Content, Here, Made, Maker, Task
 from weft.ingest.reading import Unreadable
-from weft.ingest.wire import Message, as_outcome, of_contents, of_task, receive, send
+from weft.ingest.wire import as_outcome, of_contents, of_task
+from weft.programs import Message, Program
 
 MANY: Final = 64
 MUCH: Final = 1_000_000
@@ -157,65 +155,22 @@ class Workers:
         self._watch.join()
 
 
-class _Program:
+class _Program(Program):
     """One program, used by one thread at a time."""
 
     def __init__(self) -> None:
-        # -P: nothing is imported from the working folder, which may be the one that is indexed.
-        command = [sys.executable, "-P", "-m", "weft.ingest.program"]
-        with _without_interrupts():
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        super().__init__("weft.ingest.program")
         self.until = math.inf
         """When its answer is late."""
-        self._silent = False
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def ended(self) -> bool:
-        """Whether it has nothing more to say."""
-        return self._silent or self._process.poll() is not None
 
     def ask(self, message: Message) -> None:
-        assert self._process.stdin is not None
         self.until = time.monotonic() + SECONDS
-        with contextlib.suppress(OSError):  # it has ended, as the answer will show
-            send(self._process.stdin, message)
+        super().ask(message)
 
-    def answer(self, seconds: float) -> Message | None:
+    def answer(self, seconds: float = SECONDS) -> Message | None:
         """Its next message; None when it has ended instead, by itself or because it was late."""
-        assert self._process.stdout is not None
         self.until = time.monotonic() + seconds
         try:
-            message = receive(self._process.stdout)
+            return super().answer()
         finally:
             self.until = math.inf
-        self._silent = message is None
-        return message
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def end(self) -> None:
-        """End it and let go of it."""
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            with contextlib.suppress(OSError):
-                stream.close()
-        self._process.kill()
-        self._process.wait()
-
-
-@contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """What is started in the block is not stopped by Ctrl-C before it can say what that shall do."""
-    if sys.platform == "win32":
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

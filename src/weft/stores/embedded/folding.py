@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import threading
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from weft.errors import WeftError
-from weft.programs import Ended, Program, serve
+from weft.programs import Message, Program, receive, send, serving
 from weft.stores.embedded.database import Database
 from weft.stores.embedded.keyword import KeywordIndex, identity
 from weft.stores.embedded.ranges import moment
@@ -23,22 +24,35 @@ class Folder:
     def __init__(self, database: Path, index: Path, identity: str) -> None:
         places = {"database": str(database.absolute()), "index": str(index.absolute())}
         self._request = {**places, "identity": identity}
-        self._program = Program(__name__)
+        self._program: Program | None = None
+        self._asking = threading.Lock()
 
     def fold(self, low: int, high: int) -> Entry | None:
         """The segment of a range of changes, written but not published; None where no program can build it."""
-        try:
-            answer = self._program.ask({**self._request, "low": low, "high": high})
-            if "problem" in answer:
-                raise Ended(answer["problem"])
-        except Ended as reason:
-            log.debug("no program folds beside this one: %s", reason)
+        with self._asking:
+            try:
+                program = self._program = self._program or Program(__name__)
+            except OSError as error:
+                log.debug("no program folds beside this one: %s", error)
+                return None
+            program.ask(Message({**self._request, "low": low, "high": high}))
+            answer = program.answer()
+            if answer is None:
+                program.end()
+                self._program = None
+        if answer is None or "problem" in answer.head:
+            log.debug("a program did not fold: %s", answer.head["problem"] if answer else "it has ended")
             return None
-        return Entry(**answer)
+        return Entry(**answer.head)
 
     def end(self) -> None:
-        """End the program."""
-        self._program.end()
+        """End the program, whatever it is at; the next fold starts another."""
+        program = self._program
+        if program is not None:
+            program.kill()
+            with self._asking:
+                program.end()
+                self._program = None
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -76,4 +90,6 @@ def _opened(path: Path) -> Database:
 
 
 if __name__ == "__main__":
-    serve(answer)
+    with serving() as (requests, answers):
+        while (request := receive(requests)) is not None:
+            send(answers, Message(answer(request.head)))
