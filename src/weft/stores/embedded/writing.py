@@ -12,7 +12,7 @@ from weft.records import Record
 from weft.stores.embedded import graph
 from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values, to_values
 from weft.stores.embedded.database import Database
-from weft.stores.embedded.fields import SCANNED, type_of
+from weft.stores.embedded.fields import SCANNED, TEXT, type_of
 from weft.stores.embedded.models import forget_vectors, insert_vectors, is_waiting, take, wanted
 
 NewVectors = Mapping[int, Mapping[bytes, bytes]]
@@ -87,12 +87,15 @@ class Writer:
         rows = []
         fields = []
         hashes = []
+        known = self._field_numbers.get
         for row, (record, content) in enumerate(records, first + 1):
             hashes.append(embedding_hash(record.embedding_text))
             rows.append(to_values(record, row, content, hashes[-1]))
+            # Some twenty values for a record of code, nearly all of them text in fields that are known.
             for name, value in flatten(record):
                 if name not in SCANNED:
-                    fields.append((self._field(connection, name), type_of(value), value, row))
+                    kind = TEXT if type(value) is str else type_of(value)
+                    fields.append((known(name) or self._field(connection, name), kind, value, row))
         connection.executemany(INSERT, rows)
         connection.executemany("INSERT OR IGNORE INTO fields VALUES (?, ?, ?, ?)", fields)
         graph.insert(connection, ((row, record) for row, (record, _) in enumerate(records, first + 1)))
