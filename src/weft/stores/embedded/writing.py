@@ -87,7 +87,7 @@ class Writer:
         rows = []
         fields = []
         hashes = []
-        known = self._field_numbers.get
+        number_of = self._field_numbers.get
         for row, (record, content) in enumerate(records, first + 1):
             hashes.append(embedding_hash(record.embedding_text))
             rows.append(to_values(record, row, content, hashes[-1]))
@@ -95,7 +95,7 @@ class Writer:
             for name, value in flatten(record):
                 if name not in SCANNED:
                     kind = TEXT if type(value) is str else type_of(value)
-                    fields.append((known(name) or self._field(connection, name), kind, value, row))
+                    fields.append((number_of(name) or self._field(connection, name), kind, value, row))
         connection.executemany(INSERT, rows)
         connection.executemany("INSERT OR IGNORE INTO fields VALUES (?, ?, ?, ?)", fields)
         graph.insert(connection, ((row, record) for row, (record, _) in enumerate(records, first + 1)))
