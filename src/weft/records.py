@@ -26,6 +26,8 @@ SEPARATOR: Final = "\x1f"
 MAX_METADATA_BYTES: Final = 1024 * 1024
 MAX_METADATA_DEPTH: Final = 32
 
+_encode: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
@@ -111,7 +113,7 @@ class Record:
 
     def to_json(self) -> str:
         """One canonical line of JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return _encode(self.to_dict())
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Record:

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from weft.embedding import CachedQueries, Embedder, EmbeddingSpec, build
 from weft.errors import EmbeddingError, WeftError
 from weft.records import Record
-from weft.stores.embedded.codec import embedding_hash
-from weft.stores.embedded.keeper import half
+from weft.stores.embedded.codec import embedding_hash, half
 
 if TYPE_CHECKING:
     from weft.stores.embedded.models import Model

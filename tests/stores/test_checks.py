@@ -19,7 +19,7 @@ from weft.embedding import EmbeddingSpec, build
 from weft.filters import field
 from weft.stores.embedded.arrays import read_arrays, write_arrays
 from weft.stores.embedded.checks import Finding, check, repair
-from weft.stores.embedded.keeper import half
+from weft.stores.embedded.codec import half
 from weft.stores.embedded.models import Model
 from weft.stores.embedded.store import EmbeddedStore
 

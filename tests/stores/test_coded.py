@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import weft
 from weft.filters import parse_filter
-from weft.stores.embedded import layers, vector, vector_segment
+from weft.stores.embedded import layers, ranges, vector, vector_segment
 from weft.stores.embedded.coded import lists_for
 from weft.stores.embedded.products import Compact
 from weft.stores.embedded.selection import Selection
@@ -226,3 +226,35 @@ def test_an_array_over_the_vectors_of_a_segment_outlives_the_segment() -> None:
     others = [Compact(np.zeros_like(points)) for _ in range(8)]
     assert all(np.array_equal(view, points) for view in views)
     assert not any(other.half.any() for other in others)
+
+
+def test_a_segment_that_will_soon_be_merged_into_an_older_one_has_no_codes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vector_segment, "CODED_FROM", 500)
+    monkeypatch.setattr(vector_segment, "CODED_PASSING", 1500)
+    points = clustered(1600, 64, 7).astype(np.float16)
+    assert VectorSegment.over(np.arange(1000), points[:1000], Event())._coded is not None
+    assert VectorSegment.over(np.arange(1000), points[:1000], Event(), passing=True)._coded is None
+    assert VectorSegment.over(np.arange(1600), points, Event(), passing=True)._coded is not None
+
+
+def test_only_a_merge_with_the_oldest_segment_is_worth_codes_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_segment, "CODED_FROM", 30)
+    monkeypatch.setattr(ranges, "MERGE_RATIO", 0.5)
+    with weft.open(tmp_path / "db") as db:
+        for start, stop in ((0, 200), (200, 240), (240, 280)):
+            db.add(numbered(f"r{n}", n) for n in range(start, stop))
+            db.keeper.fold(wait=True)
+        db.keeper.settle(wait=True)
+        (index,) = db.store._vectors.values()
+        db.search("anything")
+        assert index._state is not None
+        segments = [layer.segment for layer in index._state.layers]
+        assert [len(segment.rows) for segment in segments] == [200, 80]
+        assert segments[1]._coded is None
+        db.optimise()
+        (whole,) = [layer.segment for layer in index._state.layers]
+        assert whole._coded is not None

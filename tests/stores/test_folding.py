@@ -13,7 +13,7 @@ import pytest
 import weft
 from weft import Weft
 from weft.programs import Message, Program
-from weft.stores.embedded import layers
+from weft.stores.embedded import keyword
 from weft.stores.embedded.arrays import Arrays
 from weft.stores.embedded.folding import Folder
 from weft.stores.embedded.segments import Entry
@@ -26,7 +26,7 @@ TITLED = [numbered(f"t{n}", 50 + n, title=f"Title {n}") for n in range(9)]
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layers, "ELSEWHERE", 10)
+    monkeypatch.setattr(keyword, "ELSEWHERE", 10)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_segment_of_another_program_is_the_same_to_the_last_bit(
     db.add(RECORDS + TITLED)
     db.keeper.fold(wait=True)
     assert [entry is not None and entry.count for entry in asked] == [len(RECORDS + TITLED)]
-    monkeypatch.setattr(layers, "ELSEWHERE", 1000)
+    monkeypatch.setattr(keyword, "ELSEWHERE", 1000)
     with weft.open(tmp_path / "here") as here:
         here.add(RECORDS + TITLED)
         here.keeper.fold(wait=True)
@@ -75,6 +75,18 @@ def test_what_another_program_folded_is_found(db: Weft, asked: list[Entry | None
     db.keeper.fold(wait=True)
     assert asked[0] is not None
     assert_holds(db, {record.id: record for record in RECORDS}, [])
+
+
+def test_once_started_a_program_folds_few_records_too(db: Weft, asked: list[Entry | None]) -> None:
+    few = [numbered(f"s{n}", 100 + n) for n in range(5)]
+    db.add(few)
+    db.keeper.fold(wait=True)
+    assert not asked
+    db.add(RECORDS)
+    db.keeper.fold(wait=True)
+    db.add(numbered(f"u{n}", 200 + n) for n in range(5))
+    db.keeper.fold(wait=True)
+    assert [entry and entry.count for entry in asked] == [len(RECORDS), 5]
 
 
 def test_where_no_program_answers_this_one_folds(

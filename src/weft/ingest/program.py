@@ -17,7 +17,7 @@ from weft.ingest.reading import Unreadable
 from weft.ingest.wire import as_contents, as_task, of_outcome
 from weft.programs import Message, receive, send, serving
 from weft.records import Record
-from weft.stores.embedded.codec import embedding_hash
+from weft.stores.embedded.codec import embedding_hash, half
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
@@ -52,8 +52,7 @@ def _with_vectors(outcome: Made | Unreadable, embedders: Sequence[Embedder]) -> 
 
 def _vectors(embedder: Embedder, records: Sequence[Record]) -> dict[bytes, bytes]:
     texts = {embedding_hash(record.embedding_text): record.embedding_text for record in records}
-    rows = embedder.embed_documents(list(texts.values())).astype("float16")
-    return dict(zip(texts, map(bytes, rows), strict=True))
+    return dict(zip(texts, half(embedder.embed_documents(list(texts.values()))), strict=True))
 
 
 if __name__ == "__main__":

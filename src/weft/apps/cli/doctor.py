@@ -97,7 +97,7 @@ def _scale(store: EmbeddedStore) -> list[Finding]:
 def _embed(model: Model, texts: Sequence[str]) -> Sequence[bytes] | None:
     """Vectors by a model of this machine; None when there is no such model."""
     from weft.embedding import EmbeddingSpec, build
-    from weft.stores.embedded.keeper import half
+    from weft.stores.embedded.codec import half
 
     kept = json.loads(model.spec)
     if kept.get("provider") not in LOCAL:

@@ -9,6 +9,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from weft.records import SEPARATOR, Record, split_id
 
 COLUMNS: Final = (
@@ -32,6 +35,11 @@ _decode: Final = json.JSONDecoder().raw_decode
 def embedding_hash(text: str) -> bytes:
     """What a vector is filed under: the text it was made from."""
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def half(vectors: NDArray[np.float32]) -> list[bytes]:
+    """Vectors as they are stored: half precision keeps a cosine to about four digits at half the size."""
+    return [row.tobytes() for row in vectors.astype(np.float16)]
 
 
 def to_values(record: Record, row: int, content: bytes, embedding: bytes) -> tuple[Any, ...]:

@@ -27,6 +27,11 @@ class Folder:
         self._program: Program | None = None
         self._asking = threading.Lock()
 
+    @property
+    def running(self) -> bool:
+        """Whether the program has been started."""
+        return self._program is not None
+
     def fold(self, low: int, high: int) -> Entry | None:
         """The segment of a range of changes, written but not published; None where no program can build it."""
         with self._asking:

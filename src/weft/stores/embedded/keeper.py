@@ -10,8 +10,6 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-import numpy as np
-
 from weft.errors import EmbeddingError, StoreClosed, StoreError, WeftError
 from weft.stores.embedded.layers import Cancelled
 from weft.stores.embedded.models import Model
@@ -196,8 +194,3 @@ class Keeper:
             if progress is not None:
                 progress(model, min(done, pending), pending)
         return False
-
-
-def half(vectors: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> list[bytes]:
-    """Vectors as they are stored: half precision keeps a cosine to about four digits at half the size."""
-    return [row.tobytes() for row in vectors.astype(np.float16)]

@@ -38,6 +38,9 @@ def identity(origin: int) -> str:
 ASKED_KEPT: Final = 4096
 """Terms of questions whose place in the index is remembered."""
 
+ELSEWHERE: Final = 2048
+"""Records from which on a program is started to fold them, which takes as long as to analyse a thousand."""
+
 MAX_COUNT: Final = 65535
 """A term that occurs more often in one record counts as this often; BM25 is flat long before."""
 
@@ -204,6 +207,11 @@ class KeywordTail(Tail):
 class Folds(Protocol):
     """Builds segments in another program."""
 
+    @property
+    def running(self) -> bool:
+        """Whether there is such a program now."""
+        ...
+
     def fold(self, low: int, high: int) -> Entry | None:
         """The segment of a range of changes, written but not published; None where no program can build it."""
         ...
@@ -223,8 +231,11 @@ class KeywordIndex(LayeredIndex[KeywordSegment, KeywordTail]):
         super().__init__(segments, report)
         self._folder = folder
 
-    def elsewhere(self, low: int, high: int) -> Entry | None:
-        return None if self._folder is None else self._folder.fold(low, high)
+    def elsewhere(self, low: int, high: int, waiting: int) -> Entry | None:
+        folder = self._folder
+        if folder is None or not (waiting >= ELSEWHERE or folder.running):
+            return None
+        return folder.fold(low, high)
 
     def new_tail(self) -> KeywordTail:
         return KeywordTail()

@@ -27,9 +27,6 @@ log = logging.getLogger("weft.store")
 FOLD_CHUNK: Final = 16_384
 """Records folded in one go: bounds the memory of a rebuild."""
 
-ELSEWHERE: Final = 2048
-"""Records from which on another program is asked to fold them: to start one takes as long as to analyse a thousand."""
-
 Stamp = tuple[int, int]
 NO_STAMP: Final[Stamp] = (-1, -1)
 """Of no published list: the next look takes whatever there is."""
@@ -85,8 +82,11 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         found = connection.execute("SELECT count(*) FROM records WHERE row > ? AND row <= ?", (low, high))
         return int(found.fetchone()[0])
 
-    def elsewhere(self, low: int, high: int) -> Entry | None:  # noqa: ARG002
-        """The segment of the changes low < n <= high, built and written by another program; None if there is none."""
+    def elsewhere(self, low: int, high: int, waiting: int) -> Entry | None:  # noqa: ARG002
+        """The segment of the changes low < n <= high, built and written by another program; None if there is none.
+
+        `waiting` is how many records are folded in all.
+        """
         return None
 
     def novel(
@@ -240,7 +240,7 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
                     return False
                 for low, high in holes:
                     for start, stop in chunks(connection, low, high, FOLD_CHUNK):
-                        if waiting >= ELSEWHERE and (entry := self.elsewhere(start, stop)) is not None:
+                        if (entry := self.elsewhere(start, stop, waiting)) is not None:
                             entries += [entry] if entry.count else []
                             continue
                         if self.stopping.is_set():

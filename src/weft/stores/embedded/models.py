@@ -10,9 +10,11 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from weft.stores.embedded.database import Database
+
+T = TypeVar("T")
 
 RETIRE_BATCH: Final = 2000
 """Vectors of a replaced model deleted in one transaction: a writer beside it waits for milliseconds."""
@@ -120,9 +122,9 @@ class Models:
         """Which of these texts have no vector yet."""
         asked = set(hashes)
         with self._database.read() as connection:
-            for part in _parts(list(asked)):
+            for part in parts(list(asked)):
                 found = connection.execute(
-                    f"SELECT hash FROM vectors WHERE model = ? AND hash IN ({_marks(part)})", (model, *part)
+                    f"SELECT hash FROM vectors WHERE model = ? AND hash IN ({marks(part)})", (model, *part)
                 )
                 asked.difference_update(value for (value,) in found)
         return asked
@@ -147,7 +149,7 @@ class Models:
                 return
             # A text that was removed while its vector was made leaves nothing behind.
             held = connection.execute(
-                f"SELECT DISTINCT embedding FROM records WHERE embedding IN ({_marks(tuple(vectors))})",
+                f"SELECT DISTINCT embedding FROM records WHERE embedding IN ({marks(tuple(vectors))})",
                 tuple(vectors),
             )
             insert_vectors(connection, model, {digest: vectors[digest] for (digest,) in held.fetchall()})
@@ -240,9 +242,11 @@ def _retire(connection: sqlite3.Connection, number: int) -> None:
     connection.execute("DELETE FROM arrivals WHERE model = ?", (number,))
 
 
-def _parts(values: Sequence[bytes], size: int = 500) -> Iterable[Sequence[bytes]]:
+def parts(values: Sequence[T], size: int = 500) -> Iterable[Sequence[T]]:
+    """Values in pieces that one statement takes."""
     return (values[at : at + size] for at in range(0, len(values), size))
 
 
-def _marks(values: Sequence[object]) -> str:
+def marks(values: Sequence[object]) -> str:
+    """A place in a statement for each value."""
     return ",".join("?" * len(values))

@@ -110,7 +110,8 @@ class VectorIndex(LayeredIndex[VectorSegment, VectorTail]):
         half = np.concatenate([half for _, half in parts])
         # The oldest is the largest: while it is whole, the others are added to a copy of its lists.
         first = layers[0]
-        return VectorSegment.over(rows, half, self.stopping, first.segment if first.live is None else None)
+        like = first.segment if first.live is None else None
+        return VectorSegment.over(rows, half, self.stopping, like, passing=first.entry.low > 0)
 
     def revive(self, arrays: Arrays) -> VectorSegment:
         return VectorSegment.revived(arrays)

@@ -16,7 +16,8 @@ from weft.stores.embedded.products import Coarse, Compact, Half, Vectors, produc
 from weft.stores.embedded.selection import Mask, Rows, Selection
 
 CODED_FROM: Final = 8192
-"""Below this many vectors a scan is as fast as codes, and exact."""
+CODED_PASSING: Final = 32_768
+"""Below this many vectors a scan is as fast as codes, and exact; where codes would not last, so many are scanned for a while."""
 
 COPIED: Final = 16_384
 COPY_AT: Final = 2
@@ -56,11 +57,20 @@ class VectorSegment(Segment):
 
     @classmethod
     def over(
-        cls, rows: Rows, half: Half, stopping: Event, like: VectorSegment | None = None
+        cls,
+        rows: Rows,
+        half: Half,
+        stopping: Event,
+        like: VectorSegment | None = None,
+        *,
+        passing: bool = False,
     ) -> VectorSegment:
-        """A new segment; `like` is one that holds the first of the vectors, and has done part of the work."""
+        """A new segment; `like` is one that holds the first of the vectors, and has done part of the work.
+
+        One that is `passing` will soon be merged into an older one, and is worth less trouble.
+        """
         vectors = Compact(half)
-        if len(rows) < CODED_FROM:
+        if len(rows) < (CODED_PASSING if passing else CODED_FROM):
             return cls(rows, vectors, None)
         return cls(rows, vectors, Coded.over(vectors, stopping, like._coded if like is not None else None))
 

@@ -13,7 +13,7 @@ from weft.stores.embedded import graph
 from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values, to_values
 from weft.stores.embedded.database import Database
 from weft.stores.embedded.fields import SCANNED, TEXT, type_of
-from weft.stores.embedded.models import forget_vectors, insert_vectors, is_waiting, take, wanted
+from weft.stores.embedded.models import forget_vectors, insert_vectors, is_waiting, marks, parts, take, wanted
 
 NewVectors = Mapping[int, Mapping[bytes, bytes]]
 """By model: the hash of a text and its vector in half precision."""
@@ -56,11 +56,10 @@ class Writer:
                     removed += 1
                     dropped.append(self._delete(connection, found[0]))
             fresh = []
-            for record in latest.values():
+            known = _known(connection, list(latest))
+            for record_id, record in latest.items():
                 content = bytes.fromhex(record.content_hash)
-                found = connection.execute(
-                    "SELECT row, content FROM records WHERE id = ?", (record.full_id,)
-                ).fetchone()
+                found = known.get(record_id)
                 if found is not None and found[1] == content:
                     unchanged += 1
                     continue
@@ -145,3 +144,14 @@ class Writer:
             ).fetchone()
             self._given_numbers[name] = number
         return number
+
+
+def _known(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
+    """Row and content of the records that are there, by id."""
+    out: dict[str, tuple[int, bytes]] = {}
+    for part in parts(ids):
+        found = connection.execute(
+            f"SELECT id, row, content FROM records WHERE id IN ({marks(part)})", tuple(part)
+        )
+        out.update((name, (row, content)) for name, row, content in found)
+    return out
