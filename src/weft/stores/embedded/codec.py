@@ -7,12 +7,13 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final
 
 from weft.records import SEPARATOR, Record, split_id
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 COLUMNS: Final = (
     "row, id, collection, kind, timestamp, parent, position, sensitivity, scope, content, embedding, "
@@ -39,7 +40,7 @@ def embedding_hash(text: str) -> bytes:
 
 def half(vectors: NDArray[np.float32]) -> list[bytes]:
     """Vectors as they are stored: half precision keeps a cosine to about four digits at half the size."""
-    return [row.tobytes() for row in vectors.astype(np.float16)]
+    return [row.tobytes() for row in vectors.astype("float16")]
 
 
 def to_values(record: Record, row: int, content: bytes, embedding: bytes) -> tuple[Any, ...]:
