@@ -39,8 +39,9 @@ class Desk:
     async def run(self, work: Callable[[], T], *, waits: bool = False) -> T:
         """What `work` returns or raises, from a worker thread; refused when too many wait or it takes too long.
 
-        Work that mostly `waits`, for a language model, keeps no other from its turn or its thread. A thread cannot be stopped: work that is given up keeps its place until it ends, so that a slow database
-        makes the service refuse requests and not pile them up.
+        Work that mostly `waits`, for a language model, keeps no other from its turn or its thread. A thread cannot be
+        stopped: work that is given up keeps its place until it ends, so that a slow database makes the service refuse
+        requests and not pile them up.
         """
         with self._lock:
             if self._taken >= self.limits.threads + self.limits.waiting:
