@@ -18,6 +18,7 @@ import pytest
 import weft
 from ingest.conftest import contents_of, counts, write
 from weft.ingest import IndexInterrupted, Scope, files, index
+from weft.stores.embedded.writing import Writer
 
 REAL_FILES = 10_000
 PROGRAM = Path(__file__).with_name("run_index.py")
@@ -113,7 +114,7 @@ def test_a_write_that_fails_leaves_each_file_as_it_was(
         raise OSError("the disk has gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(db.store), "_insert", fail)
+        patch.setattr(Writer, "_insert", fail)
         with pytest.raises(OSError, match="the disk has gone"):
             index(db, root)
     assert contents_of(db) == before
