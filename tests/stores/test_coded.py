@@ -196,23 +196,23 @@ def test_codes_that_are_not_of_these_vectors_are_refused(monkeypatch: pytest.Mon
         VectorSegment.revived(arrays)
 
 
-def test_lists_that_are_added_to_are_measured_again_once_they_have_grown_by_half(
+def test_lists_that_are_added_to_are_measured_again_once_they_have_grown_by_a_fifth(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(vector_segment, "CODED_FROM", 500)
     points = clustered(2000, 64, 5).astype(np.float16)
     # The same number of lists for all of these.
-    sizes = (1200, 1500, 1900)
+    sizes = (1200, 1400, 1500)
     assert len({lists_for(size) for size in sizes}) == 1
     first = VectorSegment.over(np.arange(1200), points[:1200], Event())
     assert first._coded is not None
-    grown = VectorSegment.over(np.arange(1500), points[:1500], Event(), first)
-    more = VectorSegment.over(np.arange(1900), points[:1900], Event(), grown)
+    grown = VectorSegment.over(np.arange(1400), points[:1400], Event(), first)
+    more = VectorSegment.over(np.arange(1500), points[:1500], Event(), grown)
     assert grown._coded is not None
     assert more._coded is not None
     assert first._coded.measured == 1200
     assert (grown._coded.reach, grown._coded.measured) == (first._coded.reach, 1200)
-    assert more._coded.measured == 1900
+    assert more._coded.measured == 1500
     revived = VectorSegment.revived(grown.arrays())
     assert revived._coded is not None
     assert (revived._coded.reach, revived._coded.measured) == (grown._coded.reach, 1200)

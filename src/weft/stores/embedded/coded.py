@@ -43,7 +43,7 @@ USABLE: Final = 0.8
 """The reach is the least that finds so great a part of what the codes can find of the fifty nearest, asked with some of
 the vectors. Codes that find less than .8 are not used."""
 
-GROWN: Final = 1.5
+GROWN: Final = 1.2
 """Lists that are kept and added to are measured again when they hold so many times as many vectors."""
 
 BROADER: Final = 0.1
