@@ -32,11 +32,15 @@ def send(stream: IO[bytes], message: Message) -> None:
 
 
 def receive(stream: IO[bytes]) -> Message | None:
-    """The next message; None when there is none, or not all of it."""
+    """The next message; None when there is none, or not all of it, or what comes is no message."""
     line = stream.readline()
     if not line.endswith(b"\n"):
         return None
-    head, sizes = json.loads(line)
+    try:
+        head, sizes = json.loads(line)
+    except (TypeError, ValueError):
+        # Printed before the program could see to it that nothing is: by a start-up file of the user's, say.
+        return None
     blocks = [stream.read(size) for size in sizes]
     return Message(head, blocks) if [len(block) for block in blocks] == sizes else None
 

@@ -159,8 +159,8 @@ def test_the_program_ends_when_there_is_no_more_to_do_and_when_the_database_is_c
     assert second.ended
 
 
-@pytest.mark.parametrize("module", ["weft.errors", "weft.there_is_no_such_module"])
-def test_a_program_that_ends_gives_no_answer(module: str) -> None:
+@pytest.mark.parametrize("module", ["weft.errors", "weft.there_is_no_such_module", "this"])
+def test_a_program_that_ends_or_says_something_else_gives_no_answer(module: str) -> None:
     program = Program(module)
     program.ask(Message({}))
     assert program.answer() is None

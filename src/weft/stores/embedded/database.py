@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from weft.errors import StoreClosed, StoreCorrupt, StoreError, StoreFull, StoreVersion
 from weft.stores.embedded.schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+T = TypeVar("T")
 
 BUSY_SECONDS: Final = 120.0
 """How long one writer waits for another. A write holds the lock for milliseconds, so this is never reached
@@ -174,6 +176,16 @@ class Database:
         except BaseException:
             connection.execute("ROLLBACK")
             raise
+
+
+def parts(values: Sequence[T], size: int = 500) -> Iterable[Sequence[T]]:
+    """Values in pieces that one statement takes."""
+    return (values[at : at + size] for at in range(0, len(values), size))
+
+
+def marks(values: Sequence[object]) -> str:
+    """A place in a statement for each value."""
+    return ",".join("?" * len(values))
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -10,11 +10,9 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
-from weft.stores.embedded.database import Database
-
-T = TypeVar("T")
+from weft.stores.embedded.database import Database, marks, parts
 
 RETIRE_BATCH: Final = 2000
 """Vectors of a replaced model deleted in one transaction: a writer beside it waits for milliseconds."""
@@ -240,13 +238,3 @@ def _retire(connection: sqlite3.Connection, number: int) -> None:
     connection.execute("UPDATE models SET state = 'retired' WHERE number = ?", (number,))
     connection.execute("DELETE FROM pending WHERE model = ?", (number,))
     connection.execute("DELETE FROM arrivals WHERE model = ?", (number,))
-
-
-def parts(values: Sequence[T], size: int = 500) -> Iterable[Sequence[T]]:
-    """Values in pieces that one statement takes."""
-    return (values[at : at + size] for at in range(0, len(values), size))
-
-
-def marks(values: Sequence[object]) -> str:
-    """A place in a statement for each value."""
-    return ",".join("?" * len(values))

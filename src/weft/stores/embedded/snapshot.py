@@ -21,6 +21,7 @@ from weft.records import Record
 from weft.stores.contract import BM25, Found
 from weft.stores.embedded.bm25 import Scorer, Statistics, document_frequency
 from weft.stores.embedded.codec import SELECT, from_values
+from weft.stores.embedded.database import marks
 from weft.stores.embedded.fields import FieldIndex
 from weft.stores.embedded.graph import Graph, GraphIndex
 from weft.stores.embedded.layer import Layers
@@ -178,10 +179,8 @@ class Snapshot:
 
     def chunks_of(self, record: Record, kinds: Sequence[str]) -> list[Record]:
         """The parts of the whole that a record is a part of which are of these kinds, in order."""
-        marks = ",".join("?" * len(kinds))
-        found = self._read(
-            f"parent = ? AND collection = ? AND kind IN ({marks})", record.parent, record.collection, *kinds
-        )
+        of_kind = f"parent = ? AND collection = ? AND kind IN ({marks(kinds)})"
+        found = self._read(of_kind, record.parent, record.collection, *kinds)
         return sorted(found.values(), key=lambda part: (part.position or 0, part.id))
 
     def parts_of(self, whole: str, collection: str) -> list[Record]:

@@ -11,9 +11,9 @@ from weft.filters import flatten
 from weft.records import Record
 from weft.stores.embedded import graph
 from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values, to_values
-from weft.stores.embedded.database import Database
+from weft.stores.embedded.database import Database, marks, parts
 from weft.stores.embedded.fields import SCANNED, TEXT, type_of
-from weft.stores.embedded.models import forget_vectors, insert_vectors, is_waiting, marks, parts, take, wanted
+from weft.stores.embedded.models import forget_vectors, insert_vectors, is_waiting, take, wanted
 
 NewVectors = Mapping[int, Mapping[bytes, bytes]]
 """By model: the hash of a text and its vector in half precision."""
