@@ -17,6 +17,7 @@ import xxhash
 import weft
 from weft.embedding import EmbeddingSpec, build
 from weft.filters import field
+from weft.stores.embedded import fields
 from weft.stores.embedded.arrays import read_arrays, write_arrays
 from weft.stores.embedded.checks import Finding, check, repair
 from weft.stores.embedded.codec import half
@@ -82,18 +83,20 @@ def sql(folder: Path, statement: str, *values: object) -> None:
         assert changed > 0, "the damage must be done"
 
 
-def rewrite(folder: Path, index: str, change: Callable[[dict[str, np.ndarray]], None]) -> None:
+def rewrite(
+    folder: Path, index: str, change: Callable[[dict[str, np.ndarray]], None], *, of: str = ""
+) -> None:
     """Alter the first segment of an index, with the right checksums: as a bug in weft would."""
     manifest = folder / "index" / index / "manifest.json"
     document = json.loads(manifest.read_bytes())
-    entry = document["body"]["segments"][0]
+    entry = next(entry for entry in document["body"]["segments"] if entry["of"] == of)
     arrays = {
         name: array.copy()
         for name, array in read_arrays(manifest.parent / entry["file"], entry["checksum"]).items()
     }
     change(arrays)
     entry["checksum"] = write_arrays(manifest.parent / entry["file"], arrays)
-    entry["count"] = len(arrays["rows"])
+    entry["count"] = len(arrays.get("rows", ()))
     document["checksum"] = xxhash.xxh3_128_hexdigest(json.dumps(document["body"], sort_keys=True).encode())
     manifest.write_text(json.dumps(document))
 
@@ -209,23 +212,52 @@ def test_an_index_that_disagrees_is_found_and_rebuilt(
         assert db.search("topic3", recipe="keyword").hits
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "DELETE FROM fields WHERE row = (SELECT row FROM records WHERE id = 'r8')",
-        "DELETE FROM fields",
-        "UPDATE fields SET value = 99 WHERE value = 8",
-        "INSERT INTO fields SELECT number, 1, 5, 99999 FROM field_names LIMIT 1",
-        "UPDATE fields SET type = 0 WHERE value = 8",
-    ],
-)
-def test_fields_are_written_anew(folder: Path, statement: str) -> None:
-    sql(folder, statement)
-    assert list(problems(folder)) == ["fields"]
-    assert "anew" in mended(folder)[0]
+def with_kept_fields(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fields, "SETTLE_AT", 1)
+    with weft.open(folder) as db:
+        assert [hit.id for hit in db.search("number", filters=field("n") == 8)] == ["r8"]
+        db.add([record(51)])
+
+
+def one_less(arrays: dict[str, np.ndarray]) -> None:
+    arrays["rows 1"][3] = arrays["rows 1"][2]
+
+
+def another_value(arrays: dict[str, np.ndarray]) -> None:
+    values = json.loads(arrays["values 1"].tobytes())
+    values[values.index(8)] = 8.5
+    arrays["values 1"] = np.frombuffer(json.dumps(values).encode(), np.uint8)
+
+
+def another_type(arrays: dict[str, np.ndarray]) -> None:
+    for part in ("values", "starts", "rows"):
+        arrays[f"{part} 0"] = arrays.pop(f"{part} 1")
+
+
+def none_at_all(arrays: dict[str, np.ndarray]) -> None:
+    arrays.clear()
+
+
+@pytest.mark.parametrize("change", [one_less, another_value, another_type, none_at_all])
+def test_kept_values_that_are_not_those_of_the_records_are_found_and_forgotten(
+    folder: Path, change: Callable[[dict[str, np.ndarray]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_kept_fields(folder, monkeypatch)
+    rewrite(folder, "fields", change, of="n")
+    found = problems(folder)
+    assert list(found) == ["fields"]
+    assert "values of n is not what the records say" in found["fields"]
+    assert "forgot what was kept of the values of n" in mended(folder)[0]
     assert problems(folder) == {}
     with weft.open(folder) as db:
         assert [hit.id for hit in db.search("number", filters=field("n") == 8)] == ["r8"]
+
+
+def test_kept_values_of_removed_records_are_no_problem(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_kept_fields(folder, monkeypatch)
+    with weft.open(folder) as db:
+        db.remove(["r8", "r9"])
+    assert problems(folder) == {}
 
 
 @pytest.mark.parametrize(

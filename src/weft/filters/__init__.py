@@ -36,7 +36,7 @@ from weft.filters.expression import (
     fields_of,
 )
 from weft.filters.text import BUILTIN_FIELDS, Scalar, canonical, segments
-from weft.filters.values import flatten, matches, values_of
+from weft.filters.values import flatten, matches, values_in, values_of
 
 __all__ = [
     "BUILTIN_FIELDS",
@@ -61,5 +61,6 @@ __all__ = [
     "matches",
     "parse_filter",
     "segments",
+    "values_in",
     "values_of",
 ]

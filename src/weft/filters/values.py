@@ -50,16 +50,17 @@ def values_of(record: Record, path: tuple[str, ...]) -> Iterator[Scalar]:
         if value is not None and value != "":
             yield value.timestamp() if name == "timestamp" else value
     else:
-        yield from _walk(record.metadata, below if name == "metadata" else path)
+        yield from values_in(record.metadata, below if name == "metadata" else path)
 
 
-def _walk(value: object, path: Sequence[str]) -> Iterator[Scalar]:
+def values_in(value: object, path: Sequence[str]) -> Iterator[Scalar]:
+    """Every value below these keys of metadata; a value may come twice."""
     if isinstance(value, (list, tuple)):
         for item in value:
-            yield from _walk(item, path)
+            yield from values_in(item, path)
     elif path:
         if isinstance(value, Mapping) and path[0] in value:
-            yield from _walk(value[path[0]], path[1:])
+            yield from values_in(value[path[0]], path[1:])
     elif isinstance(value, (str, int, float)):
         yield _indexed(value)
 

@@ -24,7 +24,6 @@ from weft.stores.embedded.compare import (
     agree_vector,
     first_wrong,
     for_rows,
-    insert_fields,
 )
 from weft.stores.embedded.findings import Finding
 from weft.stores.embedded.layers import LayeredIndex
@@ -32,6 +31,7 @@ from weft.stores.embedded.leftovers import disk, leftovers
 from weft.stores.embedded.models import Model, wanted
 from weft.stores.embedded.ranges import moment
 from weft.stores.embedded.schema import VERSION
+from weft.stores.embedded.segments import Entry
 from weft.stores.embedded.selection import Rows
 from weft.stores.embedded.store import DATABASE_NAME, INDEX_FOLDER, EmbeddedStore
 
@@ -71,7 +71,7 @@ def check(
             return found
         rows = _numbers(connection, "SELECT row FROM records ORDER BY row")
         looked_at = _sample(rows, SAMPLE) if quick else rows
-        found += _records(store, connection, looked_at, say, quick=quick)
+        found += _records(store, connection, looked_at, say)
         found += _vectors(store, connection)
         found += _keyword(store, connection, rows, looked_at, say)
         for model in wanted(connection):
@@ -118,11 +118,12 @@ def _sound(connection: sqlite3.Connection, quick: bool) -> list[Finding]:
 
 
 def _records(
-    store: EmbeddedStore, connection: sqlite3.Connection, rows: Rows, say: Progress, *, quick: bool
+    store: EmbeddedStore, connection: sqlite3.Connection, rows: Rows, say: Progress
 ) -> list[Finding]:
-    """Hashes of every record looked at, and its values in the table of fields."""
+    """Hashes of every record looked at, and its values in what is kept of fields."""
     altered: list[str] = []
-    fields = FieldMarks()
+    kept = store.fields.covered()
+    fields = FieldMarks(kept)
     for done, part in _parts(rows):
         say("records", done, len(rows))
         for values in for_rows(connection, f"{SELECT} WHERE row", part):
@@ -134,20 +135,26 @@ def _records(
     if altered:
         advice = "Look at it with 'weft get'; writing it again settles it."
         found = [Finding("records", "problem", f"{_some(altered)} changed outside weft. {advice}")]
-    wrong = fields.wrong(connection, within=set(rows.tolist()) if quick else None)
+    looked_at = set(rows.tolist())
+    wrong = [entry.of for entry in kept if not _agrees(store, fields, entry, looked_at)]
     if not wrong:
         return [*found, Finding("fields", "ok", "filters see what the records say")]
-    message = f"the fields of {len(wrong):,} records are not what the records say; filters are wrong for them"
-    return [*found, Finding("fields", "problem", message, partial(_mend_fields, store, sorted(wrong)))]
+    message = (
+        f"what is kept of the values of {', '.join(wrong)} is not what the records say; filters are wrong"
+    )
+    return [*found, Finding("fields", "problem", message, partial(_mend_fields, store, wrong))]
 
 
-def _mend_fields(store: EmbeddedStore, rows: list[int]) -> str:
-    with store.database.write() as connection:
-        for _, part in _parts(np.array(rows, np.int64)):
-            for_rows(connection, "DELETE FROM fields WHERE row", part, order="")
-            for values in for_rows(connection, f"{SELECT} WHERE row", part):
-                insert_fields(connection, values[0], from_values(values))
-    return f"wrote the fields of {len(rows):,} records anew"
+def _agrees(store: EmbeddedStore, fields: FieldMarks, entry: Entry, rows: set[int]) -> bool:
+    try:
+        return fields.agree(entry.of, store.fields.read(entry), rows)
+    except Damaged:
+        return False
+
+
+def _mend_fields(store: EmbeddedStore, names: list[str]) -> str:
+    store.fields.forget(names)
+    return f"forgot what was kept of the values of {', '.join(names)}: they are read from the records again"
 
 
 # Vectors in the database.

@@ -28,9 +28,15 @@ READ_APART: Final = ("id", "collection", "kind", "path", "parent", "position", "
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
-_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
+encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 _decode: Final = json.JSONDecoder().raw_decode
 """What json.dumps and json.loads come to: without a new encoder each time, or a look for white space around."""
+
+
+def decode(metadata: str) -> dict[str, Any]:
+    """Metadata as it was given."""
+    out: dict[str, Any] = {} if metadata == "{}" else _decode(metadata)[0]
+    return out
 
 
 def embedding_hash(text: str) -> bytes:
@@ -63,7 +69,7 @@ def to_values(record: Record, row: int, content: bytes, embedding: bytes) -> tup
         first,
         last,
         record.title,
-        _encode(dict(record.metadata)) if record.metadata else "{}",
+        encode(dict(record.metadata)) if record.metadata else "{}",
         record.text,
     )
 
@@ -89,7 +95,7 @@ def from_values(values: Sequence[Any]) -> Record:
     put(record, "sensitivity", sensitivity)
     put(record, "scope", scope)
     put(record, "tenant", tenant)
-    put(record, "metadata", {} if metadata == "{}" else _decode(metadata)[0])
+    put(record, "metadata", decode(metadata))
     return record
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from weft.filters import flatten
+from weft.filters import Scalar, flatten
 from weft.records import Record
-from weft.stores.embedded.fields import SCANNED, type_of
+from weft.stores.embedded.columns import Columns, type_of
 from weft.stores.embedded.keyword import Document, KeywordIndex, KeywordSegment
 from weft.stores.embedded.layer import Layer
 from weft.stores.embedded.models import Model
+from weft.stores.embedded.segments import Entry
 from weft.stores.embedded.selection import Rows
 from weft.stores.embedded.vector_segment import VectorSegment
 
@@ -60,40 +61,31 @@ def first_wrong(rows: Rows, agree: Callable[[Rows], bool]) -> int:
 
 
 class FieldMarks:
-    """One number per record that stands for all its fields, in whatever order they come."""
+    """One number per field and record that stands for all its values, in whatever order they come."""
 
-    def __init__(self) -> None:
-        self._expected: dict[int, int] = {}
+    def __init__(self, kept: Iterable[Entry]) -> None:
+        """Of the fields that are kept, up to the change that each is kept up to."""
+        self._kept = {entry.of: entry.high for entry in kept}
+        self._expected: dict[str, dict[int, int]] = {name: {} for name in self._kept}
 
     def expect(self, row: int, record: Record) -> None:
         """Take in a record."""
-        mark = 0
-        for name, value in set(flatten(record)):
-            if name not in SCANNED:
-                mark ^= hash((name, type_of(value), value))
-        self._expected[row] = mark
+        for name, value in flatten(record):
+            if row <= self._kept.get(name, 0):
+                _mark(self._expected[name], type_of(value), value, row)
 
-    def wrong(self, connection: sqlite3.Connection, within: set[int] | None) -> set[int]:
-        """The rows whose fields differ, in all or only in those `within`."""
+    def agree(self, name: str, columns: Columns, rows: set[int]) -> bool:
+        """Whether these are the values of a field, as far as these rows have them."""
         actual: dict[int, int] = {}
-        for name, kind, value, row in connection.execute(
-            "SELECT n.name, f.type, f.value, f.row FROM fields f LEFT JOIN field_names n ON n.number = f.field"
-        ):
-            if within is None or row in within:
-                actual[row] = actual.get(row, 0) ^ hash((name, kind, value))
-        rows = self._expected.keys() | actual.keys()
-        return {row for row in rows if self._expected.get(row) != actual.get(row)}
+        for kind, column in columns.items():
+            for value, row in column.pairs():
+                if row in rows:
+                    _mark(actual, kind, value, row)
+        return actual == self._expected[name]
 
 
-def insert_fields(connection: sqlite3.Connection, row: int, record: Record) -> None:
-    """Write a record's values into the table of fields."""
-    for name, value in flatten(record):
-        if name not in SCANNED:
-            connection.execute("INSERT OR IGNORE INTO field_names (name) VALUES (?)", (name,))
-            connection.execute(
-                "INSERT OR IGNORE INTO fields SELECT number, ?, ?, ? FROM field_names WHERE name = ?",
-                (type_of(value), value, row, name),
-            )
+def _mark(marks: dict[int, int], kind: int, value: Scalar, row: int) -> None:
+    marks[row] = marks.get(row, 0) ^ hash((kind, value))
 
 
 def for_rows(

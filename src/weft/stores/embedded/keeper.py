@@ -106,10 +106,11 @@ class Keeper:
             thread.join(seconds)
 
     def fold(self, at_least: int = 1, *, wait: bool = False) -> None:
-        """Fold the tails of all indexes into segments."""
+        """Fold the tails of all indexes into segments, and read what is new for filters."""
         with self._writing_indexes():
             for index in self._store.live_indexes():
                 index.fold(self._store.database, at_least=at_least, wait=wait)
+            self._store.keep_fields()
         self._unfolded = 0
 
     def settle(self, *, whole: bool = False, wait: bool = False) -> None:

@@ -32,7 +32,10 @@ def leftovers(store: EmbeddedStore) -> list[Finding]:
 def _orphans(store: EmbeddedStore) -> Iterator[Path]:
     """Index files that nothing refers to, and that nobody is about to publish."""
     assert store.folder is not None
-    indexes: dict[str, Sequence[Entry]] = {"keyword": store.keyword.covered()}
+    indexes: dict[str, Sequence[Entry]] = {
+        "keyword": store.keyword.covered(),
+        "fields": store.fields.covered(),
+    }
     for model in store.models.wanted():
         indexes[f"vector-{model.number}"] = store.vector_index(model).covered()
     horizon = time.time() - SWEEP_AFTER_SECONDS

@@ -131,6 +131,11 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         PRIMARY KEY (tenant, episode, turn, position)
     ) WITHOUT ROWID;
     """,
+    """
+    -- Filters read fields from the records, and keep what they read in files (stores/embedded/fields.py).
+    DROP TABLE fields;
+    DROP TABLE field_names;
+    """,
 )
 """Step n takes a database from version n to n + 1. A step that has been released is never edited."""
 

@@ -37,6 +37,8 @@ class Entry:
     high: int
     clean: int
     count: int
+    of: str = ""
+    """Of what, where an index has segments of several things."""
 
 
 Work = Literal["fold", "merge"]
@@ -58,7 +60,7 @@ class Segments(Protocol):
         """The arrays of one segment; raises Damaged unless they are as they were written."""
         ...
 
-    def write(self, arrays: Arrays, *, low: int, high: int, clean: int, count: int) -> Entry:
+    def write(self, arrays: Arrays, *, low: int, high: int, clean: int, count: int, of: str = "") -> Entry:
         """Keep a new segment, not yet on the list."""
         ...
 
@@ -89,10 +91,10 @@ class MemorySegments:
     def read(self, entry: Entry) -> Arrays:
         return self._arrays[entry.file]
 
-    def write(self, arrays: Arrays, *, low: int, high: int, clean: int, count: int) -> Entry:
+    def write(self, arrays: Arrays, *, low: int, high: int, clean: int, count: int, of: str = "") -> Entry:
         name = f"{low:x}-{high:x}-{time.time_ns():x}"
         self._arrays[name] = arrays
-        return Entry(name, "", low, high, clean, count)
+        return Entry(name, "", low, high, clean, count, of)
 
     def publish(self, entries: Sequence[Entry]) -> None:
         # Only what was on the list goes: another thread may have written what it will publish next.
@@ -166,14 +168,14 @@ class SegmentFolder:
             raise Damaged(f"manifest.json names a file outside its folder: {entry.file!r}")
         return read_arrays(self._folder / entry.file, entry.checksum)
 
-    def write(self, arrays: Arrays, *, low: int, high: int, clean: int, count: int) -> Entry:
+    def write(self, arrays: Arrays, *, low: int, high: int, clean: int, count: int, of: str = "") -> Entry:
         self._make_room()
         if not self._manifest.exists():
             # So that segments without a list are a sign of damage, and not of a first fold under way.
             self.publish(())
         name = f"{low:x}-{high:x}-{os.getpid():x}-{time.time_ns():x}.seg"
         checksum = write_arrays(self._folder / name, arrays)
-        return Entry(name, checksum, low, high, clean, count)
+        return Entry(name, checksum, low, high, clean, count, of)
 
     def publish(self, entries: Sequence[Entry]) -> None:
         body = {"identity": self._identity, "segments": [asdict(entry) for entry in entries]}

@@ -15,7 +15,7 @@ from typing import Any, Final
 from weft.errors import StoreError
 from weft.filters import EVERYTHING, Filter
 from weft.records import Record
-from weft.stores.embedded import graph, keyword, vector
+from weft.stores.embedded import fields, graph, keyword, vector
 from weft.stores.embedded.audiences import Audiences, KeywordState
 from weft.stores.embedded.bm25 import Statistics, statistics
 from weft.stores.embedded.codec import SELECT, from_values
@@ -68,7 +68,7 @@ class EmbeddedStore:
             self._folder = Folder(folder / DATABASE_NAME, folder / INDEX_FOLDER / "keyword", built_with)
         self.keyword = KeywordIndex(self._segments("keyword", built_with), self._report, self._folder)
         self._vectors: dict[int, VectorIndex] = {}
-        self._fields = FieldIndex()
+        self.fields = FieldIndex(self._segments("fields", f"{fields.FORMAT} {self._origin:x}"), self._report)
         self._graph = GraphIndex()
         self._values = RowValues()
         self._lock = threading.Lock()
@@ -119,14 +119,14 @@ class EmbeddedStore:
 
             apart = self._apart and audience != EVERYTHING
             audience, keyword = self._audiences.seen(
-                audience, keyword, lambda: self._fields.mask(connection, audience, seq)
+                audience, keyword, lambda: self.fields.mask(connection, audience, seq)
             )
             yield Snapshot(
                 connection,
                 seq,
                 keyword,
                 vector,
-                self._fields,
+                self.fields,
                 model,
                 lambda: self.database.abandon(connection),
                 self._graph,
@@ -202,6 +202,11 @@ class EmbeddedStore:
         """The derived indexes that searches use or will use."""
         return [self.keyword, *(self.vector_index(model) for model in self.models.wanted())]
 
+    def keep_fields(self) -> None:
+        """Have at hand what tells who may see which record."""
+        with self.database.read() as connection:
+            self.fields.keep(connection, moment(connection)[0])
+
     def models_waiting(self) -> bool:
         """Whether a record waits for a vector."""
         with self.database.read() as connection:
@@ -270,6 +275,11 @@ class EmbeddedStore:
             if not is_past(entries, seq):
                 self._report(f"the {index.name} index is rebuilt from the records: it is newer than they are")
                 index.give_up()
+        kept = self.fields.covered()
+        with self.database.read() as connection:
+            seq, _ = moment(connection)
+        if not is_past(kept, seq):
+            self.fields.forget(entry.of for entry in kept)
 
     def _report(self, notice: str) -> None:
         if notice not in self.notices:

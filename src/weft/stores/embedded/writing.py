@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.filters import flatten
 from weft.records import Record
 from weft.stores.embedded import graph
 from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values, to_values
 from weft.stores.embedded.database import Database, marks, parts
-from weft.stores.embedded.fields import SCANNED, TEXT, type_of
 from weft.stores.embedded.models import forget_vectors, insert_vectors, is_waiting, take, wanted
 
 NewVectors = Mapping[int, Mapping[bytes, bytes]]
@@ -37,8 +34,6 @@ class Writer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._field_numbers: dict[str, int] = {}
-        self._given_numbers: dict[str, int] = {}
         self.waiting = False
         """Whether a record waited for a vector after the last write."""
 
@@ -47,7 +42,7 @@ class Writer:
         latest = {record.full_id: record for record in records}
         added = updated = unchanged = removed = 0
         dropped: list[bytes] = []
-        with self._writing() as connection:
+        with self._database.write() as connection:
             for record_id in dict.fromkeys(also(connection)):
                 if record_id in latest:
                     continue
@@ -84,19 +79,11 @@ class Writer:
         vectors: NewVectors,
     ) -> None:
         rows = []
-        fields = []
         hashes = []
-        number_of = self._field_numbers.get
         for row, (record, content) in enumerate(records, first + 1):
             hashes.append(embedding_hash(record.embedding_text))
             rows.append(to_values(record, row, content, hashes[-1]))
-            # Some twenty values for a record of code, nearly all of them text in fields that are known.
-            for name, value in flatten(record):
-                if name not in SCANNED:
-                    kind = TEXT if type(value) is str else type_of(value)
-                    fields.append((number_of(name) or self._field(connection, name), kind, value, row))
         connection.executemany(INSERT, rows)
-        connection.executemany("INSERT OR IGNORE INTO fields VALUES (?, ?, ?, ?)", fields)
         graph.insert(connection, ((row, record) for row, (record, _) in enumerate(records, first + 1)))
         for model in wanted(connection):
             known = vectors.get(model.number, {})
@@ -113,37 +100,11 @@ class Writer:
         """Delete a record and what hangs on it; returns what its vectors are filed under."""
         values = connection.execute(f"{SELECT} WHERE row = ?", (row,)).fetchone()
         record = from_values(values)
-        connection.executemany(
-            "DELETE FROM fields WHERE field = ? AND type = ? AND value = ? AND row = ?",
-            (
-                (self._field(connection, name), type_of(value), value, row)
-                for name, value in flatten(record)
-                if name not in SCANNED
-            ),
-        )
         graph.delete(connection, row, record)
         connection.execute("DELETE FROM records WHERE row = ?", (row,))
         connection.execute("DELETE FROM pending WHERE row = ?", (row,))
         connection.execute("INSERT INTO removals VALUES (?, ?)", (take(connection, 1) + 1, row))
         return embedding_hash(record.embedding_text)
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._database.write() as connection:
-            # Numbers given to fields in this transaction are theirs only once it is confirmed.
-            given = self._given_numbers = {}
-            yield connection
-        self._field_numbers.update(given)
-
-    def _field(self, connection: sqlite3.Connection, name: str) -> int:
-        number = self._field_numbers.get(name) or self._given_numbers.get(name)
-        if number is None:
-            connection.execute("INSERT OR IGNORE INTO field_names (name) VALUES (?)", (name,))
-            (number,) = connection.execute(
-                "SELECT number FROM field_names WHERE name = ?", (name,)
-            ).fetchone()
-            self._given_numbers[name] = number
-        return number
 
 
 def _known(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
