@@ -122,13 +122,12 @@ class Vectors:
         if self.off:
             return out
         texts = {embedding_hash(record.embedding_text): record.embedding_text for record in records}
-        for model in self._store.models.wanted():
+        for model, absent in self._store.models.lacking(texts, given):
             embedder = self._embedder(model)
             if embedder is None or not embedder.inline:
                 continue
             ready = given.get(model.fingerprint, {})
             vectors = {digest: ready[digest] for digest in texts if digest in ready}
-            absent = self._store.models.missing(model.number, texts.keys() - vectors.keys())
             missing = [digest for digest in texts if digest in absent]
             for at in range(0, len(missing), EMBED_BATCH):
                 part = missing[at : at + EMBED_BATCH]

@@ -255,7 +255,6 @@ def test_a_removed_text_leaves_no_vector_behind(tmp_path: Path) -> None:
         db.remove(["same"])
         assert stored(db) == {}
         db.add([numbered("b", 3)])
-        (model,) = db.store.models.wanted()
-        gone = db.store.models.missing(model.number, [b"0" * 16])
+        ((model, gone),) = db.store.models.lacking([b"0" * 16], {})
         db.store.models.fill(model.number, dict.fromkeys(gone, b"\x00" * 512))
         assert stored(db) == {256: 1}

@@ -69,6 +69,8 @@ class WordPieces:
 
     def run(self, run: str) -> tuple[int, ...]:
         """The pieces of one run without white space; punctuation only where it stands alone."""
+        if run.isascii() and (whole := self._numbers.get(run)) is not None:
+            return (whole,)
         if _PLAIN.fullmatch(run):
             return self._word(run.lower())
         return tuple(self._by_library(run))

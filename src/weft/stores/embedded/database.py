@@ -108,6 +108,14 @@ class Database:
                         self._writer.execute("ROLLBACK")
                     raise
 
+    @contextlib.contextmanager
+    def before_writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection that writes, for single reads by who is about to: it has at hand what it wrote last."""
+        with self._write_lock:
+            self._check_open()
+            with _translated(self.path):
+                yield self._writer
+
     def abandon(self, connection: sqlite3.Connection) -> None:
         """Leave the connection of a `read` to a thread that may still be at it: it ends with that thread."""
         with self._pool_lock:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -116,16 +116,26 @@ class Models:
         if active is None or not missing:
             _activate(connection, number)
 
-    def missing(self, model: int, hashes: Iterable[bytes]) -> set[bytes]:
-        """Which of these texts have no vector yet."""
-        asked = set(hashes)
-        with self._database.read() as connection:
-            for part in parts(list(asked)):
-                found = connection.execute(
-                    f"SELECT hash FROM vectors WHERE model = ? AND hash IN ({marks(part)})", (model, *part)
-                )
-                asked.difference_update(value for (value,) in found)
-        return asked
+    def lacking(
+        self, hashes: Iterable[bytes], given: Mapping[str, Container[bytes]]
+    ) -> list[tuple[Model, set[bytes]]]:
+        """Every wanted model, and which of these texts have no vector of it; for who is about to write.
+
+        Those that are given, by the model's fingerprint, are not looked for.
+        """
+        out = []
+        with self._database.before_writing() as connection:
+            for model in wanted(connection):
+                ready = given.get(model.fingerprint, ())
+                absent = {digest for digest in hashes if digest not in ready}
+                for part in parts(list(absent)):
+                    found = connection.execute(
+                        f"SELECT hash FROM vectors WHERE model = ? AND hash IN ({marks(part)})",
+                        (model.number, *part),
+                    )
+                    absent.difference_update(value for (value,) in found)
+                out.append((model, absent))
+        return out
 
     def backlog(self, model: int, limit: int) -> list[tuple[bytes, str]]:
         """Some texts that want a vector: hash and text, oldest first, each once."""

@@ -87,7 +87,10 @@ class Writer:
         graph.insert(connection, ((row, record) for row, (record, _) in enumerate(records, first + 1)))
         for model in wanted(connection):
             known = vectors.get(model.number, {})
-            insert_vectors(connection, model.number, {key: known[key] for key in hashes if key in known})
+            brought = {key: known[key] for key in hashes if key in known}
+            insert_vectors(connection, model.number, brought)
+            if all(key in brought for key in hashes):
+                continue
             connection.execute(
                 """
                 INSERT INTO pending SELECT ?1, r.row FROM records r WHERE r.row > ?2 AND NOT EXISTS
