@@ -279,7 +279,8 @@ def test_what_cannot_be_used_is_refused(opened: Open) -> None:
         db.ask("x", recipe="nothing")
     with pytest.raises(InvalidInput, match="editor"):
         db.ask("x", editor=b"code")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput):
-        db.ask("x", limit=-1)
+    for limit in (0, -1):
+        with pytest.raises(InvalidInput, match="limit"):
+            db.ask("x", limit=limit)
     with pytest.raises(SettingsError, match=r"llm\.model"):
         opened(llm__provider="openai").ask("lease")

@@ -257,7 +257,8 @@ class Asking:
             degraded.extend(one for one in result.degraded if one not in degraded)
             return result
 
-        result = search(recipe, options.get("limit") or LIMIT)
+        limit = options.get("limit")
+        result = search(recipe, LIMIT if limit is None else limit)
         examples: tuple[Hit, ...] = ()
         if recipe.by_page and EXAMPLES in self._recipes:
             examples = search(self._recipes[EXAMPLES], MOST_EXAMPLES).hits
