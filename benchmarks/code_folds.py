@@ -33,6 +33,7 @@ SHIPPED: Final[Constants] = {
     "outline": 1.0,
     "definition": 1.0,
     "file_name": 0.5,
+    "company": 0.15,
     "beside": 0.4,
     "pool": 50,
 }
@@ -49,6 +50,7 @@ def recipe_with(constants: Constants) -> Recipe:
         outline=constants["outline"],
         definition=constants["definition"],
         file_name=constants["file_name"],
+        company=constants["company"],
         beside=constants["beside"],
     )
     return replace(CODE_SEARCH, sources=uses, fusion=Weighted(weights, "max"), stages=(sense, PerFile()))

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from weft.apps.cli.program import program
 from weft.errors import InvalidInput, NotFound
-from weft.evaluation.code import ablations_of, read_code, same_file
+from weft.evaluation.code import ablations_of, read_code, read_manifest, same_file
 from weft.recipes.code import CODE_SEARCH
 from weft.records import Record
 from weft.results import Hit
@@ -163,3 +163,15 @@ def test_options_of_the_code_format_go_with_it(tmp_path: Path) -> None:
     result = CliRunner().invoke(program, ["eval", str(tmp_path), "--ablation"])
     assert result.exit_code != 0
     assert "--ablation go with --code" in result.output
+
+
+def test_the_questions_to_other_languages_name_projects_of_the_list_and_are_each_of_a_known_kind() -> None:
+    folder = Path(__file__).parents[2] / "benchmarks" / "languages"
+    listed = read_manifest(folder)
+    files = sorted((folder / "annotations").glob("*.json"))
+    assert [file.stem for file in files] == sorted(listed)
+    for file in files:
+        questions = json.loads(file.read_text())
+        assert len(questions) == listed[file.stem]["queries"]
+        assert {question["category"] for question in questions} <= {"architecture", "semantic", "symbol"}
+        assert all(question["relevant"] for question in questions)

@@ -123,6 +123,19 @@ def test_a_file_gets_the_share_of_its_name_that_the_question_says(
     assert CodeSense(file_name=0.5).apply(ranked).scores[0] == pytest.approx(0.25 + 0.5 * share)
 
 
+def test_a_file_of_which_more_is_found_comes_before_one_with_as_good_a_record() -> None:
+    listed = [(entity("a.py", "f"), 0.9), (entity("b.py", "g"), 0.9)]
+    listed += [(entity("b.py", f"g{n}"), 0.4) for n in range(5)]
+    ranked = ranking("anything", listed)
+    staged = CodeSense().apply(ranked)
+    assert ids(ranked, staged)[0] == "b.py::g"
+    # Its next three count.
+    assert staged.scores[0] == pytest.approx(0.9 + 0.15 * 3 * 0.4)
+    assert staged.reasons[1] == "+0.18 by what else is found of its file"
+    alone = CodeSense(company=0.0).apply(ranked)
+    assert ids(ranked, alone)[0] == "a.py::f"
+
+
 def test_tests_and_doors_come_after_what_they_serve_whatever_they_are_called() -> None:
     ranked = ranking(
         "session", [(entity("test_session.py", "f", "test"), 0.6), (entity("other.py", "g"), 0.5)]

@@ -125,7 +125,7 @@ def ablations_of(recipe: Recipe) -> list[System]:
     for at, step in enumerate(recipe.stages):
         before, after = recipe.stages[:at], recipe.stages[at + 1 :]
         if isinstance(step, CodeSense):
-            for part in ("outline", "definition", "file_name", "beside"):
+            for part in ("outline", "definition", "file_name", "company", "beside"):
                 less = stage_from_dict({**stage_to_dict(step), part: 0.0})
                 out.append(System(f"without {part}", replace(recipe, stages=(*before, less, *after))))
         else:
@@ -181,7 +181,8 @@ def _project(file: Path, manifest: Mapping[str, Any], projects: Path) -> Collect
 def _files(name: str, version: str, root: str, projects: Path) -> Iterator[tuple[str, bytes]]:
     """The files of a project below its root, by their paths in it: from a folder, or from an archive."""
     wanted = re.compile(
-        rf"{re.sub(r'[-_.]+', '[-_.]+', re.escape(name))}(-{re.escape(version)})?(\.tar\.gz|\.tgz)?", re.I
+        rf"{re.sub(r'[-_.]+', '[-_.]+', re.escape(name))}(-{re.escape(version)})?(\.tar\.gz|\.tgz|\.crate)?",
+        re.I,
     )
     found = [entry for entry in sorted(projects.glob("*")) if wanted.fullmatch(entry.name)]
     for entry in found:

@@ -1,4 +1,5 @@
-"""What is known to help in code: outlines, definitions, names of files, and what stands beside the thing itself.
+"""What is known to help in code: outlines, definitions, names of files, how much of a file is found, and what stands
+beside the thing itself.
 
 Numbers are in the units of a list whose best score is 1, of which the fusion adds up several; docs/code.md has what
 each is worth.
@@ -20,6 +21,9 @@ from weft.results import Dropped
 
 BESIDE: Final = ("test", "stub", "reexport", "example", "generated")
 """Roles of files that come after what they serve."""
+
+COMPANY: Final = 3
+"""Records of a file, after its best, that count for it."""
 
 
 class Candidates(NamedTuple):
@@ -50,12 +54,14 @@ class CodeSense:
     """For the definition of a symbol that the question names."""
     file_name: float = 0.5
     """For a file whose name the question says in full; in part, the share."""
+    company: float = 0.15
+    """How much of the scores of its next three records a file gets: what a question is about is found in several."""
     beside: float = 0.4
     """Taken from what is in a file of one of these roles."""
     roles: Sequence[str] = BESIDE
 
     def __post_init__(self) -> None:
-        for name in ("outline", "definition", "file_name", "beside"):
+        for name in ("outline", "definition", "file_name", "company", "beside"):
             value = getattr(self, name)
             if not (isinstance(value, (int, float)) and math.isfinite(value) and value >= 0):
                 raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
@@ -74,13 +80,13 @@ class CodeSense:
         for at, (path, outline, qualified) in enumerate(
             zip(paths, listed.outlines, listed.qualified, strict=True)
         ):
-            by_outline, by_file = parts[path]
+            added = sum(parts[path])
             if outline:
                 # Its own score is in what the file adds.
-                scores[at] = by_outline + by_file
+                scores[at] = added
                 outlines.append(at)
                 continue
-            scores[at] += by_outline + by_file
+            scores[at] += added
             if symbols and qualified and _defines(str(qualified), symbols):
                 scores[at] += self.definition
                 defining.add(at)
@@ -118,22 +124,32 @@ class CodeSense:
 
     def _parts(
         self, query: str, listed: Candidates, scores: Sequence[float]
-    ) -> dict[str, tuple[float, float]]:
-        """What each file adds to all of its records: by its outline, and by its role or its name."""
-        found = zip(listed.paths, scores, listed.outlines, strict=True)
-        outlined = {path: self.outline * score for path, score, outline in found if outline}
+    ) -> dict[str, tuple[float, float, float]]:
+        """What each file adds to all of its records: by its outline, by its role or its name, and by their number."""
+        outlined: dict[str, float] = {}
+        own: dict[str, list[float]] = {}
+        for path, score, outline in zip(listed.paths, scores, listed.outlines, strict=True):
+            if outline:
+                outlined[path] = self.outline * score
+            else:
+                own.setdefault(path, []).append(score)
         said = Said(query)
         out = {}
         for path, role in listed.roles.items():
             # What stands beside something is often called like it, so its name says nothing.
             more = -self.beside if role in self.roles else self.file_name * said.share(file_words(path))
-            out[path] = (outlined.get(path, 0.0), more)
+            others = sorted(own.get(path, ()), reverse=True)[1 : COMPANY + 1]
+            out[path] = (outlined.get(path, 0.0), more, self.company * sum(others))
         return out
 
-    def _reasons(self, role: object, by_outline: float, by_file: float) -> list[str]:
+    def _reasons(self, role: object, by_outline: float, by_file: float, by_others: float) -> list[str]:
         """What a file adds, in words."""
         source = f"in a file of role {role}" if role in self.roles else "by the name of its file"
-        said = ((by_outline, "by the outline of its file"), (by_file, source))
+        said = (
+            (by_outline, "by the outline of its file"),
+            (by_file, source),
+            (by_others, "by what else is found of its file"),
+        )
         return [f"{amount:+.2f} {reason}" for amount, reason in said if amount]
 
 

@@ -53,11 +53,23 @@ def test_the_file_itself_is_an_outline_among_outlines() -> None:
         "counted: A decorator",
         "Tree: A node and what is below",
         "Tree.size",
-        "Tree.size",
         "Tree.walk: Go down",
         "Tree.Leaf",
     ]
     assert "dataclasses::field" in found.metadata["imports"]  # type: ignore[operator]  # a list
+
+
+def test_an_outline_says_each_name_once_and_the_most_that_is_said_of_it() -> None:
+    source = """
+/* tslint:disable */
+export function put(key: string): void;
+/** @deprecated Name a value. */
+export function put(key: string, value: undefined): void;
+/** Keeps a value under a key, for as long as the page is open. */
+export function put(key: string, value?: number): void {}
+"""
+    found = records_of("src/store.ts", source)["src/store.ts"]
+    assert found.text == "put: Keeps a value under a key, for as long as the page is open"
 
 
 def test_a_long_class_is_an_outline_and_its_methods_are_apart() -> None:

@@ -37,8 +37,8 @@ MOST_NAMES: Final = 200
 MOST_OUTLINED: Final = 500
 """Entities in an outline."""
 
-MOST_SAID: Final = 120
-"""Characters of what an outline says of one entity."""
+MOST_SAID: Final = 200
+"""Characters of what an outline says of one name."""
 
 _SENTENCE: Final = re.compile(r"\.(?=\s|$)|\n\s*\n|$")
 
@@ -104,12 +104,13 @@ def code_records(
 
 
 def outline(file: CodeFile) -> str:
-    """What a file says of itself, and its entities with what is said of each; of one without, how it begins."""
+    """What a file says of itself, and each name in it with what is said of that; of one without, how it begins."""
+    docs: dict[str, str] = {}
+    for entity in file.entities[1 : MOST_OUTLINED + 1]:
+        # A name may have several signatures, and be explained at one of them.
+        docs[entity.qualified] = max(docs.get(entity.qualified, ""), entity.doc, key=len)
     said = [_first_sentence(file.module.doc, len(file.module.doc))]
-    said += (
-        f"{entity.qualified}: {_first_sentence(entity.doc, MOST_SAID)}" if entity.doc else entity.qualified
-        for entity in file.entities[1 : MOST_OUTLINED + 1]
-    )
+    said += (f"{name}: {_first_sentence(doc, MOST_SAID)}" if doc else name for name, doc in docs.items())
     return "\n".join(said).strip() or file.data[: CODE.least].decode("utf-8", "ignore").strip()
 
 
