@@ -14,7 +14,7 @@ from weft.context.pages import organised
 from weft.pipeline.asking import Answer, Asker, Plan, milliseconds
 from weft.pipeline.events import log_search
 from weft.pipeline.tracing import beyond_limit, trace_of
-from weft.ranking.fusion import Fused, fuse, order
+from weft.ranking.fusion import fuse, order
 from weft.ranking.places import Place, join
 from weft.ranking.stages import Ranked, Staged
 from weft.recipes import SourceUse
@@ -63,12 +63,12 @@ class Pipeline(Asker):
             steps.append(beyond_limit(plan.limit, ranking))
             trace = trace_of(plan, question, answers, fused, steps, gave_way, times)
         hits: list[Hit] = []
-        finders = _found_by(lists, fused, keys)
-        for key, score in zip(keys, ranking.scores[: plan.limit].tolist(), strict=True):
+        scores = ranking.scores[: plan.limit].tolist()
+        for key, score, finders in zip(keys, scores, _found_by(lists, keys), strict=True):
             record = records.get(key)
             if record is not None:
                 near = around(question.snapshot, record, plan.neighbours)
-                hits.append(Hit(record, score, len(hits) + 1, finders.get(key, ()), near, trace, key))
+                hits.append(Hit(record, score, len(hits) + 1, finders, near, trace, key))
         degraded = tuple(
             Degraded(use.name, answer.error)
             for use, answer in zip(plan.lists, answers, strict=True)
@@ -162,16 +162,7 @@ def _place(record: Record | None) -> Place | None:
     return Place(record.path, *record.lines)
 
 
-def _found_by(
-    lists: Sequence[tuple[str, Any, Any]], fused: Fused, keys: Sequence[int]
-) -> dict[int, tuple[str, ...]]:
-    """The lists that each record is in; one that a stage brought is in none, and not here."""
-    if not len(fused.keys):
-        return {}
-    at = np.minimum(np.searchsorted(fused.keys, keys), len(fused.keys) - 1)
-    ranks = fused.ranks[:, at].T.tolist()
-    return {
-        key: tuple(name for (name, _, _), rank in zip(lists, row, strict=True) if rank >= 0)
-        for key, held, row in zip(keys, fused.keys[at].tolist(), ranks, strict=True)
-        if held == key
-    }
+def _found_by(lists: Sequence[tuple[str, Any, Any]], keys: Sequence[int]) -> list[tuple[str, ...]]:
+    """The lists that each record is in; one that a stage brought is in none."""
+    held = [(name, set(found.tolist())) for name, found, _ in lists]
+    return [tuple([name for name, known in held if key in known]) for key in keys]

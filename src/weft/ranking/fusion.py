@@ -66,11 +66,23 @@ MAX_GAMMA = 16.0  # beyond it the number of lists decides alone
 class Fused:
     """The union of the lists, keys ascending; `order` ranks it."""
 
-    keys: Keys
+    lists: Aligned
     scores: Floats
-    ranks: NDArray[np.int32]  # [lists, n], position from 0 in each list, -1 where absent
-    source_scores: Floats  # [lists, n], nan where absent
     terms: Floats  # [lists, n], each list's part of the score, 0 where it has none
+
+    @property
+    def keys(self) -> Keys:
+        return self.lists.keys
+
+    @property
+    def ranks(self) -> NDArray[np.int32]:
+        """[lists, n], position from 0 in each list, -1 where absent."""
+        return self.lists.ranks
+
+    @property
+    def source_scores(self) -> Floats:
+        """[lists, n], nan where absent."""
+        return self.lists.scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +174,7 @@ def fuse(method: Fusion, lists: Sequence[RankedList], sources: Collection[str] =
         )
     # Lists that are all empty go through, so that a missing weight shows on the first search, whatever it finds.
     scores, terms = method.combine(aligned) if lists else (np.empty(0), np.empty((0, 0)))
-    return Fused(aligned.keys, scores, aligned.ranks, aligned.scores, terms)
+    return Fused(aligned, scores, terms)
 
 
 def sources_named(method: Fusion) -> set[str]:
@@ -187,23 +199,22 @@ def order(
     `tie_keys` gives the ids of keys. It is called once at most, and only for keys that share a score with
     another within reach of `limit`, because reading an id may cost a query.
     """
-    best = np.argsort(-scores, kind="stable")
+    best = (-scores).argsort(kind="stable")
     ranked = scores[best]
     if limit is not None and limit < best.size:
         # The whole of a tie that straddles the limit competes for the last places.
-        end = int(np.searchsorted(-ranked, -ranked[limit - 1], side="right")) if limit > 0 else 0
+        end = int(np.count_nonzero(ranked >= ranked[limit - 1])) if limit > 0 else 0
         best, ranked = best[:end], ranked[:end]
     same = ranked[1:] == ranked[:-1]
-    if same.any():
+    if np.count_nonzero(same):
         tied = np.zeros(best.size, dtype=np.bool_)
         tied[1:] = same
         tied[:-1] |= same
-        group = np.concatenate([[0], np.cumsum(~same)])[tied].tolist()
         places = best[tied]
         tied_keys = keys[places]
         ids = tie_keys(tied_keys)
-        by_id = sorted(zip(group, ids, tied_keys.tolist(), range(places.size), strict=True))
-        best[tied] = places[[place for *_, place in by_id]]
+        by_id = sorted(zip((-ranked[tied]).tolist(), ids, tied_keys.tolist(), places.tolist(), strict=True))
+        best[tied] = [place for *_, place in by_id]
     return best[:limit]
 
 

@@ -6,11 +6,11 @@ the fused scores and, per list, the terms they were made of. Formulas: docs/rank
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
-from typing import ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,25 +94,56 @@ def weight_table(table: object) -> PerSource[float]:
     return weights
 
 
-class Aligned(NamedTuple):
+class Aligned:
     """Lists side by side as rows, one column per candidate, and the same as one flat run of hits.
 
-    Hits stand list by list, best first; hit h is at `places[h]` of a [lists, n] array read row by row.
+    Hits stand list by list, best first; hit h is at `places[h]` of a [lists, n] array read row by row. What only some
+    fusions and the trace look at is laid out when they do.
     """
 
-    names: tuple[str, ...]
-    keys: Keys  # [n], ascending
-    ranks: NDArray[np.int32]  # [lists, n], position from 0, -1 where absent
-    scores: Floats  # [lists, n], nan where absent
-    present: NDArray[np.bool_]  # [lists, n]
-    sizes: tuple[int, ...]  # hits of each list
-    hit_ranks: Floats  # position from 0; a float, because fusions divide by it
-    hit_scores: Floats
-    places: NDArray[np.intp]
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        keys: Keys,
+        sizes: tuple[int, ...],
+        hit_scores: Floats,
+        places: NDArray[np.intp],
+        present: NDArray[np.bool_],
+    ) -> None:
+        self.names = names
+        self.keys = keys
+        """[n], ascending."""
+        self.sizes = sizes
+        """Hits of each list."""
+        self.hit_scores = hit_scores
+        self.present = present
+        """[lists, n]"""
+        self._places = places
+
+    @cached_property
+    def hit_ranks(self) -> Floats:
+        """Position of each hit from 0; a float, because fusions divide by it."""
+        ranks = np.arange(self.hit_scores.size, dtype=np.float64)
+        for hits in self.spans()[1:]:
+            ranks[hits] -= hits.start
+        return ranks
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int32]:
+        """[lists, n], position from 0, -1 where absent."""
+        return self.spread(self.hit_ranks, -1.0).astype(np.int32)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """[lists, n], nan where absent."""
+        return self.spread(self.hit_scores, np.nan)
 
     def spread(self, hit_values: Floats, absent: float = 0.0) -> Floats:
         """[lists, n] from one value per hit."""
-        return _spread(hit_values, self.places, self.ranks.shape, absent)
+        spread = np.empty(self.present.size)
+        spread.fill(absent)
+        spread[self._places] = hit_values
+        return spread.reshape(self.present.shape)
 
     def weights(self, table: Mapping[str, float] | None) -> Floats:
         """The weight of each list, as a column; 1 where there is no table."""
@@ -122,8 +153,7 @@ class Aligned(NamedTuple):
 
     def spans(self) -> list[slice]:
         """Where each list's hits stand in the run."""
-        ends = list(accumulate(self.sizes))
-        return [slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True)]
+        return _spans(self.sizes)
 
     def borda_points(self) -> Floats:
         """n points for the first of n candidates, one less for each next; those absent share what is left."""
@@ -132,15 +162,13 @@ class Aligned(NamedTuple):
         return np.where(self.present, n - self.ranks, left_over[:, None])
 
 
-def _spread(hit_values: Floats, places: NDArray[np.intp], shape: tuple[int, ...], absent: float) -> Floats:
-    spread = np.full(math.prod(shape), absent, dtype=np.float64)
-    spread[places] = hit_values
-    return spread.reshape(shape)
+def _spans(sizes: Sequence[int]) -> list[slice]:
+    return [slice(end - size, end) for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
 
 def align(lists: Sequence[RankedList]) -> Aligned:
     """Lay lists side by side; refuses what cannot be ranked: a key twice in one list, a score not finite."""
-    names = tuple(name for name, _, _ in lists)
+    names = tuple([name for name, _, _ in lists])
     keys_of = [np.asarray(keys, dtype=np.int64) for _, keys, _ in lists]
     scores_of = [np.asarray(scores, dtype=np.float64) for _, _, scores in lists]
     for name, keys, scores in zip(names, keys_of, scores_of, strict=True):
@@ -149,10 +177,10 @@ def align(lists: Sequence[RankedList]) -> Aligned:
                 f"source {name!r} gave keys of shape {keys.shape} and scores of shape {scores.shape}; "
                 "give two flat arrays of one length"
             )
-    sizes = tuple(keys.size for keys in keys_of)
+    sizes = tuple([keys.size for keys in keys_of])
     hits = np.concatenate(keys_of or [np.empty(0, dtype=np.int64)])
     hit_scores = np.concatenate(scores_of or [np.empty(0)])
-    if not np.abs(hit_scores).max(initial=0.0) <= MAX_MAGNITUDE:  # false for nan too
+    if not np.maximum.reduce(np.abs(hit_scores), initial=0.0) <= MAX_MAGNITUDE:  # false for nan too
         bad = next(
             name for name, s in zip(names, scores_of, strict=True) if not (np.abs(s) <= MAX_MAGNITUDE).all()
         )
@@ -160,27 +188,22 @@ def align(lists: Sequence[RankedList]) -> Aligned:
             f"source {bad!r} gave a score that is not finite, or beyond ±1e100; leave such hits out"
         )
     # np.unique would do, at three times the cost for lists of this size.
-    ordered = np.sort(hits)
+    ordered = hits.copy()
+    ordered.sort()
     first = np.ones(ordered.size, dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     keys = ordered[first]
-    shape = (len(names), keys.size)
-    hit_ranks = np.arange(hits.size, dtype=np.float64)
     places = keys.searchsorted(hits)
-    start = sizes[0] if sizes else 0
-    for row, size in enumerate(sizes[1:], start=1):
-        hit_ranks[start : start + size] -= start
-        places[start : start + size] += row * keys.size
-        start += size
-    ranks = _spread(hit_ranks, places, shape, -1).astype(np.int32)
-    present = ranks >= 0
+    for row, span in enumerate(_spans(sizes)[1:], start=1):
+        places[span] += row * keys.size
+    present = np.zeros(len(names) * keys.size, np.bool_)
+    present[places] = True
     if np.count_nonzero(present) != hits.size:
         twice = next(
             name for name, keys in zip(names, keys_of, strict=True) if np.unique(keys).size != keys.size
         )
         raise ValueError(f"source {twice!r} gave a key twice; keep the better of the two")
-    scores = _spread(hit_scores, places, shape, np.nan)
-    return Aligned(names, keys, ranks, scores, present, sizes, hit_ranks, hit_scores, places)
+    return Aligned(names, keys, sizes, hit_scores, places, present.reshape(len(names), keys.size))
 
 
 def total(terms: Floats) -> Floats:
