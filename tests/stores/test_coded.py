@@ -55,7 +55,7 @@ def test_the_nearest_are_found_at_any_filter(coded: tuple[VectorSegment, Floats]
     chosen = None if share == 1.0 else Selection(allowed)
     hits = total = 0
     for query in queries:
-        found = segment.near(query, 10, chosen)
+        found, _ = segment.near(query, 10, chosen)
         exact = np.where(allowed | (share == 1.0), everything(segment) @ query, -2)
         assert len(found) == 10
         assert (allowed | (share == 1.0))[found].all()
@@ -71,7 +71,29 @@ def test_where_few_pass_the_answer_is_exact(coded: tuple[VectorSegment, Floats],
     chosen = Selection(allowed)
     for query in queries[:20]:
         exact = np.where(allowed, everything(segment) @ query, -2)
-        assert set(segment.near(query, 10, chosen).tolist()) == set(np.argsort(-exact)[:10].tolist())
+        assert set(segment.near(query, 10, chosen)[0].tolist()) == set(np.argsort(-exact)[:10].tolist())
+
+
+def test_where_nothing_passes_nothing_is_found(coded: tuple[VectorSegment, Floats]) -> None:
+    segment, queries = coded
+    nothing = Selection(np.zeros(len(segment.rows), bool))
+    for _ in range(3):
+        found, scores = segment.near(queries[0], 10, nothing)
+        assert len(found) == len(scores) == 0
+
+
+def test_a_score_is_the_same_whichever_way_it_was_found(coded: tuple[VectorSegment, Floats]) -> None:
+    segment, queries = coded
+    for share in (0.05, 0.5):
+        chosen = Selection(np.random.default_rng(7).random(len(segment.rows)) < share)
+        for query in queries[:10]:
+            exact = dict(
+                zip(*(part.tolist() for part in segment.near(query, 10, chosen, exact=True)), strict=True)
+            )
+            found = dict(zip(*(part.tolist() for part in segment.near(query, 10, chosen)), strict=True))
+            shared = exact.keys() & found.keys()
+            assert shared
+            assert all(found[position] == exact[position] for position in shared)
 
 
 def test_old_copies_make_room_for_new_ones(
@@ -81,7 +103,7 @@ def test_old_copies_make_room_for_new_ones(
     segment, queries = coded
     filters = [Selection(np.arange(len(segment.rows)) % 20 == n) for n in range(6)]
     for chosen in filters * 3:
-        found = segment.near(queries[0], 10, chosen)
+        found, _ = segment.near(queries[0], 10, chosen)
         assert len(found) == 10
         assert chosen.mask[found].all()
 
@@ -97,7 +119,7 @@ def test_a_filter_on_a_far_corner_still_finds_all_that_were_asked_for(
         order = np.argsort(everything(segment) @ query)[: int(share * len(segment.rows))]
         far = np.zeros(len(segment.rows), bool)
         far[order] = True
-        found = segment.near(query, k, Selection(far))
+        found, _ = segment.near(query, k, Selection(far))
         assert len(found) == k
         hits += len(set(found.tolist()) & set(order[::-1][:10].tolist()))
     assert hits >= 0.98 * 20 * 10
@@ -168,7 +190,7 @@ def test_the_effort_suits_how_the_vectors_lie(dimensions: int, monkeypatch: pyte
     for query in scattered(40, dimensions, 6):
         exact = np.sort(everything(segment) @ query)[-10]
         hits += int(
-            np.count_nonzero(everything(segment)[segment.near(query, 10, None)] @ query >= exact - 1e-3)
+            np.count_nonzero(everything(segment)[segment.near(query, 10, None)[0]] @ query >= exact - 1e-3)
         )
     assert hits >= 0.98 * 400
 
@@ -181,7 +203,8 @@ def test_what_is_added_to_lists_is_found_as_what_they_were_made_from(monkeypatch
         np.arange(3600, dtype=np.int64), np.concatenate([first, later]), Event(), start
     )
     found = [
-        position in grown.near(grown.at(np.array([position]))[0], 10, None) for position in range(0, 3600, 10)
+        position in grown.near(grown.at(np.array([position]))[0], 10, None)[0]
+        for position in range(0, 3600, 10)
     ]
     assert np.mean(found[300:]) >= 0.98
     assert np.mean(found[:300]) >= 0.98

@@ -54,18 +54,28 @@ class StaticEmbedder:
         return self._embed(texts, self._document_prefix)
 
     def embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self._embed((text,), self._query_prefix)[0]
-        return vector
+        return self._one(text, self._query_prefix)
 
     def close(self) -> None:
         """Nothing to let go of."""
 
+    def _one(self, text: str, prefix: str) -> Vectors:
+        """The same as of a batch of one, in half the time."""
+        unknown = self._pieces.unknown
+        known = [piece for piece in self._cut(text, prefix) if piece != unknown]
+        rows = self._widened(np.array(known, np.intp))
+        vector: Vectors = normalised(np.add.reduce(rows, axis=0, keepdims=True))[0]
+        return vector
+
+    def _cut(self, text: str, prefix: str) -> list[int]:
+        return self._pieces.encode(
+            prefix + text if prefix and text and not text.isspace() else text, MAX_PIECES
+        )
+
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
-        encode = self._pieces.encode
-        found = [
-            encode(prefix + text if prefix and text and not text.isspace() else text, MAX_PIECES)
-            for text in texts
-        ]
+        if len(texts) == 1:
+            return self._one(texts[0], prefix)[None]
+        found = [self._cut(text, prefix) for text in texts]
         ends = np.cumsum(np.fromiter(map(len, found), np.intp, len(found)))
         pieces = np.fromiter(chain.from_iterable(found), np.intp, int(ends[-1]) if found else 0)
         # What the vocabulary does not know says nothing: with a vector of its own, any two texts in a
@@ -75,9 +85,6 @@ class StaticEmbedder:
             ends = np.concatenate([np.zeros(1, np.intp), np.cumsum(known)])[ends]
             pieces = pieces[known]
         sums = np.zeros((len(texts), self.dimensions), np.float32)
-        if len(texts) == 1:
-            np.add.reduce(self._widened(pieces), axis=0, out=sums[0])
-            return normalised(sums)
         # Pieces come again and again: each is brought to full precision once.
         distinct, at = np.unique(pieces, return_inverse=True)
         table = self._widened(distinct)

@@ -25,6 +25,12 @@ def products(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
     return out
 
 
+def similarity(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
+    """The dot products, each summed in one fixed order whatever the number of vectors."""
+    products: NDArray[np.float32] = np.einsum("ij,j->i", vectors, query)
+    return products
+
+
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """For work of microseconds: a thread per core is slow on a machine that is busy."""

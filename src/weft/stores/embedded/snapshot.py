@@ -27,9 +27,10 @@ from weft.stores.embedded.graph import Graph, GraphIndex
 from weft.stores.embedded.layer import Layers
 from weft.stores.embedded.models import Model
 from weft.stores.embedded.parts import Part
+from weft.stores.embedded.products import similarity
 from weft.stores.embedded.rowvalues import RowValues
 from weft.stores.embedded.selection import Mask, Passing, Rows, visible
-from weft.stores.embedded.vector import VectorTail, nearest, similarity
+from weft.stores.embedded.vector import VectorTail, nearest
 from weft.stores.embedded.vector_segment import VectorSegment
 
 Terms = Sequence[tuple[int, float]]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from weft.stores.embedded.arrays import Arrays, Growing
 from weft.stores.embedded.layer import Layer, Layers, Tail
 from weft.stores.embedded.layers import LayeredIndex
-from weft.stores.embedded.products import Vectors, products, top
+from weft.stores.embedded.products import Vectors, products, similarity, top
 from weft.stores.embedded.segments import Segments
 from weft.stores.embedded.selection import Passing, Rows, visible
 from weft.stores.embedded.vector_segment import VectorSegment
@@ -129,8 +129,8 @@ def nearest(
     found: list[tuple[Rows, NDArray[np.float32]]] = []
     for layer in layers.layers:
         rows = layer.segment.rows
-        at = layer.segment.near(query, k, visible(rows, layer.live, allowed), exact=exact)
-        found.append((rows[at], similarity(layer.segment.at(at), query)))
+        at, scores = layer.segment.near(query, k, visible(rows, layer.live, allowed), exact=exact)
+        found.append((rows[at], scores))
     if layers.tail_count:
         rows, vectors = layers.tail_rows, layers.tail.vectors[: layers.tail_count]
         chosen = visible(rows, layers.tail_live, allowed)
@@ -138,12 +138,8 @@ def nearest(
             rows, vectors = rows[chosen.positions], vectors[chosen.positions]
         at = top(products(vectors, query), k)
         found.append((rows[at], similarity(vectors[at], query)))
+    if len(found) == 1:
+        return found[0]
     if not found:
         return np.empty(0, np.int64), np.empty(0, np.float32)
     return np.concatenate([rows for rows, _ in found]), np.concatenate([scores for _, scores in found])
-
-
-def similarity(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
-    """The dot products, each summed in one fixed order whatever the number of vectors."""
-    products: NDArray[np.float32] = np.einsum("ij,j->i", vectors, query)
-    return products

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from weft.stores.embedded.arrays import Arrays
 from weft.stores.embedded.coded import Coded
 from weft.stores.embedded.layer import Segment
-from weft.stores.embedded.products import Coarse, Compact, Half, Vectors, products, top
+from weft.stores.embedded.products import Coarse, Compact, Half, Vectors, products, similarity, top
 from weft.stores.embedded.selection import Mask, Rows, Selection
 
 CODED_FROM: Final = 8192
@@ -42,6 +42,10 @@ MISSED: Final = 3
 MISSED_SHARE: Final = 0.2
 """A filtered search is judged by a sample of what passes the filter: it has lost its way when of those that are nearer
 than the last one found, so many and so great a share were not found."""
+
+
+Near = tuple[NDArray[np.intp], NDArray[np.float32]]
+"""Positions, and how near each is."""
 
 
 class VectorSegment(Segment):
@@ -100,19 +104,21 @@ class VectorSegment(Segment):
         """Some of the vectors."""
         return self._vectors.at(positions)
 
-    def near(
-        self, query: Vectors, k: int, allowed: Selection | None, *, exact: bool = False
-    ) -> NDArray[np.intp]:
-        """Positions of the k nearest vectors among the allowed, about them if not `exact`, in no order."""
+    def near(self, query: Vectors, k: int, allowed: Selection | None, *, exact: bool = False) -> Near:
+        """The k nearest vectors among the allowed, about them if not `exact`, in no order."""
         if allowed is not None and allowed.count == len(self.rows):
             allowed = None
-        if allowed is not None and not allowed.count:
-            return np.empty(0, np.intp)
-        passing = len(self.rows) if allowed is None else allowed.count
-        if allowed is not None and passing <= COPIED and not exact:
+        if allowed is not None and 0 < allowed.count <= COPIED and not exact:
             among = self._among_copied(query, k, allowed)
             if among is not None:
                 return among
+        found = self._nearest(query, k, allowed, exact=exact)
+        return found, similarity(self.at(found), query)
+
+    def _nearest(self, query: Vectors, k: int, allowed: Selection | None, *, exact: bool) -> NDArray[np.intp]:
+        passing = len(self.rows) if allowed is None else allowed.count
+        if not passing:
+            return np.empty(0, np.intp)
         if self._coded is None or exact or k > MOST * passing:
             return self._vectors.nearest(query, k, allowed)
         if allowed is None:
@@ -140,7 +146,7 @@ class VectorSegment(Segment):
         passing = found[allowed.mask[found]]
         return passing[:k] if len(passing) >= k else None
 
-    def _among_copied(self, query: Vectors, k: int, allowed: Selection) -> NDArray[np.intp] | None:
+    def _among_copied(self, query: Vectors, k: int, allowed: Selection) -> Near | None:
         """The k nearest of the allowed and all that tie with the last, by a copy of the allowed if there is one."""
         copy = self._copy(allowed)
         if copy is None:
@@ -148,9 +154,12 @@ class VectorSegment(Segment):
         positions = allowed.positions
         if COPY_CLOSER * k < len(positions):
             positions = positions[copy.nearest(query, COPY_CLOSER * k)]
-        best = top(products(self.at(positions), query), k)
+        scores = similarity(self.at(positions), query)
+        best = top(scores, k)
         # Where all of them tie, there may be more that do.
-        return positions[best] if len(best) < len(positions) or len(positions) == allowed.count else None
+        if len(best) == len(positions) < allowed.count:
+            return None
+        return positions[best], scores[best]
 
     def _copy(self, allowed: Selection) -> Coarse | None:
         """The allowed vectors side by side; made when a filter comes again, and kept while there is room."""
