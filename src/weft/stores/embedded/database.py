@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Final, TypeVar
 
 from weft.errors import StoreClosed, StoreCorrupt, StoreError, StoreFull, StoreVersion
@@ -33,7 +34,8 @@ class Database:
         self.path = path
         self._closed = False
         self._write_lock = threading.RLock()
-        self._local = threading.local()
+        self.reading = threading.local()
+        """The connection that a thread reads with."""
         self._idle: list[sqlite3.Connection] = []
         """Connections that no thread is reading with."""
         self._abandoned: set[sqlite3.Connection] = set()
@@ -51,24 +53,15 @@ class Database:
                 connection.close()
             self._idle.clear()
 
-    @contextlib.contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
+    def read(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
         """A connection on which everything read is of one moment; within another such block, of that one's."""
-        if self.path is None:
-            with self._write_lock:
-                self._check_open()
-                yield self._writer
-            return
-        outer: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if outer is not None:
-            yield outer
-            return
-        with self.apart() as connection:
-            self._local.connection = connection
-            try:
-                yield connection
-            finally:
-                self._local.connection = None
+        return self._in_memory() if self.path is None else _Reading(self)
+
+    @contextlib.contextmanager
+    def _in_memory(self) -> Iterator[sqlite3.Connection]:
+        with self._write_lock:
+            self._check_open()
+            yield self._writer
 
     @contextlib.contextmanager
     def apart(self) -> Iterator[sqlite3.Connection]:
@@ -81,17 +74,35 @@ class Database:
             with contextlib.closing(copy):
                 yield copy
             return
-        self._check_open()
         with _translated(self.path):
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                connection = self._connect()
-            connection.execute("BEGIN")
+            connection = self.begin()
             try:
                 yield connection
             finally:
-                self._give_back(connection)
+                self.give_back(connection)
+
+    def begin(self) -> sqlite3.Connection:
+        """A connection on which a moment begins, to be given back at its end."""
+        self._check_open()
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        connection.execute("BEGIN")
+        return connection
+
+    def give_back(self, connection: sqlite3.Connection) -> None:
+        """End the moment, unless a thread that was not waited for may still be at it."""
+        with self._pool_lock:
+            if connection in self._abandoned:
+                self._abandoned.discard(connection)
+                return
+        connection.execute("COMMIT")
+        with self._pool_lock:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -120,18 +131,6 @@ class Database:
         """Leave the connection of a `read` to a thread that may still be at it: it ends with that thread."""
         with self._pool_lock:
             self._abandoned.add(connection)
-
-    def _give_back(self, connection: sqlite3.Connection) -> None:
-        with self._pool_lock:
-            if connection in self._abandoned:
-                self._abandoned.discard(connection)
-                return
-        connection.execute("COMMIT")
-        with self._pool_lock:
-            if not self._closed:
-                self._idle.append(connection)
-                return
-        connection.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -205,30 +204,66 @@ def _statements(script: str) -> Iterator[str]:
             pending = ""
 
 
+class _Reading:
+    """The block of `Database.read`; a class, because every search enters one and a generator takes thrice the time."""
+
+    __slots__ = ("_connection", "_database")
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._connection: sqlite3.Connection | None = None
+        """None within another such block."""
+
+    def __enter__(self) -> sqlite3.Connection:
+        database = self._database
+        outer: sqlite3.Connection | None = getattr(database.reading, "connection", None)
+        if outer is not None:
+            return outer
+        try:
+            self._connection = database.reading.connection = database.begin()
+        except sqlite3.Error as error:
+            raise _explained(error, database.path) from error
+        return self._connection
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._connection is None:
+            return
+        self._database.reading.connection = None
+        try:
+            self._database.give_back(self._connection)
+        except sqlite3.Error as late:
+            error = late
+        if isinstance(error, sqlite3.Error):
+            raise _explained(error, self._database.path) from error
+
+
 @contextlib.contextmanager
 def _translated(path: Path | None) -> Iterator[None]:
-    """SQLite's errors as ours, with what to do."""
-    where = path or "the database in memory"
+    """SQLite's errors as ours."""
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorname", "")
-        if code.startswith("SQLITE_FULL"):
-            raise StoreFull(
-                f"The disk is full: {where} was not changed. Free some space and try again."
-            ) from error
-        if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-            raise StoreCorrupt(
-                f"{where} is damaged ({error}). Restore it from a backup or from an export made with "
-                "'weft export', and index again what came from files."
-            ) from error
-        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            raise StoreError(
-                f"{where} has been locked by another process for {BUSY_SECONDS:.0f} s. "
-                "Look for a stopped process that has it open."
-            ) from error
-        if code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR")):
-            raise StoreError(
-                f"{where} cannot be read or written ({error}). Check the folder's permissions."
-            ) from error
-        raise StoreError(f"{where}: {error}") from error
+        raise _explained(error, path) from error
+
+
+def _explained(error: sqlite3.Error, path: Path | None) -> StoreError:
+    """An error of SQLite as ours, with what to do."""
+    where = path or "the database in memory"
+    code = getattr(error, "sqlite_errorname", "")
+    if code.startswith("SQLITE_FULL"):
+        return StoreFull(f"The disk is full: {where} was not changed. Free some space and try again.")
+    if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return StoreCorrupt(
+            f"{where} is damaged ({error}). Restore it from a backup or from an export made with "
+            "'weft export', and index again what came from files."
+        )
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return StoreError(
+            f"{where} has been locked by another process for {BUSY_SECONDS:.0f} s. "
+            "Look for a stopped process that has it open."
+        )
+    if code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR")):
+        return StoreError(f"{where} cannot be read or written ({error}). Check the folder's permissions.")
+    return StoreError(f"{where}: {error}")

@@ -37,9 +37,10 @@ L = TypeVar("L", bound=Worn)
 
 def moment(connection: sqlite3.Connection) -> tuple[int, int]:
     """The last change number, and the one up to which removals have been forgotten."""
-    (seq,), (purged,) = connection.execute(
-        "SELECT value FROM state WHERE key IN ('seq', 'purged') ORDER BY key = 'purged'"
-    ).fetchall()
+    # A join of two rows: SQLite makes a table of its own for a list, and another one to sort.
+    seq, purged = connection.execute(
+        "SELECT s.value, p.value FROM state s, state p WHERE s.key = 'seq' AND p.key = 'purged'"
+    ).fetchone()
     return seq, purged
 
 

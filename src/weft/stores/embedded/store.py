@@ -103,16 +103,19 @@ class EmbeddedStore:
     def snapshot(self, audience: Filter = EVERYTHING) -> Iterator[Snapshot]:
         """One moment of the store, in which everything written before that the audience may see is seen."""
         with self.database.read() as connection:
-            with contextlib.ExitStack() as stack:
-                # The transaction begins while no index can move on, so that all of them are of its moment.
-                opened = [index for index in self.indexes() if index.is_open]
-                for index in opened:
-                    stack.enter_context(index.lock)
+            # The transaction begins while no index can move on, so that all of them are of its moment.
+            opened = [index for index in self.indexes() if index.is_open]
+            for index in opened:
+                index.lock.acquire()
+            try:
                 seq, purged = moment(connection)
                 model = self._active(connection, seq)
                 keyword = self._keyword_at(connection, seq, purged)
                 near = self.vector_index(model) if model else None
                 layers = near.at(connection, seq, purged) if near is not None and near in opened else None
+            finally:
+                for index in opened:
+                    index.lock.release()
 
             def vector() -> Layers[VectorSegment, VectorTail] | None:
                 return layers or (near.at(connection, seq, purged) if near else None)
