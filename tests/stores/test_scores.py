@@ -17,6 +17,7 @@ from weft import Record, Weft
 from weft.analysis import count_terms, query_terms
 from weft.recipes import BUILT_IN, Recipe, SourceUse
 from weft.stores.contract import BM25
+from weft.stores.embedded import keyword
 
 from .helpers import scores
 
@@ -168,3 +169,20 @@ def test_a_score_is_the_same_with_and_without_a_filter_and_at_any_limit(tmp_path
             few = dict(scores(db.search("river bread", recipe=recipe, limit=2, filters="kind = 'page'")))
             assert few
             assert all(whole[name] == score for name, score in few.items())
+
+
+@pytest.mark.parametrize("room", [1, 50, 1 << 22])
+def test_what_is_kept_of_a_term_is_not_taken_after_a_write(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record more changes the mean length, and with it every score."""
+    monkeypatch.setattr(keyword, "SATURATED_KEPT", room)
+    records = corpus(80, 3)
+    with weft.open(":memory:", store__fold_at=10**6) as db, weft.open(":memory:") as fresh:
+        db.add(records[:60])
+        db.optimise()
+        before = answers(db)
+        assert answers(db) == before
+        db.add(records[60:])
+        fresh.add(records)
+        assert answers(db) == answers(fresh) != before

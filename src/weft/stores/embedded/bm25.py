@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ FEW: Final = 0.25
 """Where a filter lets fewer than this share pass, the postings that do not pass are left out before scoring."""
 
 Scores = NDArray[np.float32]
+Hit = tuple[float, int, Postings]
+"""The weight of a term, the term, and where it occurs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Scorer:
         )
         self._slope = np.float32(bm25.k1 * bm25.b / average if average else 0.0)
         self._base = np.float32(max(bm25.k1 * (1 - bm25.b), TINY))
+        self._constants = (self._weights, float(self._slope), float(self._base))
         found = []
         for term, weight in terms:
             postings = [part.postings(term) for part in parts]
@@ -98,7 +101,7 @@ class Scorer:
             if allowed is not None:
                 total = total * allowed.mask
             # The k-th best of some records is no better than the k-th best of all: what is below it is out.
-            long_enough = next((hit.positions for _, hit in hits if len(hit.positions) >= k), None)
+            long_enough = next((hit.positions for _, _, hit in hits if len(hit.positions) >= k), None)
             if long_enough is not None:
                 bound = _kth(total[long_enough[: k + SAMPLE]], k)
         chosen = np.flatnonzero(total >= bound if bound > 0 else total > 0)
@@ -108,18 +111,18 @@ class Scorer:
             chosen, scores = chosen[best], scores[best]
         return part.rows[chosen if few is None else few.positions[chosen]], scores
 
-    def _summed(
-        self, part: Part, hits: Sequence[tuple[float, Postings]], few: Selection | None = None
-    ) -> Scores:
+    def _summed(self, part: Part, hits: Sequence[Hit], few: Selection | None = None) -> Scores:
         """The scores of all records of a part, or of these few alone, in an array that holds nothing else."""
-        positions, counts, weights = _joined(hits)
-        if few is not None:
-            kept = np.flatnonzero(few.mask.take(positions))
-            positions, weights = positions.take(kept), weights.take(kept)
-            counts = [None if values is None else values.take(kept) for values in counts]
-        impact = self._impact(counts, part, positions, weights)
         total = np.zeros(part.count if few is None else few.count, np.float32)
-        np.add.at(total, positions if few is None else few.ranks.take(positions), impact)
+        for weight, term, postings in hits:
+            impact = self._saturated(part, term, postings)
+            if few is None:
+                positions = postings.positions.astype(np.intp)
+            else:
+                (kept,) = few.mask.take(postings.positions).nonzero()
+                positions = few.ranks.take(postings.positions.take(kept))
+                impact = impact.take(kept)
+            np.add.at(total, positions, impact * np.float32(weight))
         return total
 
     def score_at(self, index: int, positions: NDArray[np.intp]) -> Scores:
@@ -129,37 +132,39 @@ class Scorer:
             return total[positions]
         scores = np.zeros(len(positions), np.float32)
         wanted = positions.astype(np.int32)
-        for weight, postings in self._hits(index):
+        for weight, term, postings in self._hits(index):
             places = np.searchsorted(postings.positions, wanted)
             np.minimum(places, len(postings.positions) - 1, out=places)
             here = np.flatnonzero(postings.positions[places] == wanted)
             if len(here):
-                counts = postings.at(places[here]).counts
-                scores[here] += self._impact(counts, self._parts[index], positions[here], np.float32(weight))
+                impact = self._saturated(self._parts[index], term, postings)
+                scores[here] += impact[places[here]] * np.float32(weight)
         return scores
 
-    def _hits(self, index: int) -> list[tuple[float, Postings]]:
-        """The postings of a part with the weight of their term, the rarest term first."""
+    def _hits(self, index: int) -> list[Hit]:
+        """The postings of a part with their term and its weight, the rarest term first."""
         return [
-            (weight, hits) for weight, _, postings in self._found if (hits := postings[index]) is not None
+            (weight, term, hits)
+            for weight, term, postings in self._found
+            if (hits := postings[index]) is not None
         ]
 
-    def _impact(
-        self,
-        counts: Sequence[NDArray[Any] | None],
-        part: Part,
-        positions: NDArray[np.intp],
-        weights: Scores | np.float32,
-    ) -> Scores:
-        """What terms with these counts give to the records at these positions."""
-        frequency = weighted(counts, self._weights)
-        norm = part.weighted_lengths(self._weights).take(positions)
-        norm *= self._slope
-        norm += self._base
-        norm += frequency
-        frequency /= norm
-        frequency *= weights
-        return frequency
+    def _saturated(self, part: Part, term: int, postings: Postings) -> Scores:
+        """What a term gives to each of its records, before its weight: the more often it occurs there, the nearer to 1.
+
+        Kept, because it takes more than half the time of a search and is the same for every question, until
+        the statistics change.
+        """
+        found = part.kept.saturated.get((self._constants, term))
+        if found is None:
+            found = weighted(postings.counts, self._weights)
+            norm = part.weighted_lengths(self._weights).take(postings.positions)
+            norm *= self._slope
+            norm += self._base
+            norm += found
+            found /= norm
+            part.kept.keep(self._constants, term, found)
+        return found
 
 
 def document_frequency(parts: Sequence[Part], term: int) -> int:
@@ -172,22 +177,6 @@ def _alive(postings: Postings, part: Part) -> int:
     if part.live is None:
         return len(postings.positions)
     return int(np.count_nonzero(part.live[postings.positions]))
-
-
-def _joined(
-    hits: Sequence[tuple[float, Postings]],
-) -> tuple[NDArray[np.intp], list[NDArray[Any] | None], Scores]:
-    """The postings of all terms one after the other: positions, counts by field, and the weight of the term."""
-    found = [postings for _, postings in hits]
-    weights = np.array([weight for weight, _ in hits], np.float32)
-    # Widened on the way: both what takes and what adds would do it by itself.
-    positions = np.concatenate([postings.positions for postings in found], dtype=np.intp)
-    counts = [
-        None if columns[0] is None else np.concatenate(columns)
-        for columns in zip(*(postings.counts for postings in found), strict=True)
-    ]
-    sizes = [len(postings.positions) for postings in found]
-    return positions, counts, weights.repeat(sizes)
 
 
 def _kth(scores: Scores, k: int) -> np.float32:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -37,6 +37,10 @@ def identity(origin: int) -> str:
 
 ASKED_KEPT: Final = 4096
 """Terms of questions whose place in the index is remembered."""
+
+SATURATED_KEPT: Final = 1 << 22
+"""Postings of a segment whose part of the score is remembered: 16 MB. The common words of questions are few, and they have
+most of the postings."""
 
 ELSEWHERE: Final = 2048
 """Records from which on a program is started to fold them, which takes as long as to analyse a thousand."""
@@ -82,13 +86,24 @@ class Postings(NamedTuple):
     positions: NDArray[np.int32]
     counts: tuple[NDArray[Any] | None, ...]
 
-    def at(self, places: NDArray[Any]) -> Postings:
-        """Some of them."""
-        return Postings(self.positions[places], tuple(None if c is None else c[places] for c in self.counts))
 
+class Kept:
+    """What scoring has worked out of a segment or tail, and the next question finds there."""
 
-Lengths = dict[tuple[float, ...], NDArray[np.float32]]
-"""By the weights of the fields: the length of each document."""
+    def __init__(self) -> None:
+        self.lengths: dict[tuple[float, ...], NDArray[np.float32]] = {}
+        """By the weights of the fields: the length of each document."""
+        self.saturated: dict[tuple[Hashable, int], NDArray[np.float32]] = {}
+        """By the constants of the score and the term: what each of its postings counts for."""
+        self._numbers = 0
+
+    def keep(self, constants: Hashable, term: int, saturated: NDArray[np.float32]) -> None:
+        """Remember what the postings of a term count for, and nothing else if there is no room."""
+        self._numbers += len(saturated)
+        if self._numbers > SATURATED_KEPT:
+            self.saturated.clear()
+            self._numbers = len(saturated)
+        self.saturated[constants, term] = saturated
 
 
 class KeywordSegment(Segment):
@@ -99,7 +114,7 @@ class KeywordSegment(Segment):
         self.rows = arrays["rows"]
         self.lengths: NDArray[np.float32] = arrays["lengths"]
         """[field, position]"""
-        self.weighted: Lengths = {}
+        self.kept = Kept()
         self._terms: NDArray[np.uint64] = arrays["terms"]
         self._starts: NDArray[Any] = arrays["starts"]
         self._positions: NDArray[np.int32] = arrays["positions"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.stores.embedded.keyword import KeywordSegment, KeywordTail, Lengths, Postings
+from weft.stores.embedded.keyword import Kept, KeywordSegment, KeywordTail, Postings
 from weft.stores.embedded.layer import Layers
 from weft.stores.embedded.selection import Mask, Rows
 
@@ -24,7 +24,7 @@ class Part:
     live: Mask | None
     source: KeywordSegment | KeywordTail
     count: int
-    lengths_kept: Lengths
+    kept: Kept
 
     def postings(self, term: int) -> Postings | None:
         if isinstance(self.source, KeywordTail):
@@ -45,9 +45,9 @@ class Part:
 
     def weighted_lengths(self, weights: tuple[float, ...]) -> NDArray[np.float32]:
         """The length of each document with its fields weighted; kept, because queries share the weights."""
-        found = self.lengths_kept.get(weights)
+        found = self.kept.lengths.get(weights)
         if found is None:
-            found = self.lengths_kept[weights] = weighted(tuple(self.lengths), weights)
+            found = self.kept.lengths[weights] = weighted(tuple(self.lengths), weights)
         return found
 
     def id_at(self, position: int) -> bytes:
@@ -81,9 +81,11 @@ def parts_of(layers: Layers[KeywordSegment, KeywordTail]) -> list[Part]:
     for layer in layers.layers:
         segment = layer.segment
         parts.append(
-            Part(segment.rows, segment.lengths, layer.live, segment, len(segment.rows), segment.weighted)
+            Part(segment.rows, segment.lengths, layer.live, segment, len(segment.rows), segment.kept)
         )
     if layers.tail_count:
         tail, count = layers.tail, layers.tail_count
-        parts.append(Part(layers.tail_rows, tail.lengths.first(count).T, layers.tail_live, tail, count, {}))
+        parts.append(
+            Part(layers.tail_rows, tail.lengths.first(count).T, layers.tail_live, tail, count, Kept())
+        )
     return parts
