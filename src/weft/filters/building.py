@@ -23,7 +23,7 @@ from weft.filters.expression import (
     joined,
     seconds,
 )
-from weft.filters.text import MAX_DEPTH, Scalar, canonical, parse_text, segments
+from weft.filters.text import MAX_DEPTH, Scalar, named, parse_text
 from weft.records import as_utc
 
 Value: TypeAlias = Scalar | date
@@ -72,7 +72,7 @@ class _Build:
         self.objects = 0
 
     def condition(self, name: str, operator: str, value: object) -> Filter:
-        name = canonical(segments(name))
+        name = named(name)
         if operator in _NEGATED:
             return Not(self.condition(name, _NEGATED[operator], value))
         if operator == "eq":
@@ -175,7 +175,7 @@ class Field:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, name: str, now: datetime | None = None) -> None:
-        self.name = canonical(segments(name))
+        self.name = named(name)
         self._build = _Build(now)
 
     def __eq__(self, value: object) -> Filter:  # type: ignore[override]

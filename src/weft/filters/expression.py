@@ -9,7 +9,7 @@ from datetime import date
 from typing import Final, TypeAlias, cast
 
 from weft.errors import FilterError
-from weft.filters.text import MAX_DEPTH, Scalar, canonical, field_text, segments, string_text
+from weft.filters.text import MAX_DEPTH, Scalar, field_text, named, string_text
 from weft.records import as_utc
 
 MAX_NODES: Final = 10_000
@@ -55,7 +55,7 @@ class Equal(_Node):
     """Tells True from 1, which Python holds to be equal."""
 
     def __post_init__(self) -> None:
-        name = canonical(segments(self.field))
+        name = named(self.field)
         value = checked(name, self.value)
         _settle(self, name, value, int(isinstance(value, bool)))
 
@@ -70,7 +70,7 @@ class In(_Node):
     size: int = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        name = canonical(segments(self.field))
+        name = named(self.field)
         ranked = sorted({typed(checked(name, value)) for value in self.values})
         bools = sum(rank == 0 for rank, _ in ranked)
         _settle(self, name, tuple(value for _, value in ranked), bools, allowed(len(ranked) or 1))
@@ -87,7 +87,7 @@ class Range(_Node):
     include_high: bool = True
 
     def __post_init__(self) -> None:
-        name = canonical(segments(self.field))
+        name = named(self.field)
         low, high = (None if bound is None else checked(name, bound) for bound in (self.low, self.high))
         if {rank(bound) for bound in (low, high) if bound is not None} not in ({1}, {2}):
             raise FilterError(
@@ -105,7 +105,7 @@ class Exists(_Node):
     field: str
 
     def __post_init__(self) -> None:
-        _settle(self, canonical(segments(self.field)))
+        _settle(self, named(self.field))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,8 +148,8 @@ Filter: TypeAlias = Equal | In | Range | Exists | And | Or | Not
 
 
 def _settle(node: Filter | _Joined, *values: object) -> None:
-    for slot, value in zip(dataclasses.fields(node), values, strict=True):
-        object.__setattr__(node, slot.name, value)
+    for slot, value in zip(node.__dataclass_fields__, values, strict=True):
+        object.__setattr__(node, slot, value)
 
 
 def _weight(parts: Sequence[object]) -> tuple[int, int]:

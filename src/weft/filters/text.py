@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, Generic, NamedTuple, NoReturn, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from weft.errors import FilterError, InvalidInput
@@ -74,6 +75,17 @@ def segments(field: str) -> tuple[str, ...]:
 def canonical(path: tuple[str, ...]) -> str:
     """The one name of a field: equal fields have equal names, and `segments` gives the path back."""
     return ".".join(map(escaped, _normal(path)))
+
+
+def named(field: str) -> str:
+    """The one name of a field, from any way to write it."""
+    return _named(field) if isinstance(field, str) else canonical(segments(field))
+
+
+@lru_cache(1024)
+def _named(field: str) -> str:
+    # Kept: a condition asks for it more than once, and searches ask about the same few fields.
+    return canonical(segments(field))
 
 
 def escaped(key: str) -> str:
@@ -318,7 +330,7 @@ class _Parser(Generic[F]):
         if token.keyword in _RESERVED:
             self.fail(f"Expected a field name; a field called {token.text} is written `{token.text}`", token)
         try:
-            return canonical(segments(token.text))
+            return named(token.text)
         except FilterError as error:
             raise FilterError(str(error), text=self.text, position=token.start) from error
 
