@@ -122,26 +122,26 @@ class Pipeline(Asker):
         """What the sources found, with their scores of what only others found."""
         out = list(found)
         known = [set(keys.tolist()) for keys, _ in found]
-        union: set[int] = set().union(*known)
+        records = {key for key in set().union(*known) if key >= 0}
         for at, use in enumerate(plan.lists):
-            missing = np.array(sorted(key for key in union - known[at] if key >= 0), np.int64)
             # A list of its own collections has no opinion on others; a user's source is asked once.
-            if (
-                answers[at].error is None
-                and len(missing)
-                and not use.collections
-                and use.source not in self.own
-            ):
-                out[at] = _extended(out[at], missing, self.scores(plan, use, question, missing), use)
+            if answers[at].error is not None or use.collections or use.source in self.own:
+                continue
+            missing = sorted(records - known[at])
+            if missing:
+                keys = np.array(missing, np.int64)
+                out[at] = _extended(out[at], keys, self.scores(plan, use, question, keys), use)
         return out
 
 
 def _extended(found: Found, keys: NDArray[np.int64], scores: NDArray[np.float64], use: SourceUse) -> Found:
     """A source's answer with further records; those it has no score for, or too low a one, stay out."""
     usable = (scores > 0.0) & use.near_enough(scores)
+    if not np.count_nonzero(usable):
+        return found
     keys = np.concatenate([found.keys, keys[usable]])
     scores = np.concatenate([found.scores, scores[usable]])
-    best = np.argsort(-scores, kind="stable")
+    best = (-scores).argsort(kind="stable")
     return Found(keys[best], scores[best])
 
 

@@ -114,8 +114,12 @@ class Snapshot:
     def vector_scores(self, query: NDArray[np.float32], keys: Rows) -> NDArray[np.float64]:
         """The cosine of each record, nan where it has no vector."""
         vectors = self.vectors(keys)
-        scores = similarity(vectors, query) if vectors.shape[1] else np.zeros(len(keys))
-        return np.where(vectors.any(axis=1), scores, np.nan)
+        scores: NDArray[Any] = similarity(vectors, query) if vectors.shape[1] else np.zeros(len(keys))
+        # What has no vector is among those that are not like the query at all.
+        for place in np.flatnonzero(scores == 0.0).tolist():
+            if not vectors[place].any():
+                scores[place] = np.nan
+        return scores
 
     def vectors(self, keys: Rows) -> NDArray[np.float32]:
         """The vector of each record, a row of zeros where it has none."""
@@ -127,10 +131,11 @@ class Snapshot:
             at = layer.segment.find(keys)
             here = np.flatnonzero(at >= 0)
             out[here] = layer.segment.at(at[here])
-        for place, key in enumerate(keys.tolist()):
-            position = layers.tail.places.get(key, layers.tail_count)
-            if position < layers.tail_count:
-                out[place] = layers.tail.vectors[position]
+        if layers.tail_count:
+            for place, key in enumerate(keys.tolist()):
+                position = layers.tail.places.get(key, layers.tail_count)
+                if position < layers.tail_count:
+                    out[place] = layers.tail.vectors[position]
         return out
 
     @cached_property
