@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -202,3 +204,19 @@ def test_a_word_said_a_hundred_thousand_times_is_found_folded_or_not(tmp_path: P
         assert not before.degraded
         assert [(hit.id, hit.score) for hit in before] == [(hit.id, hit.score) for hit in after]
         assert set(ids(after)) == {"many", "one"}
+
+
+def test_a_moment_ends_with_its_search_and_does_not_wait_for_the_garbage_collector() -> None:
+    """What a search adds up is as long as the database: the next search is to have the same memory."""
+    with weft.open(":memory:") as db:
+        db.add([numbered("a", 1)])
+        gc.disable()
+        try:
+            with db.store.snapshot() as snapshot:
+                by_name = snapshot.graph.has_names
+                seen = weakref.ref(snapshot)
+            del snapshot
+            assert not by_name
+            assert seen() is None
+        finally:
+            gc.enable()

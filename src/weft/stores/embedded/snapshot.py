@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -138,9 +137,9 @@ class Snapshot:
                     out[place] = layers.tail.vectors[position]
         return out
 
-    @cached_property
+    @property
     def graph(self) -> Graph:
-        """Names and facts."""
+        """Names and facts; not kept, because it knows the snapshot, and both would outlive the search."""
         return Graph(self._connection, self.seq, self._graph, self._sees)
 
     # Records.
