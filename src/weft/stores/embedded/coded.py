@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.stores.embedded.layers import Cancelled
-from weft.stores.embedded.products import Compact, Vectors, held, one_thread, selector
+from weft.stores.embedded.products import Compact, Vectors, held, nearest, one_thread, selector
 from weft.stores.embedded.selection import Selection
 
 ROUNDS: Final = 6
@@ -116,15 +116,12 @@ class Coded:
         if allowed is not None:
             reach /= (allowed.count / len(self._vectors)) ** BROADER
         likeness = self._centres @ query
-        lists = int(np.count_nonzero(likeness >= likeness.max() - reach))
+        lists = int(np.count_nonzero(likeness >= np.maximum.reduce(likeness) - reach))
         if allowed is None:
             parameters = self._parameters(-(-lists // 8) * 8, k, closer)
         else:
             parameters = _parameters(lists, k, closer, allowed)
-        with one_thread():
-            scores, found = self._refined.search(query[None], k, params=parameters)
-        there = found[0] >= 0
-        return found[0][there], scores[0][there]
+        return nearest(self._refined, query, k, parameters)
 
 
 def _trained(vectors: Compact) -> Any:
