@@ -160,7 +160,7 @@ def words(text: str) -> frozenset[str]:
 def _content(text: str) -> dict[str, int]:
     """The terms a query asks for, with counts, in order of first appearance; no stop words unless all are."""
     counts: dict[str, int] = {}
-    for raw, times in Counter(tokens(text)).items():
+    for raw in tokens(text):
         for term in _memo[raw][3]:
-            counts[term] = counts.get(term, 0) + times
+            counts[term] = counts.get(term, 0) + 1
     return {term: count for term, count in counts.items() if term not in tables.STOP_WORDS} or counts

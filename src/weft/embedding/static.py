@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import xxhash
 
-from weft.embedding.vectors import kept_dimensions, normalised, prefix_mark
+from weft.embedding.vectors import kept_dimensions, normalised, prefix_mark, unit
 from weft.embedding.wordpiece import WordPieces
 from weft.errors import EmbeddingError, NotFound
 
@@ -64,8 +64,7 @@ class StaticEmbedder:
         unknown = self._pieces.unknown
         known = [piece for piece in self._cut(text, prefix) if piece != unknown]
         rows = self._widened(np.array(known, np.intp))
-        vector: Vectors = normalised(np.add.reduce(rows, axis=0, keepdims=True))[0]
-        return vector
+        return unit(np.add.reduce(rows, axis=0))
 
     def _cut(self, text: str, prefix: str) -> list[int]:
         return self._pieces.encode(
@@ -99,9 +98,7 @@ class StaticEmbedder:
 
     def _widened(self, pieces: NDArray[np.intp]) -> Vectors:
         """The rows of pieces in full precision."""
-        rows: Vectors = self._table.take(pieces, axis=0).astype(np.float32)
-        rows *= self._scale.take(pieces, axis=0)
-        return rows
+        return np.multiply(self._table.take(pieces, axis=0), self._scale.take(pieces, axis=0))
 
 
 def _load(folder: Path) -> tuple[NDArray[np.int8], NDArray[np.float16], list[str], str]:

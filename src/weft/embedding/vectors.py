@@ -22,6 +22,12 @@ def normalised(rows: NDArray[np.float32] | NDArray[np.float64]) -> Vectors:
     return np.asarray(rows / lengths[:, None], dtype=np.float32)
 
 
+def unit(vector: Vectors) -> Vectors:
+    """The same of one vector, to the last bit, in half the steps."""
+    length = np.sqrt(np.add.reduce(vector * vector))
+    return vector / length if length else vector
+
+
 def kept_dimensions(wanted: int | None, own: int, model: str) -> int:
     """How many of a model's `own` dimensions to keep; more than it has is an error."""
     if wanted is None:

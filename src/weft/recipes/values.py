@@ -111,11 +111,9 @@ class SourceUse:
         return where & _parsed(self.where) if self.where else where
 
     def over(self, collections: Sequence[str]) -> Iterator[SourceUse]:
-        """The lists that this one is, where a search is over these collections (none named: all there are)."""
-        if not self.per_collection or not collections:
-            yield (
-                self if self.collections or not collections else replace(self, collections=tuple(collections))
-            )
+        """The lists that this one is, where a search is over these collections."""
+        if not self.per_collection:
+            yield self if self.collections else replace(self, collections=tuple(collections))
             return
         for collection in collections:
             yield replace(
@@ -195,7 +193,9 @@ class Recipe:
 
     def lists(self, include: Sequence[str] = ()) -> tuple[SourceUse, ...]:
         """The lists of a search that also names these collections."""
-        over = tuple(dict.fromkeys((*self.collections, *include))) if self.collections else ()
+        if not self.collections:
+            return self.sources
+        over = tuple(dict.fromkeys((*self.collections, *include)))
         return tuple(one for use in self.sources for one in use.over(over))
 
     def checked_limit(self, limit: int) -> int:

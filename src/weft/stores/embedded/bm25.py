@@ -65,8 +65,7 @@ class Scorer:
         self._constants = (self._weights, float(self._slope), float(self._base))
         found = []
         for term, weight in terms:
-            postings = [part.postings(term) for part in parts]
-            frequency = sum(_alive(p, part) for p, part in zip(postings, parts, strict=True) if p is not None)
+            frequency, postings = _occurrence(parts, term)
             if frequency:
                 idf = math.log(1 + (stats.count - frequency + 0.5) / (frequency + 0.5))
                 found.append((idf * weight * (bm25.k1 + 1), term, postings))
@@ -169,8 +168,19 @@ class Scorer:
 
 def document_frequency(parts: Sequence[Part], term: int) -> int:
     """How many live records hold a term."""
-    found = ((part.postings(term), part) for part in parts)
-    return sum(_alive(postings, part) for postings, part in found if postings is not None)
+    return _occurrence(parts, term)[0]
+
+
+def _occurrence(parts: Sequence[Part], term: int) -> tuple[int, list[Postings | None]]:
+    """How many live records hold a term, and where it occurs in each part."""
+    frequency = 0
+    found = []
+    for part in parts:
+        postings = part.postings(term)
+        found.append(postings)
+        if postings is not None:
+            frequency += _alive(postings, part)
+    return frequency, found
 
 
 def _alive(postings: Postings, part: Part) -> int:
