@@ -195,6 +195,20 @@ def test_the_effort_suits_how_the_vectors_lie(dimensions: int, monkeypatch: pyte
     assert hits >= 0.98 * 400
 
 
+def test_questions_that_lie_farther_out_than_the_vectors_find_the_nearest_too(
+    coded: tuple[VectorSegment, Floats],
+) -> None:
+    segment, queries = coded
+    chance = np.random.default_rng(12)
+    hits = 0
+    for query in queries:
+        away = query + 0.1 * chance.normal(size=query.shape).astype(np.float32)
+        away /= np.linalg.norm(away)
+        exact = np.argsort(-(everything(segment) @ away))[:10]
+        hits += len(set(segment.near(away, 10, None)[0].tolist()) & set(exact.tolist()))
+    assert hits >= 0.98 * 10 * len(queries)
+
+
 def test_what_is_added_to_lists_is_found_as_what_they_were_made_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_segment, "CODED_FROM", 1000)
     first, later = clustered(3000, 64, 8).astype(np.float16), scattered(600, 64, 9).astype(np.float16)

@@ -6,7 +6,6 @@ many lists that takes depends on how the vectors lie, so it is measured whenever
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from functools import lru_cache
 from threading import Event
 from typing import Any, Final
@@ -31,17 +30,21 @@ CLOSER: Final = 4
 CLOSER_LEAST: Final = 200
 """For k results so many times k are looked at closer, and at least so many."""
 
-REACHES: Final = (0.05, 0.1, 0.15, 0.2, 0.225, 0.25, 0.275, 0.3, 0.325, 0.35, 0.4, 0.5, 0.6, 0.8)
 EVERYWHERE: Final = 2.0
 """Lists are searched whose centre is at most so much less like the query than the nearest centre is. A query that lies
 far from everything has many such, and needs them."""
 
-TRIALS: Final = 128
-RECALL_AT: Final = 50
-RECALL: Final = 0.992
+TRIALS: Final = 512
+NEIGHBOURS: Final = 20
+SHARE: Final = 0.99
+FARTHER: Final = 1.15
+"""The reach is what so great a share of the twenty nearest of some of the vectors need, and a seventh more: a question has
+fewer words than a text, and lies farther from what answers it."""
+
+JUDGED: Final = 64
+JUDGED_AT: Final = 50
 USABLE: Final = 0.8
-"""The reach is the least that finds so great a part of what the codes can find of the fifty nearest, asked with some of
-the vectors. Codes that find less than .8 are not used."""
+"""Codes that find less than .8 of the fifty nearest of some of the vectors, wherever they look, are not used."""
 
 GROWN: Final = 1.2
 """Lists that are kept and added to are measured again when they hold so many times as many vectors."""
@@ -123,6 +126,15 @@ class Coded:
             parameters = _parameters(lists, k, closer, allowed)
         return nearest(self._refined, query, k, parameters)
 
+    def needed(self, queries: Vectors, k: int) -> NDArray[np.float32]:
+        """The reach by which each of the k nearest of each query would be found."""
+        found = [self.nearest(query, k, reach=EVERYWHERE)[0] for query in queries]
+        _, lists = self._lists.quantizer.search(self._vectors.at(np.concatenate(found)), 1)
+        asked = np.repeat(np.arange(len(queries)), [len(one) for one in found])
+        likeness = queries @ self._centres.T
+        out: NDArray[np.float32] = likeness.max(axis=1)[asked] - likeness[asked, lists[:, 0]]
+        return out
+
 
 def _trained(vectors: Compact) -> Any:
     """Lists without vectors, made from a sample of these."""
@@ -164,20 +176,14 @@ def _measured(coded: Coded) -> Coded | None:
     """The same lists with the reach that their vectors need; None where codes do not serve."""
     vectors = coded._vectors
     luck = np.random.default_rng(len(vectors))
-    questions = vectors.at(luck.integers(0, len(vectors), TRIALS))
-    exact, _ = vectors.index.search(questions, RECALL_AT)
-
-    def found(reach: float) -> float:
-        """Of the nearest."""
-        scores = (coded.nearest(question, RECALL_AT, reach=reach)[1] for question in questions)
-        hits = sum(np.count_nonzero(near >= last) for near, last in zip(scores, exact[:, -1], strict=True))
-        return float(hits / exact.size)
-
-    best = found(EVERYWHERE)
-    if best < USABLE:
+    judged = vectors.at(luck.integers(0, len(vectors), JUDGED))
+    exact, _ = vectors.index.search(judged, JUDGED_AT)
+    near = (coded.nearest(question, JUDGED_AT, reach=EVERYWHERE)[1] for question in judged)
+    hits = sum(np.count_nonzero(scores >= last) for scores, last in zip(near, exact[:, -1], strict=True))
+    if hits < USABLE * exact.size:
         return None
-    # The farther, the more is found: the least that suffices is found by halving.
-    at = bisect_left(REACHES, RECALL * best, key=found)
-    coded.reach = REACHES[at] if at < len(REACHES) else EVERYWHERE
+    questions = vectors.at(luck.integers(0, len(vectors), TRIALS))
+    needed = float(np.quantile(coded.needed(questions, NEIGHBOURS), SHARE))
+    coded.reach = min(FARTHER * needed, EVERYWHERE)
     coded.measured = len(vectors)
     return coded
