@@ -94,12 +94,12 @@ AWKWARD = (
 @example("\u2010\u2015\u2016\u2017\u2018\u201f\u2020\u2027 \u200f\u2028")
 @example("[MASK]é[UNK]")
 def test_pieces_are_those_of_the_library_for_every_text(text: str) -> None:
-    assert pieces().encode(text, LIMIT) == by_library(text)
+    assert pieces().encode(text, LIMIT).tolist() == by_library(text)
 
 
 @given(st.text(alphabet=st.characters(max_codepoint=127)))
 def test_pieces_are_those_of_the_library_for_ascii(text: str) -> None:
-    assert pieces().encode(text, LIMIT) == by_library(text)
+    assert pieces().encode(text, LIMIT).tolist() == by_library(text)
 
 
 @pytest.mark.parametrize(
@@ -108,14 +108,14 @@ def test_pieces_are_those_of_the_library_for_ascii(text: str) -> None:
 def test_pieces_are_those_of_the_library_for_every_character_of_a_block(first: int) -> None:
     for start in range(first, first + 0x400, 0x200):
         text = " ".join(f"a{chr(c)}b" for c in range(start, start + 0x200))
-        assert pieces().encode(text, 10_000) == library().encode(text, add_special_tokens=False).ids
+        assert pieces().encode(text, 10_000).tolist() == library().encode(text, add_special_tokens=False).ids
 
 
 def test_what_was_forgotten_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wordpiece, "MAX_REMEMBERED", 3)
     fresh = WordPieces(vocabulary())
     text = "one two three four five six seven one two unbelievably two one"
-    assert fresh.encode(text, LIMIT) == by_library(text)
+    assert fresh.encode(text, LIMIT).tolist() == by_library(text)
 
 
 @cache
@@ -128,14 +128,14 @@ def experienced() -> WordPieces:
 
 @given(st.lists(st.sampled_from(vocabulary()) | st.text("abcdefghistu019", max_size=9)).map("".join))
 def test_looking_ahead_cuts_in_the_same_places(text: str) -> None:
-    assert experienced().encode(text, LIMIT) == by_library(text)
+    assert experienced().encode(text, LIMIT).tolist() == by_library(text)
 
 
 def test_a_lone_surrogate_is_read_as_a_question_mark() -> None:
-    assert pieces().encode("a \ud800 b", LIMIT) == by_library("a ? b")
+    assert pieces().encode("a \ud800 b", LIMIT).tolist() == by_library("a ? b")
 
 
 def test_only_the_beginning_of_a_huge_text_is_read() -> None:
     text = "the cat sat on the mat. " * 100_000
-    assert pieces().encode(text, LIMIT) == by_library(text[:100_000])
-    assert pieces().encode("猫" * 2_000_000, LIMIT) == by_library("猫" * LIMIT)
+    assert pieces().encode(text, LIMIT).tolist() == by_library(text[:100_000])
+    assert pieces().encode("猫" * 2_000_000, LIMIT).tolist() == by_library("猫" * LIMIT)

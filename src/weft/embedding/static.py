@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import xxhash
@@ -76,7 +75,7 @@ class StaticEmbedder:
             return self._one(texts[0], prefix)[None]
         found = [self._cut(text, prefix) for text in texts]
         ends = np.cumsum(np.fromiter(map(len, found), np.intp, len(found)))
-        pieces = np.fromiter(chain.from_iterable(found), np.intp, int(ends[-1]) if found else 0)
+        pieces = np.concatenate(found) if found else np.empty(0, np.int32)
         # What the vocabulary does not know says nothing: with a vector of its own, any two texts in a
         # script that the model never saw would mean the same.
         known = pieces != self._pieces.unknown
@@ -85,20 +84,32 @@ class StaticEmbedder:
             pieces = pieces[known]
         sums = np.zeros((len(texts), self.dimensions), np.float32)
         # Pieces come again and again: each is brought to full precision once.
-        distinct, at = np.unique(pieces, return_inverse=True)
+        distinct, at = _distinct(pieces, len(self._table))
         table = self._widened(distinct)
+        room = np.empty((int(np.diff(ends, prepend=0).max(initial=0)), self.dimensions), np.float32)
         start = 0
         for row, end in zip(sums, ends.tolist(), strict=True):
             if end > start:
                 # One text at a time: its rows stay in the cache, and along this axis numpy adds them one after the
-                # other, in every batch alike.
-                np.add.reduce(table.take(at[start:end], axis=0), axis=0, out=row)
+                # other, in every batch alike. All places are within the table; asked to clip, numpy takes into
+                # the room without a copy between.
+                rows = np.take(table, at[start:end], axis=0, out=room[: end - start], mode="clip")
+                np.add.reduce(rows, axis=0, out=row)
                 start = end
         return normalised(sums)
 
-    def _widened(self, pieces: NDArray[np.intp]) -> Vectors:
+    def _widened(self, pieces: NDArray[Any]) -> Vectors:
         """The rows of pieces in full precision."""
         return np.multiply(self._table.take(pieces, axis=0), self._scale.take(pieces, axis=0))
+
+
+def _distinct(numbers: NDArray[np.int32], below: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The different numbers, ascending, and the place of each among them: `np.unique` without sorting."""
+    places = np.zeros(below, np.intp)
+    places[numbers] = 1
+    distinct = np.flatnonzero(places)
+    places[distinct] = np.arange(len(distinct))
+    return distinct, places[numbers]
 
 
 def _load(folder: Path) -> tuple[NDArray[np.int8], NDArray[np.float16], list[str], str]:
