@@ -32,8 +32,7 @@ def count_documents(fields: Sequence[Sequence[str]]) -> Counted:
     parts = [table.counted(raws, owners, documents) for raws, owners in found]
     keys = parts[0][0]
     for others, _ in parts[1:]:
-        if len(others):
-            keys = np.union1d(keys, others)
+        keys = _with(keys, others)
     counts = []
     for own, times in parts:
         spread = times
@@ -46,6 +45,15 @@ def count_documents(fields: Sequence[Sequence[str]]) -> Counted:
     ).astype(np.float64)
     terms, positions = np.divmod(keys, max(documents, 1))
     return Counted(table.terms[terms], positions.astype(np.int32), tuple(counts), lengths)
+
+
+def _with(keys: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The union of ascending keys with others, which as a rule are few and mostly among them: titles."""
+    at = np.searchsorted(keys, others)
+    new = np.ones(len(others), bool)
+    inside = at < len(keys)
+    new[inside] = keys[at[inside]] != others[inside]
+    return np.insert(keys, at[new], others[new])
 
 
 class _Numbers(dict[str, int]):
