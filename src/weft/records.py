@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from weft.errors import InvalidInput
@@ -27,6 +28,7 @@ MAX_METADATA_BYTES: Final = 1024 * 1024
 MAX_METADATA_DEPTH: Final = 32
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+_as_kept: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,18 +99,14 @@ class Record:
 
     def to_dict(self) -> dict[str, Json]:
         """The record as JSON values, defaults left out; `from_dict` gives it back unchanged."""
-        out: dict[str, Json] = {}
-        for name, default in _DEFAULTS.items():
-            value = getattr(self, name)
-            if value == default and name not in ("id", "text"):
-                continue
-            if name == "timestamp":
-                value = self.timestamp.isoformat() if self.timestamp else None
-            elif name == "lines":
-                value = list(self.lines) if self.lines else None
-            elif name == "metadata":
-                value = dict(self.metadata)
-            out[name] = value
+        values = zip(_DEFAULTS.items(), _values_of(self), strict=True)
+        out: dict[str, Json] = {name: value for (name, default), value in values if value != default}
+        if self.timestamp is not None:
+            out["timestamp"] = self.timestamp.isoformat()
+        if self.lines is not None:
+            out["lines"] = list(self.lines)
+        if "metadata" in out:
+            out["metadata"] = dict(self.metadata)
         return out
 
     def to_json(self) -> str:
@@ -135,6 +133,7 @@ class Record:
 _DEFAULTS: Final[dict[str, object]] = {
     f.name: {} if f.name == "metadata" else f.default for f in fields(Record)
 }
+_values_of: Final = attrgetter(*_DEFAULTS)
 
 
 def full_id(tenant: str, record_id: str) -> str:
@@ -193,6 +192,8 @@ def check_metadata_key(key: object) -> str:
 
 
 def _check_text(name: str, value: object, limit: int, *, empty: bool = True) -> None:
+    if type(value) is str and value.isascii() and 0 < len(value) * 4 <= limit:
+        return
     if not isinstance(value, str):
         raise InvalidInput(f"Record.{name} must be a string, not {type(value).__name__}")
     if not value and not empty:
@@ -230,7 +231,7 @@ def _check_metadata(metadata: object) -> None:
         if not isinstance(value, (str, int, float)) or isinstance(value, float):
             _check_json(value, key, 1)
     try:
-        size = len(json.dumps(dict(metadata), ensure_ascii=False).encode())
+        size = len(_as_kept(dict(metadata)).encode())
     except UnicodeEncodeError as error:
         raise InvalidInput("Record.metadata has a lone surrogate; it is not valid Unicode") from error
     except ValueError as error:
@@ -248,7 +249,9 @@ def _check_json(value: object, where: str, depth: int) -> None:
         return
     if isinstance(value, (list, tuple)):
         for item in value:
-            _check_json(item, where, depth + 1)
+            # Nearly always a text, of which there is nothing else to check.
+            if type(item) is not str or depth == MAX_METADATA_DEPTH:
+                _check_json(item, where, depth + 1)
     elif isinstance(value, Mapping):
         for key, item in value.items():
             check_metadata_key(key)
