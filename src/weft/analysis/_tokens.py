@@ -256,28 +256,30 @@ def _apostrophe(token: str, found: list[str]) -> int:
 
 
 def _snake(token: str, found: list[str]) -> int:
-    """snake_case and camelCase"""
-    terms, length = _name(token)
+    """snake_case, which is also found as snakecase and snakeCase"""
+    if "_" not in token:
+        return _add_piece(token, found)
+    pieces = [piece for piece in token.split("_") if piece]
+    if len(pieces) > 1:
+        _add_whole("_".join(pieces), found)
+        _add_joined(token, found)
+    return sum([_add_piece(piece, found) for piece in pieces])
+
+
+def _add_piece(piece: str, found: list[str]) -> int:
+    terms, length = _camel(piece)
     found += terms
     return length
 
 
 @lru_cache(_PIECES)
-def _name(token: str) -> tuple[list[str], int]:
-    """The terms of a name or of a piece of one, and their length; remembered, because names are made of few words."""
+def _camel(word: str) -> tuple[list[str], int]:
+    """camelCase, PascalCase, HTTPServer, Base64Encoder; remembered, because names are made of few words."""
     found: list[str] = []
-    if "_" not in token:
-        return found, _camel(token, found)
-    pieces = [piece for piece in token.split("_") if piece]
-    if len(pieces) > 1:
-        # snake_case is also found as snakecase and snakeCase.
-        _add_whole("_".join(pieces), found)
-        _add_joined(token, found)
-    return found, sum([_snake(piece, found) for piece in pieces])
+    return found, _add_camel(word, found)
 
 
-def _camel(word: str, found: list[str]) -> int:
-    """camelCase, PascalCase, HTTPServer, Base64Encoder"""
+def _add_camel(word: str, found: list[str]) -> int:
     if word[-1:] == "s" and _PLURAL_CAPITALS.fullmatch(word):
         word = word[:-1]
     rest = word[1:]
@@ -294,7 +296,7 @@ def _camel(word: str, found: list[str]) -> int:
     # Written in lower case the same name is a plain word, so it has a stem: YouTube, youtube.
     if (joined := _term(fold(word))) != found[-1]:
         found.append(joined)
-    return sum([_snake(part, found) for part in parts])
+    return sum([_add_word(part, found) for part in parts])
 
 
 def _add_word(word: str, found: list[str]) -> int:
