@@ -60,12 +60,11 @@ class StaticEmbedder:
 
     def _one(self, text: str, prefix: str) -> Vectors:
         """The same as of a batch of one, in half the time."""
-        unknown = self._pieces.unknown
-        known = [piece for piece in self._cut(text, prefix) if piece != unknown]
-        rows = self._widened(np.array(known, np.intp))
+        pieces = self._cut(text, prefix)
+        rows = self._widened(pieces[pieces != self._pieces.unknown])
         return unit(np.add.reduce(rows, axis=0))
 
-    def _cut(self, text: str, prefix: str) -> list[int]:
+    def _cut(self, text: str, prefix: str) -> NDArray[np.int32]:
         return self._pieces.encode(
             prefix + text if prefix and text and not text.isspace() else text, MAX_PIECES
         )
