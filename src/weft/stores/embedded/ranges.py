@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from weft.stores.embedded.segments import Entry
 
-MERGE_RATIO: Final = 0.5
-"""A segment joins the one before it when it has half of its size. Few segments remain, and a record is written about
-three times in a bulk load; with a tenth it was seven times at 90,000 records, and more the more there are."""
+MERGE_RATIO: Final = 0.25
+"""A segment joins the one before it when it has a quarter of its size. While records keep coming there are four or five
+segments at 100,000 records, each of which a search looks at, and one when they stop. With a tenth there would be three, and
+a bulk load would write each record seven times at 90,000 records, where with a half it is three times."""
 
 REWRITE_DEAD: Final = 0.25
 """A segment is written anew when a quarter of it has been removed."""
