@@ -109,7 +109,7 @@ class FieldIndex:
                     columns[kind] = Column()
                 columns[kind].add(value, row)
             known.reached = self._seq
-            self._settle(name, known)
+        self._settle(name, known)
         return known.columns
 
     def _settle(self, name: str, known: _Field) -> None:
@@ -118,10 +118,10 @@ class FieldIndex:
         if keeping or sum(column.newer for column in known.columns.values()) >= SETTLE_AT:
             known.columns = {kind: column.settled() for kind, column in known.columns.items()}
         if keeping:
-            known.kept = known.reached
             try:
                 self._write(name, known)
             except OSError as error:
+                known.kept = known.reached
                 log.debug("the values of %s are not kept, and will be read again: %s", name, error)
 
     # Files: one for each field that was asked for.
@@ -155,8 +155,12 @@ class FieldIndex:
         high = known.reached
         count = sum(len(column.rows) for column in known.columns.values())
         with self._store.exclusive("fold") as mine:
+            if not mine:
+                # Somebody writes another one; there is a next time.
+                return
+            known.kept = high
             others = self.covered()
-            if mine and not any(other.of == name and other.high >= high for other in others):
+            if not any(other.of == name and other.high >= high for other in others):
                 entry = self._store.write(
                     to_arrays(known.columns), low=0, high=high, clean=high, count=count, of=name
                 )
