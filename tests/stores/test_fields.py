@@ -173,7 +173,7 @@ def test_a_search_begun_before_a_file_was_written_does_not_see_what_came_after(t
             other.add(some(10, 20))
             # While the other one keeps a field of its own, this is put off until the next filter.
             bounds = iter(range(5, 500))
-            poll(lambda: found(other, field("n") < next(bounds)) and "n" in kept(tmp_path / "db"))
+            poll(lambda: bool(found(other, field("n") < next(bounds))) and "n" in kept(tmp_path / "db"))
             assert kept(tmp_path / "db")["n"] == changes(other)
             assert before.count(field("n") >= 5) == 5
         assert len(found(one, field("n") >= 5)) == 15
