@@ -119,6 +119,21 @@ def test_few_changes_to_many_are_not_written_again(tmp_path: Path) -> None:
         assert kept(tmp_path / "db")["n"] == changes(db)
 
 
+def test_who_names_ever_new_fields_does_not_fill_memory_or_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fields, "FIELDS_KEPT", 3)
+    with weft.open(tmp_path / "db") as db:
+        db.add(some(0, 20))
+        for turn in range(2):
+            for name in ("n", "even", "missing", "absent", "gone", "never", "n"):
+                assert len(found(db, field(name) >= turn)) == (20 - turn if name == "n" else 0)
+        db.optimise()
+        asked = kept(tmp_path / "db").keys() - set(fields.ALWAYS)
+        assert len(asked) == 3
+        assert len(list((tmp_path / "db" / "index" / "fields").glob("*.seg"))) == 3 + len(fields.ALWAYS)
+
+
 def test_a_damaged_file_is_read_from_the_records_again_and_said(tmp_path: Path) -> None:
     with weft.open(tmp_path / "db") as db:
         db.add(some(0, 20))

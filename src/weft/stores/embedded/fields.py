@@ -31,6 +31,8 @@ ALWAYS: Final = ("collection", "tenant", "sensitivity", "scope")
 """Fields that say who may see a record: kept up to date whether or not a filter has named them here."""
 
 MASKS_KEPT: Final = 64
+FIELDS_KEPT: Final = 64
+"""Fields in memory, and besides those above in files: anybody who may ask can name another one in a filter."""
 
 RELOAD_AFTER: Final = 4096
 """After more changes than this, making a mask again is cheaper than catching up."""
@@ -60,7 +62,7 @@ class FieldIndex:
         self._report = report
         self._lock = threading.RLock()
         self._seq = 0
-        self._fields: dict[str, _Field] = {}
+        self._fields: OrderedDict[str, _Field] = OrderedDict()
         self._masks: OrderedDict[Filter, Passing] = OrderedDict()
 
     def mask(self, connection: sqlite3.Connection, wanted: Filter, seq: int) -> Passing:
@@ -101,6 +103,9 @@ class FieldIndex:
         known = self._fields.get(name)
         if known is None:
             known = self._fields[name] = self._opened(name)
+            if len(self._fields) > FIELDS_KEPT:
+                self._fields.popitem(last=False)
+        self._fields.move_to_end(name)
         if known.reached < self._seq:
             columns = known.columns
             for value, row in stored(connection, name, known.reached, self._seq):
@@ -164,14 +169,18 @@ class FieldIndex:
                 entry = self._store.write(
                     to_arrays(known.columns), low=0, high=high, clean=high, count=count, of=name
                 )
-                self._store.publish([*(other for other in others if other.of != name), entry])
+                listed = [*(other for other in others if other.of != name), entry]
+                always = [one for one in listed if one.of in ALWAYS]
+                asked = [one for one in listed if one.of not in ALWAYS]
+                self._store.publish([*always, *asked[-FIELDS_KEPT:]])
 
     def forget(self, names: Iterable[str]) -> None:
         """Have these fields read from the records again."""
         gone = set(names)
         with self._lock, self._store.exclusive("fold", wait=True):
             self._store.publish([entry for entry in self.covered() if entry.of not in gone])
-            self._fields = {name: known for name, known in self._fields.items() if name not in gone}
+            for name in gone:
+                self._fields.pop(name, None)
             self._masks.clear()
 
     # Evaluation.
