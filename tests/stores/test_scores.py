@@ -177,6 +177,7 @@ def test_what_is_kept_of_a_term_is_not_taken_after_a_write(
 ) -> None:
     """A record more changes the mean length, and with it every score."""
     monkeypatch.setattr(keyword, "SATURATED_KEPT", room)
+    monkeypatch.setattr(keyword, "SATURATED_EACH", 0)
     records = corpus(80, 3)
     with weft.open(":memory:", store__fold_at=10**6) as db, weft.open(":memory:") as fresh:
         db.add(records[:60])

@@ -39,8 +39,9 @@ ASKED_KEPT: Final = 4096
 """Terms of questions whose place in the index is remembered."""
 
 SATURATED_KEPT: Final = 1 << 22
-"""Postings of a segment whose part of the score is remembered: 16 MB. The common words of questions are few, and they have
-most of the postings."""
+SATURATED_EACH: Final = 16
+"""Postings of a segment whose part of the score is remembered: 16 MB, or 64 bytes for each of its records. The common words
+of questions are few, and they have most of the postings."""
 
 ELSEWHERE: Final = 2048
 """Records from which on a program is started to fold them, which takes as long as to analyse a thousand."""
@@ -90,7 +91,8 @@ class Postings(NamedTuple):
 class Kept:
     """What scoring has worked out of a segment or tail, and the next question finds there."""
 
-    def __init__(self) -> None:
+    def __init__(self, records: int = 0) -> None:
+        self._most = max(SATURATED_KEPT, SATURATED_EACH * records)
         self.lengths: dict[tuple[float, ...], NDArray[np.float32]] = {}
         """By the weights of the fields: the length of each document."""
         self.saturated: dict[tuple[Hashable, int], NDArray[np.float32]] = {}
@@ -100,7 +102,7 @@ class Kept:
     def keep(self, constants: Hashable, term: int, saturated: NDArray[np.float32]) -> None:
         """Remember what the postings of a term count for, and nothing else if there is no room."""
         self._numbers += len(saturated)
-        if self._numbers > SATURATED_KEPT:
+        if self._numbers > self._most:
             self.saturated.clear()
             self._numbers = len(saturated)
         self.saturated[constants, term] = saturated
@@ -114,7 +116,7 @@ class KeywordSegment(Segment):
         self.rows = arrays["rows"]
         self.lengths: NDArray[np.float32] = arrays["lengths"]
         """[field, position]"""
-        self.kept = Kept()
+        self.kept = Kept(len(self.rows))
         self._terms: NDArray[np.uint64] = arrays["terms"]
         self._starts: NDArray[Any] = arrays["starts"]
         self._positions: NDArray[np.int32] = arrays["positions"]
