@@ -37,8 +37,8 @@ far from everything has many such, and needs them."""
 TRIALS: Final = 512
 NEIGHBOURS: Final = 20
 SHARE: Final = 0.99
-FARTHER: Final = 1.15
-"""The reach is what so great a share of the twenty nearest of some of the vectors need, and a seventh more: a question has
+FARTHER: Final = 1.25
+"""The reach is what so great a share of the twenty nearest of some of the vectors need, and a quarter more: a question has
 fewer words than a text, and lies farther from what answers it."""
 
 JUDGED: Final = 64
