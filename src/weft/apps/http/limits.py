@@ -18,8 +18,9 @@ MAX_BATCH: Final = 1000
 
 MAX_KEYWORDS: Final = 100
 
-MAX_EDITOR: Final = 1_000_000
-"""Characters of the code in an editor; a longer file is not one that a person is writing."""
+MAX_EDITOR: Final = 500_000
+"""Characters of the code in an editor; a longer file is not one that a person is writing. However they are escaped
+(twelve bytes at most), so many fit into a body."""
 
 BURST_SECONDS: Final = 2.0
 """A caller who has been quiet may send so many seconds' worth of requests at once."""

@@ -186,7 +186,7 @@ TOOLS: Final = (
             recipe=forms.text("How to search. Default: `docs`, pages of documentation."),
             limit=forms.number("How many sections to answer from. Default: 5.", most=forms.MAX_LIMIT),
             filters=forms.FILTERS,
-            editor=forms.text("The code that the question is about.", maxLength=1_000_000),
+            editor=forms.text("The code that the question is about.", maxLength=500_000),
             language=forms.text("The language of that code. Default: by its looks."),
         ),
         gives=forms.ANSWER,
