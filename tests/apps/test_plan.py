@@ -48,6 +48,18 @@ def test_what_does_not_fit_can_be_shortened(coded: Weft, home: Path) -> None:
     assert "def long_way():\n… (60 lines left out)\n    return the_answer\n" in short.stdout
 
 
+def test_of_many_that_are_left_out_the_first_are_named_and_the_rest_counted(coded: Weft, home: Path) -> None:
+    many = "".join(f"def step_{n}():\n    return {n}\n\n\n" for n in range(12))
+    (home / "project" / "many.py").write_text(many)
+    coded("index", "project", "--recipe", "code")
+    done = coded("plan", "look at many.py", "--max-entities", "1", "--episode", "e")
+    assert done.stderr.count("is left out: the plan has its 1 entity") == 5
+    assert "6 more are left out; 'weft introspect e' lists them all" in done.stderr
+    assert coded("plan", "look at many.py", "--max-entities", "1", "--quiet").stderr == ""
+    dropped = json.loads(coded("introspect", "e", "--json").stdout)["dropped"]
+    assert sum(one["wanted"] == "anchor:explicit_file_mention" for one in dropped) == 11
+
+
 def test_an_episode_can_be_looked_into(coded: Weft, home: Path) -> None:
     coded("plan", "`check`", "--episode", "e", "--max-entities", "1")
     coded("plan", "`login`", "--episode", "e")
@@ -57,7 +69,7 @@ def test_an_episode_can_be_looked_into(coded: Weft, home: Path) -> None:
     assert "anchor:explicit_symbol_mention" in last.stdout
     first = coded("introspect", "e", "--turn", "1")
     assert "Dropped:" in first.stdout
-    assert "the plan has its 1 entities" in first.stdout
+    assert "the plan has its 1 entity" in first.stdout
     (home / "project" / "auth.py").write_text(CODE.replace("bool(name)", "name is not None"))
     coded("index", "project", "--recipe", "code")
     again = coded("introspect", "e", "--turn", "1", "--replay")

@@ -126,7 +126,8 @@ class _Filling:
         if around is not None:
             return f"{INSIDE}{around}, which is in the plan", size
         if len(self.entries) >= self.budget.max_entities:
-            return f"the plan has its {self.budget.max_entities} entities", size
+            most = self.budget.max_entities
+            return f"the plan has its {most:,} {'entity' if most == 1 else 'entities'}", size
         room = self.budget.max_tokens - self.used
         taken: Unit | None = unit
         if size > room:

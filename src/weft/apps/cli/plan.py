@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -10,10 +13,13 @@ from weft.apps.cli import output
 from weft.apps.cli.session import TEXT, Session, common, pass_session
 
 if TYPE_CHECKING:
-    from weft.hydration import Introspection
+    from weft.hydration import HydrationPlan, Introspection
 
 BEGINNING: Final = 60
 """Characters of an entity in a table."""
+
+SHOWN: Final = 5
+"""Anchors that were left out, by name; who names a large file leaves out dozens."""
 
 
 @click.command()
@@ -38,7 +44,7 @@ def plan(
     """
     from weft.hydration import rendered
 
-    with session.open() as db:
+    with session.open() as db, _unlogged():
         made = db.plan(
             query,
             episode=episode,
@@ -46,16 +52,42 @@ def plan(
             max_entities=max_entities,
             allow_partial=partial,
         )
+    _warn(session, made)
     if session.json:
         output.emit(made.to_dict())
         return
-    # The log has said what is to be warned of.
     output.say(output.plain(rendered(made)).rstrip("\n"))
     number = len(made.entries)
     noun = "entity" if number == 1 else "entities"
     output.note(
         session, f"{number:,} {noun}, {made.tokens:,} of {made.max_tokens:,} tokens ({made.tokenizer})."
     )
+
+
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    """What the log warns of stands in the plan, and is said from there."""
+    log = logging.getLogger("weft.hydration")
+
+    def is_no_warning(record: logging.LogRecord) -> bool:
+        return record.levelno != logging.WARNING
+
+    log.addFilter(is_no_warning)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_no_warning)
+
+
+def _warn(session: Session, plan: HydrationPlan) -> None:
+    if session.quiet:
+        return
+    of_one = [notice for notice in plan.warnings if notice.key]
+    for notice in [*(notice for notice in plan.warnings if not notice.key), *of_one[:SHOWN]]:
+        output.warn(output.one_line(f"{notice.code}: {notice.message}"))
+    if len(of_one) > SHOWN:
+        listed = f"'weft introspect {plan.episode}' lists" if plan.episode else "--json has"
+        output.warn(output.one_line(f"{len(of_one) - SHOWN:,} more are left out; {listed} them all"))
 
 
 @click.command()
