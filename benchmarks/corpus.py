@@ -17,7 +17,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -93,12 +93,12 @@ def embedder() -> Embedder:
     return model
 
 
-def load(size: int, questions: int, cache: Path | None = None) -> Corpus:
-    """The corpus of so many passages; made when the cache does not have it."""
+def load(size: int, questions: int, cache: Path | None = None, text: Sequence[Path] = ()) -> Corpus:
+    """The corpus of so many passages; made when the cache does not have it, also from files in `text`."""
     cache = cache or Path(tempfile.gettempdir()) / f"weft-bench-{_user()}"
     folder = cache / f"corpus-v{VERSION}-{size}"
     if not (folder / "done.json").is_file():
-        _make(folder, size)
+        _make(folder, size, text)
     done = json.loads((folder / "done.json").read_text())
     texts = json.loads((folder / "texts.json").read_text())
     held = json.loads((folder / "held.json").read_text())
@@ -112,10 +112,10 @@ def _user() -> int:
     return os.getuid() if hasattr(os, "getuid") else 0
 
 
-def _make(folder: Path, size: int) -> None:
+def _make(folder: Path, size: int, text: Sequence[Path]) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     held = min(HELD_OUT, max(200, size // 5))
-    found = passages(size + held)
+    found = passages(size + held, text)
     if len(found) < size + held:
         raise SystemExit(f"There is text for {max(len(found) - held, 0):,} passages here, not for {size:,}")
     texts, kept = found[:size], found[size:]
@@ -131,10 +131,10 @@ def _make(folder: Path, size: int) -> None:
     (folder / "done.json").write_text(json.dumps({"embed_seconds": seconds}))
 
 
-def passages(count: int) -> list[str]:
+def passages(count: int, text: Sequence[Path] = ()) -> list[str]:
     """So many different passages, or all there are."""
     rng = random.Random(SEED)
-    files = sorted({file for root in roots() for file in _files(root)})
+    files = sorted({file for root in [*roots(), *text] for file in _files(root)})
     rng.shuffle(files)
     found: list[str] = []
     seen: set[bytes] = set()

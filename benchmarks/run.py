@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         raise SystemExit(f"There is no system {unknown[0]!r}. Systems: {', '.join(HOMES)}")
     for size in sizes:
-        result = measured(size, asked, options.queries, cache=options.cache)
+        result = measured(size, asked, options.queries, cache=options.cache, text=options.text)
         options.out.mkdir(parents=True, exist_ok=True)
         file = options.out / f"{result['date'][:10]}-{size}.json"
         file.write_text(json.dumps(result, indent=1) + "\n")
@@ -51,10 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measured(size: int, names: Sequence[str], questions: int, *, cache: Path | None = None) -> dict[str, Any]:
+def measured(
+    size: int, names: Sequence[str], questions: int, *, cache: Path | None = None, text: Sequence[Path] = ()
+) -> dict[str, Any]:
     """One run at one size over the systems that are installed."""
     here, missing = installed(names)
-    corpus = load(size, questions, cache)
+    corpus = load(size, questions, cache, text)
     began = time.perf_counter()
     load_before = os.getloadavg()[0]
     systems: dict[str, dict[str, Any]] = {name: {} for name in here}
@@ -222,6 +224,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--no-page", dest="page", action="store_const", const=None)
     parser.add_argument(
         "--cache", type=Path, help="where passages and vectors are kept; the temporary folder"
+    )
+    parser.add_argument(
+        "--text",
+        type=Path,
+        action="append",
+        default=[],
+        help="a further folder with text, where this machine has little",
     )
     return parser.parse_args(arguments)
 

@@ -50,6 +50,14 @@ def test_passages_are_the_same_every_time_and_all_different(corpus: Corpus, cach
     assert not set(corpus.fresh) & set(corpus.texts)
 
 
+def test_a_further_folder_gives_passages_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpora, "roots", list)
+    (tmp_path / "tale.txt").write_text("The ferry leaves the island in the evening. " * 40)
+    assert corpora.passages(2) == []
+    assert all("ferry leaves the island" in passage for passage in corpora.passages(2, [tmp_path]))
+    assert corpora.passages(2, [tmp_path])
+
+
 HERE, MISSING = peers.installed(list(peers.HOMES))
 
 
