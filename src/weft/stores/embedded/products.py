@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import faiss
 import numpy as np
@@ -15,6 +15,15 @@ from weft.stores.embedded.selection import Selection
 Vectors = NDArray[np.float32]
 Half = NDArray[np.float16]
 
+FRACTION: Final = 13
+"""Bits that a fraction in full precision has more than one in half precision."""
+
+NO_COPIES: Final = np.int32(-0x7000_0001)
+"""Without the copies of the sign that widening a whole number puts before it: three that are left between sign and exponent."""
+
+EXPONENTS: Final = np.float32(2.0**112)
+"""By how much the least exponent in full precision is below the least in half precision."""
+
 
 def products(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
     """Dot products to choose by, in one thread."""
@@ -23,6 +32,18 @@ def products(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
         faiss.swig_ptr(out), faiss.swig_ptr(query), faiss.swig_ptr(vectors), vectors.shape[1], len(vectors)
     )
     return out
+
+
+def full(half: Half) -> Vectors:
+    """Finite numbers in full precision, to the bit as `astype` gives them, in half its time.
+
+    Sign, exponent and fraction move to where the wider form has them, and its exponents begin lower by EXPONENTS."""
+    bits = half.view(np.int16).astype(np.int32)
+    bits <<= FRACTION
+    bits &= NO_COPIES
+    wide: Vectors = bits.view(np.float32)
+    wide *= EXPONENTS
+    return wide
 
 
 def similarity(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
@@ -105,8 +126,8 @@ class Compact:
         return len(self.half)
 
     def at(self, positions: NDArray[np.intp]) -> Vectors:
-        """Some of the vectors, in full precision; few, for which numpy is the faster."""
-        return self.half.take(positions, axis=0).astype(np.float32)
+        """Some of the vectors, in full precision."""
+        return full(self.half.take(positions, axis=0))
 
     def widened(self, half: Half) -> Vectors:
         """The same numbers in full precision; faiss does in half the time what numpy does."""
