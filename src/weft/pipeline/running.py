@@ -68,7 +68,7 @@ class Pipeline(Asker):
         for key, score, finders in zip(keys, scores, finders_of, strict=True):
             record = records.get(key)
             if record is not None:
-                near = around(question.snapshot, record, plan.neighbours)
+                near = around(question.snapshot, record, plan.neighbours) if plan.neighbours else ()
                 hits.append(Hit(record, score, len(hits) + 1, finders, near, trace, key))
         degraded = tuple(
             Degraded(use.name, answer.error)

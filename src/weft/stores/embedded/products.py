@@ -64,14 +64,14 @@ def one_thread() -> Iterator[None]:
 
 
 def nearest(
-    index: Any, query: Vectors, k: int, parameters: Any = None
+    index: Any, dimensions: int, query: Vectors, k: int, parameters: Any = None
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     """What faiss finds for one query, nearest first: positions and scores, k or fewer.
 
     In one thread, and without the library's own preparations for any kind of input: they take as long as a list.
     """
-    if query.shape != (index.d,):
-        raise ValueError(f"a query of shape {query.shape}, and vectors of {index.d} numbers")
+    if query.shape != (dimensions,):
+        raise ValueError(f"a query of shape {query.shape}, and vectors of {dimensions} numbers")
     found, scores = np.empty(k, np.intp), np.empty(k, np.float32)
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
@@ -141,7 +141,7 @@ class Compact:
         if allowed is not None and allowed.scanned is None:
             allowed.scanned = faiss.SearchParameters(sel=selector(allowed))
         parameters = None if allowed is None else allowed.scanned
-        at, scores = nearest(self.index, query, min(k + 1, len(self)), parameters)
+        at, scores = nearest(self.index, self.half.shape[1], query, min(k + 1, len(self)), parameters)
         if len(at) <= k or scores[k - 1] > scores[k]:
             return at[:k]
         # More are as near as the last: which of them stay is not for their order here to say.
@@ -153,6 +153,7 @@ class Coarse:
     """Vectors in bytes, half as much to read as in half precision: for where to look closer."""
 
     def __init__(self, half: Half) -> None:
+        self._dimensions = half.shape[1]
         self.index = faiss.IndexScalarQuantizer(
             half.shape[1], faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
         )
@@ -166,7 +167,7 @@ class Coarse:
     def nearest(self, query: Vectors, k: int) -> NDArray[np.intp]:
         """Positions of about the k nearest, in no order."""
         # The query becomes bytes as well: products of whole numbers are the fastest there are.
-        found, _ = nearest(self.index, _whole(query), min(k, len(self)))
+        found, _ = nearest(self.index, self._dimensions, _whole(query), min(k, len(self)))
         return found
 
 
