@@ -64,8 +64,7 @@ class Pipeline(Asker):
             trace = trace_of(plan, question, answers, fused, steps, gave_way, times)
         hits: list[Hit] = []
         scores = ranking.scores[: plan.limit].tolist()
-        finders_of = fused.lists.finders(ranking.keys[: plan.limit])
-        for key, score, finders in zip(keys, scores, finders_of, strict=True):
+        for key, score, finders in zip(keys, scores, _found_by(lists, keys), strict=True):
             record = records.get(key)
             if record is not None:
                 near = around(question.snapshot, record, plan.neighbours) if plan.neighbours else ()
@@ -169,3 +168,9 @@ def _place(record: Record | None) -> Place | None:
     if record is None or record.path is None or record.lines is None:
         return None
     return Place(record.path, *record.lines)
+
+
+def _found_by(lists: Sequence[tuple[str, Any, Any]], keys: Sequence[int]) -> list[tuple[str, ...]]:
+    """The lists that each record is in; one that a stage brought is in none."""
+    held = [(name, set(found.tolist())) for name, found, _ in lists]
+    return [tuple([name for name, known in held if key in known]) for key in keys]

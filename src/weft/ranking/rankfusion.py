@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, compress
+from itertools import accumulate
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -152,15 +152,6 @@ class Aligned:
     def spans(self) -> list[slice]:
         """Where each list's hits stand in the run."""
         return _spans(self.sizes)
-
-    def finders(self, keys: Keys) -> list[tuple[str, ...]]:
-        """The lists that have each key; none have one that is no candidate."""
-        if not self.keys.size:
-            return [()] * len(keys)
-        at = np.minimum(self.keys.searchsorted(keys), self.keys.size - 1)
-        has = self.present[:, at]
-        has &= self.keys[at] == keys
-        return [tuple(compress(self.names, one)) for one in has.T.tolist()]
 
     def borda_points(self) -> Floats:
         """n points for the first of n candidates, one less for each next; those absent share what is left."""
