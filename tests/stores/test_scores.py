@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -187,3 +188,18 @@ def test_what_is_kept_of_a_term_is_not_taken_after_a_write(
         db.add(records[60:])
         fresh.add(records)
         assert answers(db) == answers(fresh) != before
+
+
+def test_what_is_kept_of_terms_makes_room_by_when_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyword, "SATURATED_KEPT", 8)
+    kept = keyword.Kept()
+    counts = np.ones(4, np.float32)
+    kept.keep("constants", 1, counts)
+    kept.keep("constants", 2, counts)
+    assert kept.saturated("constants", 1) is counts
+
+    kept.keep("constants", 3, counts)
+
+    assert kept.saturated("constants", 2) is None
+    assert kept.saturated("constants", 1) is counts
+    assert kept.saturated("others", 1) is None

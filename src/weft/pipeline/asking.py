@@ -127,7 +127,7 @@ class Asker:
             if use.source in self.own:
                 found = _checked(found, ask.pool)
                 _check_records(found, ask)
-            if use.min_score is not None or use.max_distance is not None:
+            if use.has_threshold:
                 enough = use.near_enough(found.scores)
                 found = Found(found.keys[enough], found.scores[enough])
         except WeftError as error:

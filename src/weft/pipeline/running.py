@@ -67,7 +67,7 @@ class Pipeline(Asker):
         for key, score, finders in zip(keys, scores, _found_by(lists, keys), strict=True):
             record = records.get(key)
             if record is not None:
-                near = around(question.snapshot, record, plan.neighbours)
+                near = around(question.snapshot, record, plan.neighbours) if plan.neighbours else ()
                 hits.append(Hit(record, score, len(hits) + 1, finders, near, trace, key))
         degraded = tuple(
             Degraded(use.name, answer.error)
@@ -121,13 +121,16 @@ class Pipeline(Asker):
     ) -> list[Found]:
         """What the sources found, with their scores of what only others found."""
         out = list(found)
-        known = [set(keys.tolist()) for keys, _ in found]
-        records = {key for key in set().union(*known) if key >= 0}
+        known = [keys.tolist() for keys, _ in found]
+        records: set[int] = set().union(*known)
+        if min(records, default=0) < 0:
+            # A passage that a source brought is known to it alone.
+            records = {key for key in records if key >= 0}
         for at, use in enumerate(plan.lists):
             # A list of its own collections has no opinion on others; a user's source is asked once.
             if answers[at].error is not None or use.collections or use.source in self.own:
                 continue
-            missing = sorted(records - known[at])
+            missing = sorted(records.difference(known[at]))
             if missing:
                 keys = np.array(missing, np.int64)
                 out[at] = _extended(out[at], keys, self.scores(plan, use, question, keys), use)
@@ -136,11 +139,16 @@ class Pipeline(Asker):
 
 def _extended(found: Found, keys: NDArray[np.int64], scores: NDArray[np.float64], use: SourceUse) -> Found:
     """A source's answer with further records; those it has no score for, or too low a one, stay out."""
-    usable = (scores > 0.0) & use.near_enough(scores)
-    if not np.count_nonzero(usable):
+    usable = scores > 0.0
+    if use.has_threshold:
+        usable &= use.near_enough(scores)
+    count = np.count_nonzero(usable)
+    if not count:
         return found
-    keys = np.concatenate([found.keys, keys[usable]])
-    scores = np.concatenate([found.scores, scores[usable]])
+    if count < len(keys):
+        keys, scores = keys[usable], scores[usable]
+    keys = np.concatenate([found.keys, keys])
+    scores = np.concatenate([found.scores, scores])
     best = (-scores).argsort(kind="stable")
     return Found(keys[best], scores[best])
 

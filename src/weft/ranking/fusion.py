@@ -166,7 +166,7 @@ def fuse(method: Fusion, lists: Sequence[RankedList], sources: Collection[str] =
     could have asked) has it: so a misspelt name is caught, and a source that failed or was not asked is not.
     """
     aligned = align(lists)
-    unknown = sources_named(method) - set(aligned.names) - set(sources)
+    unknown = sources_named(method).difference(aligned.names, sources)
     if unknown:
         known = sorted({*aligned.names, *sources})
         raise ValueError(
@@ -180,7 +180,9 @@ def fuse(method: Fusion, lists: Sequence[RankedList], sources: Collection[str] =
 def sources_named(method: Fusion) -> set[str]:
     """The sources that a fusion's weights and normalisations name, for a check when a recipe is read."""
     tables = (getattr(method, "weights", None), getattr(method, "normalise", None))
-    return {name for table in tables if isinstance(table, Mapping) for name in table} - {OTHERS}
+    named = {name for table in tables if isinstance(table, PerSource) for name in table}
+    named.discard(OTHERS)
+    return named
 
 
 def try_out(method: Fusion, names: Sequence[str]) -> None:
@@ -280,6 +282,8 @@ def _normalised(lists: Aligned, rules: str | Mapping[str, str], all_equal: float
     """The normalised score of each hit; by the rule `borda`, which is not of one list alone, still as it was."""
     values = np.empty(lists.hit_scores.size)
     for name, hits in zip(_rule_names(lists, rules), lists.spans(), strict=True):
+        if hits.start == hits.stop:
+            continue
         values[hits] = normalise("none" if name == BORDA else name, lists.hit_scores[hits], all_equal)
     return values
 

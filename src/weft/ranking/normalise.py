@@ -48,7 +48,7 @@ def rule_named(name: str) -> Rule:
 
 
 def _largest(scores: Floats) -> float:
-    return float(np.abs(scores).max())
+    return float(np.maximum.reduce(np.abs(scores)))
 
 
 def _none(scores: Floats) -> Floats:

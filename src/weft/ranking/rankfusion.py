@@ -123,10 +123,8 @@ class Aligned:
     @cached_property
     def hit_ranks(self) -> Floats:
         """Position of each hit from 0; a float, because fusions divide by it."""
-        ranks = np.arange(self.hit_scores.size, dtype=np.float64)
-        for hits in self.spans()[1:]:
-            ranks[hits] -= hits.start
-        return ranks
+        ranks = np.arange(max(self.sizes, default=0), dtype=np.float64)
+        return np.concatenate([ranks[:size] for size in self.sizes] or [ranks])
 
     @cached_property
     def ranks(self) -> NDArray[np.int32]:
@@ -180,22 +178,26 @@ def align(lists: Sequence[RankedList]) -> Aligned:
     sizes = tuple([keys.size for keys in keys_of])
     hits = np.concatenate(keys_of or [np.empty(0, dtype=np.int64)])
     hit_scores = np.concatenate(scores_of or [np.empty(0)])
-    if not np.maximum.reduce(np.abs(hit_scores), initial=0.0) <= MAX_MAGNITUDE:  # false for nan too
-        bad = next(
-            name for name, s in zip(names, scores_of, strict=True) if not (np.abs(s) <= MAX_MAGNITUDE).all()
-        )
-        raise ValueError(
-            f"source {bad!r} gave a score that is not finite, or beyond ±1e100; leave such hits out"
-        )
+    # A sum of squares that is small enough spares the look at each of them; false for nan too.
+    if not hit_scores.dot(hit_scores) <= MAX_MAGNITUDE:
+        for name, values in zip(names, scores_of, strict=True):
+            if not (np.abs(values) <= MAX_MAGNITUDE).all():
+                raise ValueError(
+                    f"source {name!r} gave a score that is not finite, or beyond ±1e100; leave such hits out"
+                )
     # np.unique would do, at three times the cost for lists of this size.
     ordered = hits.copy()
     ordered.sort()
-    first = np.ones(ordered.size, dtype=np.bool_)
+    first = np.empty(ordered.size, dtype=np.bool_)
+    first[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     keys = ordered[first]
     places = keys.searchsorted(hits)
-    for row, span in enumerate(_spans(sizes)[1:], start=1):
-        places[span] += row * keys.size
+    start = sizes[0] if sizes else 0
+    for row, size in enumerate(sizes[1:], start=1):
+        if size:
+            places[start : start + size] += row * keys.size
+            start += size
     present = np.zeros(len(names) * keys.size, np.bool_)
     present[places] = True
     if np.count_nonzero(present) != hits.size:

@@ -94,6 +94,11 @@ class SourceUse:
         ):
             raise InvalidInput(f"max_distance must be a number of at least 0, not {self.max_distance!r}")
 
+    @property
+    def has_threshold(self) -> bool:
+        """Whether a score can be too low, or too far away, to be found."""
+        return self.min_score is not None or self.max_distance is not None
+
     def near_enough(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which scores are high enough, and near enough, to be found."""
         enough = np.ones(len(scores), bool) if self.min_score is None else scores >= self.min_score

@@ -53,7 +53,9 @@ class LinkSource:
 
     def scores(self, ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         spread = self._spread(ask)
-        found = spread.gains if spread else {}
+        if spread is None or not spread.gains:
+            return np.zeros(len(keys), np.float64)
+        found = spread.gains
         return np.array([found[key].score if key in found else 0.0 for key in keys.tolist()], np.float64)
 
     def _spread(self, ask: Ask) -> _Spread | None:

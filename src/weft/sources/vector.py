@@ -18,7 +18,7 @@ class VectorSource:
     def search(self, ask: Ask) -> Found:
         question = ask.question
         vector = question.vector
-        if not vector.any():
+        if not np.count_nonzero(vector):
             return Found.nothing()
         return question.snapshot.vector_search(vector, ask.pool, ask.where)
 

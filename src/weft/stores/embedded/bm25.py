@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -57,11 +58,7 @@ class Scorer:
     ) -> None:
         self._parts = parts
         self._weights = bm25.field_weights
-        average = sum(w * total for w, total in zip(self._weights, stats.lengths, strict=True)) / max(
-            stats.count, 1
-        )
-        self._slope = np.float32(bm25.k1 * bm25.b / average if average else 0.0)
-        self._base = np.float32(max(bm25.k1 * (1 - bm25.b), TINY))
+        self._slope, self._base = _norm(stats, bm25)
         self._constants = (self._weights, float(self._slope), float(self._base))
         found = []
         for term, weight in terms:
@@ -97,13 +94,15 @@ class Scorer:
                 total = total.take(few.positions)
         else:
             assert total is not None
-            if allowed is not None:
-                total = total * allowed.mask
             # The k-th best of some records is no better than the k-th best of all: what is below it is out.
             long_enough = next((hit.positions for _, _, hit in hits if len(hit.positions) >= k), None)
             if long_enough is not None:
-                bound = _kth(total[long_enough[: k + SAMPLE]], k)
-        chosen = np.flatnonzero(total >= bound if bound > 0 else total > 0)
+                some = long_enough[: k + SAMPLE]
+                seen = total.take(some)
+                bound = _kth(seen if allowed is None else seen * allowed.mask.take(some), k)
+        (chosen,) = (total >= bound if bound > 0 else total > 0).nonzero()
+        if few is None and allowed is not None:
+            chosen = chosen[allowed.mask[chosen]]
         scores = total[chosen]
         if len(chosen) > k:
             best = scores >= _kth(scores, k)
@@ -154,7 +153,7 @@ class Scorer:
         Kept, because it takes more than half the time of a search and is the same for every question, until
         the statistics change.
         """
-        found = part.kept.saturated.get((self._constants, term))
+        found = part.kept.saturated(self._constants, term)
         if found is None:
             found = weighted(postings.counts, self._weights)
             norm = part.weighted_lengths(self._weights).take(postings.positions)
@@ -164,6 +163,15 @@ class Scorer:
             found /= norm
             part.kept.keep(self._constants, term, found)
         return found
+
+
+@lru_cache(maxsize=256)
+def _norm(stats: Statistics, bm25: BM25) -> tuple[np.float32, np.float32]:
+    """What a record's length is multiplied by, and what is added to it; the same for every question until a write."""
+    lengths = zip(bm25.field_weights, stats.lengths, strict=True)
+    average = sum(weight * total for weight, total in lengths) / max(stats.count, 1)
+    slope = bm25.k1 * bm25.b / average if average else 0.0
+    return np.float32(slope), np.float32(max(bm25.k1 * (1 - bm25.b), TINY))
 
 
 def document_frequency(parts: Sequence[Part], term: int) -> int:

@@ -124,7 +124,7 @@ class Coded:
             parameters = self._parameters(-(-lists // 8) * 8, k, closer)
         else:
             parameters = _parameters(lists, k, closer, allowed)
-        return nearest(self._refined, query, k, parameters)
+        return nearest(self._refined, self._centres.shape[1], query, k, parameters)
 
     def needed(self, queries: Vectors, k: int) -> NDArray[np.float32]:
         """The reach by which each of the k nearest of each query would be found."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -95,17 +97,28 @@ class Kept:
         self._most = max(SATURATED_KEPT, SATURATED_EACH * records)
         self.lengths: dict[tuple[float, ...], NDArray[np.float32]] = {}
         """By the weights of the fields: the length of each document."""
-        self.saturated: dict[tuple[Hashable, int], NDArray[np.float32]] = {}
-        """By the constants of the score and the term: what each of its postings counts for."""
+        self._saturated: OrderedDict[tuple[Hashable, int], NDArray[np.float32]] = OrderedDict()
         self._numbers = 0
+        self._lock = Lock()
+
+    def saturated(self, constants: Hashable, term: int) -> NDArray[np.float32] | None:
+        """What each posting of a term counts for by the constants of a score, if that is remembered."""
+        key = (constants, term)
+        with self._lock:
+            found = self._saturated.get(key)
+            if found is not None:
+                self._saturated.move_to_end(key)
+        return found
 
     def keep(self, constants: Hashable, term: int, saturated: NDArray[np.float32]) -> None:
-        """Remember what the postings of a term count for, and nothing else if there is no room."""
-        self._numbers += len(saturated)
-        if self._numbers > self._most:
-            self.saturated.clear()
-            self._numbers = len(saturated)
-        self.saturated[constants, term] = saturated
+        """Remember what the postings of a term count for; where there is no room, what was not asked for the longest goes."""
+        with self._lock:
+            if (constants, term) in self._saturated:
+                return
+            self._saturated[constants, term] = saturated
+            self._numbers += len(saturated)
+            while self._numbers > self._most and len(self._saturated) > 1:
+                self._numbers -= len(self._saturated.popitem(last=False)[1])
 
 
 class KeywordSegment(Segment):

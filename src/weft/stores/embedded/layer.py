@@ -28,7 +28,7 @@ class Segment(ABC):
         """The position of each row, -1 where it is not here."""
         if not len(self.rows):
             return np.full(len(rows), -1, np.intp)
-        at = np.minimum(np.searchsorted(self.rows, rows, sorter=self._order), len(self.rows) - 1)
+        at = np.minimum(self.rows.searchsorted(rows, sorter=self._order), len(self.rows) - 1)
         if self._order is not None:
             at = self._order[at]
         at[self.rows[at] != rows] = -1

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.stores.embedded.keyword import Kept, KeywordSegment, KeywordTail, Postings
-from weft.stores.embedded.layer import Layers
+from weft.stores.embedded.layer import Layer, Layers
 from weft.stores.embedded.selection import Mask, Rows
 
 
@@ -22,26 +23,22 @@ class Part:
     lengths: NDArray[np.float32]
     """[field, position]"""
     live: Mask | None
-    source: KeywordSegment | KeywordTail
     count: int
+    sums: NDArray[np.float64]
+    """Of the lengths, per field, of the dead as well."""
+    postings: Callable[[int], Postings | None]
+    """Where a term occurs, or None."""
+    id_at: Callable[[int], bytes]
+    """The id of the record at a position."""
     kept: Kept
-
-    def postings(self, term: int) -> Postings | None:
-        if isinstance(self.source, KeywordTail):
-            return self.source.postings(term, self.count)
-        return self.source.postings(term)
 
     def totals(self) -> tuple[int, NDArray[np.float64]]:
         """How many records live, and the sums of their lengths."""
-        if isinstance(self.source, KeywordTail):
-            sums = self.source.sums.first(self.count)[-1]
-        else:
-            sums = self.source.sums
         if self.live is None:
-            return self.count, sums
+            return self.count, self.sums
         dead = np.flatnonzero(~self.live)
         # Lengths are whole numbers: what is taken away leaves the same sum as what was never added.
-        return self.count - len(dead), sums - self.lengths[:, dead].sum(axis=1, dtype=np.float64)
+        return self.count - len(dead), self.sums - self.lengths[:, dead].sum(axis=1, dtype=np.float64)
 
     def weighted_lengths(self, weights: tuple[float, ...]) -> NDArray[np.float32]:
         """The length of each document with its fields weighted; kept, because queries share the weights."""
@@ -49,11 +46,6 @@ class Part:
         if found is None:
             found = self.kept.lengths[weights] = weighted(tuple(self.lengths), weights)
         return found
-
-    def id_at(self, position: int) -> bytes:
-        if isinstance(self.source, KeywordTail):
-            return self.source.ids[position]
-        return self.source.id_at(position)
 
 
 def weighted(per_field: Sequence[NDArray[Any] | None], weights: tuple[float, ...]) -> NDArray[np.float32]:
@@ -77,15 +69,33 @@ def weighted(per_field: Sequence[NDArray[Any] | None], weights: tuple[float, ...
 
 def parts_of(layers: Layers[KeywordSegment, KeywordTail]) -> list[Part]:
     """Everything there is to search, oldest first."""
-    parts = []
-    for layer in layers.layers:
-        segment = layer.segment
-        parts.append(
-            Part(segment.rows, segment.lengths, layer.live, segment, len(segment.rows), segment.kept)
-        )
+    parts = [_whole(layer) for layer in layers.layers]
     if layers.tail_count:
         tail, count = layers.tail, layers.tail_count
         parts.append(
-            Part(layers.tail_rows, tail.lengths.first(count).T, layers.tail_live, tail, count, Kept())
+            Part(
+                layers.tail_rows,
+                tail.lengths.first(count).T,
+                layers.tail_live,
+                count,
+                tail.sums.first(count)[-1],
+                partial(tail.postings, count=count),
+                tail.ids.__getitem__,
+                Kept(),
+            )
         )
     return parts
+
+
+def _whole(layer: Layer[KeywordSegment]) -> Part:
+    segment = layer.segment
+    return Part(
+        segment.rows,
+        segment.lengths,
+        layer.live,
+        len(segment.rows),
+        segment.sums,
+        segment.postings,
+        segment.id_at,
+        segment.kept,
+    )

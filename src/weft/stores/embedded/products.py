@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import faiss
 import numpy as np
@@ -15,6 +15,15 @@ from weft.stores.embedded.selection import Selection
 Vectors = NDArray[np.float32]
 Half = NDArray[np.float16]
 
+FRACTION: Final = 13
+"""Bits that a fraction in full precision has more than one in half precision."""
+
+NO_COPIES: Final = np.int32(-0x7000_0001)
+"""Without the copies of the sign that widening a whole number puts before it: three that are left between sign and exponent."""
+
+EXPONENTS: Final = np.float32(2.0**112)
+"""By how much the least exponent in full precision is below the least in half precision."""
+
 
 def products(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
     """Dot products to choose by, in one thread."""
@@ -23,6 +32,18 @@ def products(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
         faiss.swig_ptr(out), faiss.swig_ptr(query), faiss.swig_ptr(vectors), vectors.shape[1], len(vectors)
     )
     return out
+
+
+def full(half: Half) -> Vectors:
+    """Finite numbers in full precision, to the bit as `astype` gives them, in half its time.
+
+    Sign, exponent and fraction move to where the wider form has them, and its exponents begin lower by EXPONENTS."""
+    bits = half.view(np.int16).astype(np.int32)
+    bits <<= FRACTION
+    bits &= NO_COPIES
+    wide: Vectors = bits.view(np.float32)
+    wide *= EXPONENTS
+    return wide
 
 
 def similarity(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
@@ -43,14 +64,14 @@ def one_thread() -> Iterator[None]:
 
 
 def nearest(
-    index: Any, query: Vectors, k: int, parameters: Any = None
+    index: Any, dimensions: int, query: Vectors, k: int, parameters: Any = None
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     """What faiss finds for one query, nearest first: positions and scores, k or fewer.
 
     In one thread, and without the library's own preparations for any kind of input: they take as long as a list.
     """
-    if query.shape != (index.d,):
-        raise ValueError(f"a query of shape {query.shape}, and vectors of {index.d} numbers")
+    if query.shape != (dimensions,):
+        raise ValueError(f"a query of shape {query.shape}, and vectors of {dimensions} numbers")
     found, scores = np.empty(k, np.intp), np.empty(k, np.float32)
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
@@ -105,8 +126,8 @@ class Compact:
         return len(self.half)
 
     def at(self, positions: NDArray[np.intp]) -> Vectors:
-        """Some of the vectors, in full precision; few, for which numpy is the faster."""
-        return self.half.take(positions, axis=0).astype(np.float32)
+        """Some of the vectors, in full precision."""
+        return full(self.half.take(positions, axis=0))
 
     def widened(self, half: Half) -> Vectors:
         """The same numbers in full precision; faiss does in half the time what numpy does."""
@@ -120,7 +141,7 @@ class Compact:
         if allowed is not None and allowed.scanned is None:
             allowed.scanned = faiss.SearchParameters(sel=selector(allowed))
         parameters = None if allowed is None else allowed.scanned
-        at, scores = nearest(self.index, query, min(k + 1, len(self)), parameters)
+        at, scores = nearest(self.index, self.half.shape[1], query, min(k + 1, len(self)), parameters)
         if len(at) <= k or scores[k - 1] > scores[k]:
             return at[:k]
         # More are as near as the last: which of them stay is not for their order here to say.
@@ -132,6 +153,7 @@ class Coarse:
     """Vectors in bytes, half as much to read as in half precision: for where to look closer."""
 
     def __init__(self, half: Half) -> None:
+        self._dimensions = half.shape[1]
         self.index = faiss.IndexScalarQuantizer(
             half.shape[1], faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
         )
@@ -145,7 +167,7 @@ class Coarse:
     def nearest(self, query: Vectors, k: int) -> NDArray[np.intp]:
         """Positions of about the k nearest, in no order."""
         # The query becomes bytes as well: products of whole numbers are the fastest there are.
-        found, _ = nearest(self.index, _whole(query), min(k, len(self)))
+        found, _ = nearest(self.index, self._dimensions, _whole(query), min(k, len(self)))
         return found
 
 

@@ -115,9 +115,10 @@ class Snapshot:
         vectors = self.vectors(keys)
         scores: NDArray[Any] = similarity(vectors, query) if vectors.shape[1] else np.zeros(len(keys))
         # What has no vector is among those that are not like the query at all.
-        for place in np.flatnonzero(scores == 0.0).tolist():
-            if not vectors[place].any():
-                scores[place] = np.nan
+        if np.count_nonzero(scores) < len(scores):
+            for place in np.flatnonzero(scores == 0.0).tolist():
+                if not vectors[place].any():
+                    scores[place] = np.nan
         return scores
 
     def vectors(self, keys: Rows) -> NDArray[np.float32]:
@@ -125,10 +126,12 @@ class Snapshot:
         layers = self._vector()
         if layers is None:
             return np.zeros((len(keys), 0), np.float32)
-        out = np.zeros((len(keys), layers.tail.vectors.shape[1]), np.float32)
+        out = np.zeros((len(keys), layers.tail.dimensions), np.float32)
         for layer in layers.layers:
             at = layer.segment.find(keys)
-            here = np.flatnonzero(at >= 0)
+            (here,) = (at >= 0).nonzero()
+            if len(here) == len(keys):
+                return layer.segment.at(at)
             out[here] = layer.segment.at(at[here])
         if layers.tail_count:
             for place, key in enumerate(keys.tolist()):
@@ -306,6 +309,6 @@ def _locate(rows: Rows, keys: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]
     """Positions in ascending `rows`, and which of the keys they are for."""
     if not len(rows):
         return np.empty(0, np.intp), np.empty(0, np.intp)
-    at = np.minimum(np.searchsorted(rows, keys), len(rows) - 1)
-    here = np.flatnonzero(rows[at] == keys)
+    at = np.minimum(rows.searchsorted(keys), len(rows) - 1)
+    (here,) = (rows[at] == keys).nonzero()
     return at[here], here

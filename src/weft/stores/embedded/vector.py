@@ -47,6 +47,7 @@ class VectorTail(Tail):
 
     def __init__(self, dimensions: int) -> None:
         super().__init__()
+        self.dimensions = dimensions
         self._vectors = Growing(np.float32, dimensions)
 
     @property
