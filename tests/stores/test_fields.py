@@ -177,7 +177,7 @@ def test_a_folder_that_cannot_be_written_does_not_fail_a_search(tmp_path: Path) 
         place = tmp_path / "db" / "index" / "fields"
         shutil.rmtree(place, ignore_errors=True)
         place.with_suffix(".fold.lock").unlink(missing_ok=True)
-        place.with_suffix(".fold.lock").mkdir()
+        place.with_suffix(".fold.lock").mkdir(parents=True)
         assert len(found(db, field("n") < 3)) == 3
 
 

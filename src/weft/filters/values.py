@@ -21,7 +21,7 @@ def matches(wanted: Filter, record: Record) -> bool:
         case Not(part):
             return not matches(part, record)
         case _:
-            return any(_accepts(wanted, value) for value in values_of(record, segments(wanted.field)))
+            return any(_accepts(wanted, value) for value in _values(record, _path(wanted.field)))
 
 
 def _accepts(wanted: Equal | In | Range | Exists, value: Scalar) -> bool:
@@ -44,7 +44,17 @@ def _rising(low: Scalar | None, high: Scalar | None, equal_too: bool) -> bool:
 
 def values_of(record: Record, path: tuple[str, ...]) -> Iterator[Scalar]:
     """Every value of one field, by its `segments`; a value may come twice."""
-    name, *below = path = segments(canonical(path))
+    return _values(record, segments(canonical(path)))
+
+
+@lru_cache(1024)
+def _path(field: str) -> tuple[str, ...]:
+    """The one path of a field; kept, because each record written is held against the same few filters."""
+    return segments(canonical(segments(field)))
+
+
+def _values(record: Record, path: tuple[str, ...]) -> Iterator[Scalar]:
+    name, *below = path
     if len(path) == 1 and name in BUILTIN_FIELDS:
         value = getattr(record, name)
         if value is not None and value != "":

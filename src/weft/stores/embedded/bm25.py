@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,11 @@ SAMPLE: Final = 1024
 FEW: Final = 0.25
 """Where a filter lets fewer than this share pass, the postings that do not pass are left out before scoring."""
 
+NOTHING: Final = np.float32(0.0)
+"""What a record scores that holds no term."""
+
 Scores = NDArray[np.float32]
+Counts = Sequence[NDArray[Any] | None]
 Hit = tuple[float, int, Postings]
 """The weight of a term, the term, and where it occurs."""
 
@@ -75,8 +79,10 @@ class Scorer:
         self._narrowed: set[int] = set()
         """Parts that have been searched through a narrow filter; for another one, all their records are scored."""
 
-    def best(self, index: int, k: int, allowed: Selection | None) -> tuple[Rows, Scores]:
-        """The k best allowed records of a part, and all that tie with the last of them."""
+    def best(
+        self, index: int, k: int, allowed: Selection | None, least: np.float32 = NOTHING
+    ) -> tuple[Rows, Scores]:
+        """The k best allowed records of a part, and all that tie with the last of them; none that score below `least`."""
         part = self._parts[index]
         hits = self._hits(index)
         if not hits:
@@ -85,7 +91,7 @@ class Scorer:
         total = self._totals.get(index)
         if total is None and (few is None or index in self._narrowed):
             total = self._totals[index] = self._summed(part, hits)
-        bound = np.float32(0.0)
+        bound = least
         if few is not None:
             if total is None:
                 self._narrowed.add(index)
@@ -99,7 +105,7 @@ class Scorer:
             if long_enough is not None:
                 some = long_enough[: k + SAMPLE]
                 seen = total.take(some)
-                bound = _kth(seen if allowed is None else seen * allowed.mask.take(some), k)
+                bound = max(bound, _kth(seen if allowed is None else seen * allowed.mask.take(some), k))
         (chosen,) = (total >= bound if bound > 0 else total > 0).nonzero()
         if few is None and allowed is not None:
             chosen = chosen[allowed.mask[chosen]]
@@ -113,12 +119,12 @@ class Scorer:
         """The scores of all records of a part, or of these few alone, in an array that holds nothing else."""
         total = np.zeros(part.count if few is None else few.count, np.float32)
         for weight, term, postings in hits:
-            impact = self._saturated(part, term, postings)
-            if few is None:
-                positions = postings.positions.astype(np.intp)
-            else:
-                (kept,) = few.mask.take(postings.positions).nonzero()
-                positions = few.ranks.take(postings.positions.take(kept))
+            # Widened once: all that takes or adds at positions would do it by itself.
+            positions = postings.positions.astype(np.intp)
+            impact = self._saturated(part, term, postings.counts, positions)
+            if few is not None:
+                (kept,) = few.mask.take(positions, mode="clip").nonzero()
+                positions = few.ranks.take(positions.take(kept))
                 impact = impact.take(kept)
             np.add.at(total, positions, impact * np.float32(weight))
         return total
@@ -135,7 +141,7 @@ class Scorer:
             np.minimum(places, len(postings.positions) - 1, out=places)
             here = np.flatnonzero(postings.positions[places] == wanted)
             if len(here):
-                impact = self._saturated(self._parts[index], term, postings)
+                impact = self._saturated(self._parts[index], term, postings.counts, postings.positions)
                 scores[here] += impact[places[here]] * np.float32(weight)
         return scores
 
@@ -147,7 +153,7 @@ class Scorer:
             if (hits := postings[index]) is not None
         ]
 
-    def _saturated(self, part: Part, term: int, postings: Postings) -> Scores:
+    def _saturated(self, part: Part, term: int, counts: Counts, positions: NDArray[Any]) -> Scores:
         """What a term gives to each of its records, before its weight: the more often it occurs there, the nearer to 1.
 
         Kept, because it takes more than half the time of a search and is the same for every question, until
@@ -155,8 +161,9 @@ class Scorer:
         """
         found = part.kept.saturated(self._constants, term)
         if found is None:
-            found = weighted(postings.counts, self._weights)
-            norm = part.weighted_lengths(self._weights).take(postings.positions)
+            found = weighted(counts, self._weights)
+            # All places are within: asked to clip, numpy takes without looking at each of them before.
+            norm = part.weighted_lengths(self._weights).take(positions, mode="clip")
             norm *= self._slope
             norm += self._base
             norm += found

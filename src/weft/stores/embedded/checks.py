@@ -284,7 +284,7 @@ def _index(
 ) -> list[Finding]:
     """Whether an index holds exactly these rows, each once and as the records have it."""
     label = f"{name} index"
-    seq, purged = moment(connection)
+    seq, purged, _ = moment(connection)
     layers = index.at(connection, seq, purged)
     problems = _damaged(store, index, name)
     parts = [

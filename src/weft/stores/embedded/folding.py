@@ -65,7 +65,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         database = _opened(Path(request["database"]))
         with database.read() as connection:
-            seq, _ = moment(connection)
+            seq = moment(connection).seq
             (origin,) = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
             if identity(origin) != request["identity"]:
                 return {"problem": "the program is of another version"}

@@ -8,6 +8,7 @@ a record scores the same in the tail as in a segment.
 from __future__ import annotations
 
 import sqlite3
+import sys
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -54,6 +55,10 @@ MAX_COUNT: Final = 65535
 
 TITLE: Final = 16
 """Where the count in the title begins, in the number that holds the counts of both fields."""
+
+_PACKED: Final = (("text", np.uint16), ("title", np.uint16), ("position", np.int32))
+PACKED: Final = np.dtype(list(_PACKED if sys.byteorder == "little" else _PACKED[::-1]))
+"""The same number as it lies in memory, with the position in its upper half."""
 
 
 CHUNK: Final = 1 << 24
@@ -201,12 +206,14 @@ class KeywordTail(Tail):
         """The sums of all lengths up to and with each document's."""
         self._postings: dict[int, array[int]] = {}
         """By term: the position in the upper half of each number, the counts of the fields in the lower."""
+        self._titled = False
 
     def append(self, item: Document) -> None:
         position = len(self.rows)
         lengths, counted = analyse(item.text, item.title)
         self.ids.append(item.id.encode())
         self.lengths.append(lengths)
+        self._titled = self._titled or bool(item.title)
         self.sums.append(self.sums.first(position)[-1] + lengths if position else lengths)
         postings = self._postings
         place = position << 32
@@ -224,14 +231,14 @@ class KeywordTail(Tail):
         if held is None:
             return None
         # A copy: an array that lends its memory to numpy cannot grow.
-        packed = np.frombuffer(held[:], np.uint64)
-        positions = (packed >> np.uint64(32)).astype(np.int32)
-        stop = int(np.searchsorted(positions, count))
-        if not stop:
-            return None
-        packed = packed[:stop]
-        counts = (packed.astype(np.uint16), (packed >> np.uint64(TITLE)).astype(np.uint16))
-        return Postings(positions[:stop], counts)
+        packed = np.frombuffer(held.tobytes(), PACKED)
+        positions = packed["position"]
+        if positions[-1] >= count:
+            packed = packed[: int(positions.searchsorted(count))]
+            if not len(packed):
+                return None
+            positions = packed["position"]
+        return Postings(positions, (packed["text"], packed["title"] if self._titled else None))
 
 
 class Folds(Protocol):

@@ -231,7 +231,7 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
             if not mine:
                 return False
             with database.read() as connection:
-                seq, purged = moment(connection)
+                seq, purged, _ = moment(connection)
                 layers = self._current(connection, seq, purged)
                 entries, held = [layer.entry for layer in layers], [layer.segment for layer in layers]
                 holes = gaps(entries, seq)
@@ -261,7 +261,7 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
                 return False
             with database.read() as connection:
                 with self.lock:
-                    seq, purged = moment(connection)
+                    seq, purged, _ = moment(connection)
                     if self._state is None:
                         layers = self._listed(connection, seq, purged)
                     else:
@@ -313,7 +313,7 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
             # Nobody searches here: what is not folded need not be read for that.
             return
         with database.read() as connection, self.lock:
-            seq, purged = moment(connection)
+            seq, purged, _ = moment(connection)
             self.at(connection, seq, purged, refresh=True)
 
     @contextlib.contextmanager

@@ -47,10 +47,9 @@ class Progress:
 def wanted(connection: sqlite3.Connection) -> list[Model]:
     """The models that every record shall have a vector of: the active one first."""
     found = connection.execute(
-        "SELECT number, fingerprint, name, spec, dimensions, state FROM models "
-        "WHERE state != 'retired' ORDER BY state"
+        "SELECT number, fingerprint, name, spec, dimensions, state FROM models WHERE state != 'retired'"
     )
-    return [Model(*values) for values in found]
+    return sorted((Model(*values) for values in found), key=lambda model: model.state)
 
 
 def is_waiting(connection: sqlite3.Connection) -> bool:

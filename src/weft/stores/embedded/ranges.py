@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,13 +36,26 @@ class Worn(Protocol):
 L = TypeVar("L", bound=Worn)
 
 
-def moment(connection: sqlite3.Connection) -> tuple[int, int]:
-    """The last change number, and the one up to which removals have been forgotten."""
-    # A join of two rows: SQLite makes a table of its own for a list, and another one to sort.
-    seq, purged = connection.execute(
-        "SELECT s.value, p.value FROM state s, state p WHERE s.key = 'seq' AND p.key = 'purged'"
-    ).fetchone()
-    return seq, purged
+class Moment(NamedTuple):
+    """What a search must know of the moment that it sees."""
+
+    seq: int
+    """The last change number."""
+    purged: int
+    """The one up to which removals have been forgotten."""
+    model: int
+    """The number of the active embedding model, 0 while there is none."""
+
+
+def moment(connection: sqlite3.Connection) -> Moment:
+    """The moment that a connection sees."""
+    # A join of three rows: SQLite makes a table of its own for a list, and another one to sort.
+    return Moment._make(
+        connection.execute(
+            "SELECT s.value, p.value, m.value FROM state s, state p, state m "
+            "WHERE s.key = 'seq' AND p.key = 'purged' AND m.key = 'model'"
+        ).fetchone()
+    )
 
 
 def is_past(entries: Iterable[Entry], seq: int) -> bool:

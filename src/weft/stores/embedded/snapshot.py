@@ -18,7 +18,7 @@ from weft.filters import EVERYTHING, Filter
 from weft.ranking.fusion import order
 from weft.records import Record
 from weft.stores.contract import BM25, Found
-from weft.stores.embedded.bm25 import Scorer, Statistics, document_frequency
+from weft.stores.embedded.bm25 import NOTHING, Scorer, Statistics, document_frequency
 from weft.stores.embedded.codec import SELECT, from_values
 from weft.stores.embedded.database import marks
 from weft.stores.embedded.fields import FieldIndex
@@ -88,9 +88,15 @@ class Snapshot:
         scorer = self._scorer(terms, bm25)
         # Parts know already what the audience sees.
         allowed = None if where == EVERYTHING else self._fields.mask(self._connection, where, self.seq)
-        found = [
-            scorer.best(index, k, visible(part.rows, part.live, allowed)) for index, part in enumerate(parts)
-        ]
+        found = []
+        least = NOTHING
+        for index, part in enumerate(parts):
+            rows, scores = scorer.best(index, k, visible(part.rows, part.live, allowed), least)
+            if len(rows):
+                found.append((rows, scores))
+            if len(rows) >= k:
+                # What scores less than all of these is not among the best of all.
+                least = max(least, scores.min())
         return self._best(found, k)
 
     def vector_search(self, query: NDArray[np.float32], k: int, where: Filter = EVERYTHING) -> Found:

@@ -76,7 +76,8 @@ class EmbeddedStore:
             tuple[Layers[keyword.KeywordSegment, keyword.KeywordTail], list[Part], Statistics] | None
         ) = None
         self._audiences = Audiences()
-        self._model: tuple[int, Model | None] = (-1, None)
+        self._model: Model | None = None
+        """The active one when last looked; what is known of a number stays."""
         self._writer = Writer(self.database)
         graph.ensure(self.database)
         self._check_indexes()
@@ -108,8 +109,8 @@ class EmbeddedStore:
             for index in opened:
                 index.lock.acquire()
             try:
-                seq, purged = moment(connection)
-                model = self._active(connection, seq)
+                seq, purged, number = moment(connection)
+                model = self._active(connection, number)
                 keyword = self._keyword_at(connection, seq, purged)
                 near = self.vector_index(model) if model else None
                 layers = near.at(connection, seq, purged) if near is not None and near in opened else None
@@ -208,7 +209,7 @@ class EmbeddedStore:
     def keep_fields(self) -> None:
         """Have at hand what tells who may see which record."""
         with self.database.read() as connection:
-            self.fields.keep(connection, moment(connection)[0])
+            self.fields.keep(connection, moment(connection).seq)
 
     def models_waiting(self) -> bool:
         """Whether a record waits for a vector."""
@@ -257,12 +258,11 @@ class EmbeddedStore:
             known = self._parts = (layers, parts, statistics(parts))
         return known[1], known[2]
 
-    def _active(self, connection: sqlite3.Connection, seq: int) -> Model | None:
+    def _active(self, connection: sqlite3.Connection, number: int) -> Model | None:
         known = self._model
-        if known[0] != seq:
-            models = [model for model in wanted(connection) if model.state == "active"]
-            known = self._model = (seq, models[0] if models else None)
-        return known[1]
+        if number and (known is None or known.number != number):
+            known = self._model = next((m for m in wanted(connection) if m.number == number), None)
+        return known if number else None
 
     def _segments(self, name: str, identity: str) -> Segments:
         if self.folder is None:
@@ -274,13 +274,13 @@ class EmbeddedStore:
         for index in self.live_indexes():
             entries = index.covered()
             with self.database.read() as connection:
-                seq, _ = moment(connection)
+                seq = moment(connection).seq
             if not is_past(entries, seq):
                 self._report(f"the {index.name} index is rebuilt from the records: it is newer than they are")
                 index.give_up()
         kept = self.fields.covered()
         with self.database.read() as connection:
-            seq, _ = moment(connection)
+            seq = moment(connection).seq
         if not is_past(kept, seq):
             self.fields.forget(entry.of for entry in kept)
 

@@ -35,6 +35,10 @@ LOAD: Final = """
 planner would rather look at every vector there is, at each search after a write."""
 
 
+ROUNDING: Final = 1e-5
+"""More than two ways to sum the product of two unit vectors can differ by."""
+
+
 class Embedded(NamedTuple):
     """A record's row and its vector as it is stored."""
 
@@ -90,9 +94,10 @@ class VectorIndex(LayeredIndex[VectorSegment, VectorTail]):
     ) -> Iterable[Embedded]:
         # A range that is built after a late vector came has it, and so has the range in which it came.
         found = list(items)
-        rows = np.array([item.row for item in found if item.row <= since], np.int64)
-        if not len(rows):
+        late = [item.row for item in found if item.row <= since]
+        if not late:
             return found
+        rows = np.array(late, np.int64)
         known: set[int] = set()
         for segment in segments:
             known.update(rows[segment.find(rows) >= 0].tolist())
@@ -137,8 +142,12 @@ def nearest(
         chosen = visible(rows, layers.tail_live, allowed)
         if chosen is not None:
             rows, vectors = rows[chosen.positions], vectors[chosen.positions]
-        at = top(products(vectors, query), k)
-        found.append((rows[at], similarity(vectors[at], query)))
+        about = products(vectors, query)
+        reached = max((scores.min() for _, scores in found if len(scores) >= k), default=None)
+        # What is farther than all of a segment's is not among the nearest: most of a tail, at most questions.
+        at = top(about, k) if reached is None else np.flatnonzero(about >= reached - ROUNDING)
+        if len(at):
+            found.append((rows[at], similarity(vectors[at], query)))
     if len(found) == 1:
         return found[0]
     if not found:

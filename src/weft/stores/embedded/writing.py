@@ -67,7 +67,8 @@ class Writer:
             if fresh:
                 first = take(connection, len(fresh))
                 self._insert(connection, fresh, first, vectors)
-            forget_vectors(connection, dropped)
+            if dropped:
+                forget_vectors(connection, dropped)
             self.waiting = is_waiting(connection)
         return Written(added, updated, unchanged, removed)
 
