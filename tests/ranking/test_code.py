@@ -145,6 +145,15 @@ def test_tests_and_doors_come_after_what_they_serve_whatever_they_are_called() -
     assert staged.scores[1] == pytest.approx(0.6 - 0.4)
 
 
+def test_a_test_in_a_file_of_code_comes_after_what_it_tests() -> None:
+    ranked = ranking(
+        "x", [(entity("add.rs", "tests.adds", "test"), 0.6), (entity("add.rs", "add"), 0.5)], limit=2
+    )
+    staged = CodeSense(company=0.0).apply(ranked)
+    assert ids(ranked, staged) == ["add.rs::add", "add.rs::tests.adds"]
+    assert staged.scores.tolist() == pytest.approx([0.5, 0.6 - 1.0])
+
+
 def test_the_best_of_each_file_comes_first() -> None:
     listed = [(entity("a.py", name), 0.9 - at / 10) for at, name in enumerate("fgh")]
     ranked = ranking("x", [*listed, (entity("b.py", "k"), 0.1)], limit=4)

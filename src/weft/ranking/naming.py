@@ -66,12 +66,13 @@ class Said:
 
     def share(self, words: Sequence[str]) -> float:
         """The share of words that the question says, in this or a longer or shorter form."""
-        return sum(map(self._says, words)) / len(words) if words else 0.0
-
-    def _says(self, word: str) -> bool:
-        # Forms of one word begin alike.
-        near = self._by_start.get(word[:LEAST_PREFIX])
-        return near is not None and any(alike(word, other) for other in near)
+        said = 0
+        for word in words:
+            # Forms of one word begin alike.
+            near = self._by_start.get(word[:LEAST_PREFIX])
+            if near is not None and any(alike(word, other) for other in near):
+                said += 1
+        return said / len(words) if said else 0.0
 
 
 @lru_cache(maxsize=65_536)
