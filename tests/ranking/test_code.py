@@ -114,6 +114,8 @@ def test_the_definition_of_a_named_symbol_comes_first(query: str, first: str) ->
         ("dependency injection", "dependencies/__init__.py", 1.0),
         ("anything", "__init__.py", 0.0),
         ("go", "golang.c", 0.0),
+        ("hosts that bypass the proxy", "noproxy.c", 1.0),
+        ("bar", "crowbar.c", 0.0),
     ],
 )
 def test_a_file_gets_the_share_of_its_name_that_the_question_says(
