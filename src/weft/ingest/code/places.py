@@ -118,7 +118,11 @@ def _place(data: bytes, what: str, node: Node, captures: Mapping[str, Sequence[N
 
 def _nested(data: bytes, places: Sequence[Place], comments: _Comments) -> list[Place]:
     """The places that are entities, each with what it is in and the text that belongs to it."""
-    long_rows = {row for row, line in enumerate(data.split(b"\n")) if len(line) > LONGEST_LINE}
+    lengths = list(map(len, data.split(b"\n")))
+    most = max(lengths)
+    long_rows = (
+        {row for row, length in enumerate(lengths) if length > LONGEST_LINE} if most > LONGEST_LINE else set()
+    )
     kept: list[tuple[Place, list[Place]]] = []
     stack: list[Place] = []
     for place in places:

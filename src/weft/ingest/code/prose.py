@@ -9,6 +9,8 @@ from typing import Final
 MOST_SIGNATURE: Final = 300
 MOST_DOC: Final = 2000
 """Characters; what is longer is in the entity's text anyway."""
+MOST_MARKED: Final = 3 * MOST_DOC
+"""Characters of a comment that are read, with its marks and indentation."""
 
 _QUOTED: Final = re.compile(r"""^[rbuRBU]{0,2}("{3}|'{3}|"|')(.*?)\1?$""", re.S)
 _MARKS: Final = re.compile(
@@ -60,7 +62,7 @@ def doc_of(text: str) -> str:
         first, newline, rest = quoted[2].partition("\n")
         said = f"{first.strip()}{newline}{textwrap.dedent(rest)}"
     else:
-        said = _UNSAID.sub("", _MARKS.sub("", text))
+        said = _UNSAID.sub("", _MARKS.sub("", text[:MOST_MARKED]))
     return said.strip()[:MOST_DOC].rstrip()
 
 
@@ -79,6 +81,8 @@ def _is_prose(text: str) -> bool:
 
 def spelt_out(name: str) -> str:
     """A name, and after one of several words without marks between them the words: models know words, not joined ones."""
+    if name.islower():
+        return name
     words = _HUMPS.sub(" ", name)
     return name if words == name else f"{name} {words}"
 
