@@ -27,14 +27,14 @@ Constants = Mapping[str, float]
 
 SHIPPED: Final[Constants] = {
     "keyword": 1.0,
-    "vector": 1.0,
+    "vector": 0.5,
     "outline_keyword": 1.0,
     "outline_vector": 1.0,
     "outline": 1.0,
     "definition": 1.0,
     "file_name": 0.5,
     "company": 0.15,
-    "beside": 0.4,
+    "beside": 1.0,
     "pool": 50,
 }
 FACTORS: Final = (0.5, 1.0, 1.5, 2.0)

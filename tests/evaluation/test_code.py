@@ -165,10 +165,13 @@ def test_options_of_the_code_format_go_with_it(tmp_path: Path) -> None:
     assert "--ablation go with --code" in result.output
 
 
-def test_the_questions_to_other_languages_name_projects_of_the_list_and_are_each_of_a_known_kind() -> None:
-    folder = Path(__file__).parents[2] / "benchmarks" / "languages"
-    listed = read_manifest(folder)
-    files = sorted((folder / "annotations").glob("*.json"))
+@pytest.mark.parametrize("folder", ["languages", "languages/held_out"])
+def test_the_questions_to_other_languages_name_projects_of_the_list_and_are_each_of_a_known_kind(
+    folder: str,
+) -> None:
+    root = Path(__file__).parents[2] / "benchmarks" / folder
+    listed = read_manifest(root)
+    files = sorted((root / "annotations").glob("*.json"))
     assert [file.stem for file in files] == sorted(listed)
     for file in files:
         questions = json.loads(file.read_text())

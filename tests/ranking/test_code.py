@@ -114,6 +114,8 @@ def test_the_definition_of_a_named_symbol_comes_first(query: str, first: str) ->
         ("dependency injection", "dependencies/__init__.py", 1.0),
         ("anything", "__init__.py", 0.0),
         ("go", "golang.c", 0.0),
+        ("hosts that bypass the proxy", "noproxy.c", 1.0),
+        ("bar", "crowbar.c", 0.0),
     ],
 )
 def test_a_file_gets_the_share_of_its_name_that_the_question_says(
@@ -143,6 +145,15 @@ def test_tests_and_doors_come_after_what_they_serve_whatever_they_are_called() -
     staged = CodeSense(beside=0.4).apply(ranked)
     assert ids(ranked, staged) == ["other.py::g", "test_session.py::f"]
     assert staged.scores[1] == pytest.approx(0.6 - 0.4)
+
+
+def test_a_test_in_a_file_of_code_comes_after_what_it_tests() -> None:
+    ranked = ranking(
+        "x", [(entity("add.rs", "tests.adds", "test"), 0.6), (entity("add.rs", "add"), 0.5)], limit=2
+    )
+    staged = CodeSense(company=0.0).apply(ranked)
+    assert ids(ranked, staged) == ["add.rs::add", "add.rs::tests.adds"]
+    assert staged.scores.tolist() == pytest.approx([0.5, 0.6 - 1.0])
 
 
 def test_the_best_of_each_file_comes_first() -> None:

@@ -6,17 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ranking.naming import Said, alike, parts_of
+from weft.ranking.naming import LEAST_ENDING, Said, alike, parts_of
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=7), max_size=6)
 
 
 @given(WORDS, WORDS)
-def test_a_word_is_said_if_any_word_of_the_question_is_a_form_of_it(
+def test_a_word_is_said_if_any_word_of_the_question_is_a_form_or_the_end_of_it(
     said: list[str], words: list[str]
 ) -> None:
     question = Said(" ".join(said))
-    told = [any(alike(word, other) for other in said) for word in words]
+    told = [
+        any(alike(word, other) or (len(other) >= LEAST_ENDING and word.endswith(other)) for other in said)
+        for word in words
+    ]
     assert question.share(words) == (sum(told) / len(words) if words else 0.0)
 
 

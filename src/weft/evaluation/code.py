@@ -25,7 +25,7 @@ from weft.ingest.languages import kind_of
 from weft.ingest.reading import Unreadable, contents
 from weft.ingest.walk import DEFAULT_MAX_BYTES, Scope, Tree, walk
 from weft.ranking.code import CodeSense, PerFile
-from weft.ranking.fusion import Weighted
+from weft.ranking.fusion import Fusion, Weighted
 from weft.ranking.stages import stage_from_dict, stage_to_dict
 from weft.recipes import Recipe
 from weft.recipes.code import CODE_SEARCH
@@ -121,7 +121,12 @@ def ablations_of(recipe: Recipe) -> list[System]:
         out.append(System(f"only {use.name}", alone))
     for use in recipe.sources:
         others = tuple(other for other in recipe.sources if other is not use)
-        out.append(System(f"without {use.name}", replace(recipe, sources=others)))
+        out.append(
+            System(
+                f"without {use.name}",
+                replace(recipe, sources=others, fusion=_without(recipe.fusion, use.name)),
+            )
+        )
     for at, step in enumerate(recipe.stages):
         before, after = recipe.stages[:at], recipe.stages[at + 1 :]
         if isinstance(step, CodeSense):
@@ -131,6 +136,13 @@ def ablations_of(recipe: Recipe) -> list[System]:
         else:
             out.append(System(f"without {step.name}", replace(recipe, stages=(*before, *after))))
     return out
+
+
+def _without(fusion: Fusion, name: str) -> Fusion:
+    """The fusion of the other lists: a weight of one that is not there is refused."""
+    if not isinstance(fusion, Weighted):
+        return fusion
+    return replace(fusion, weights={one: weight for one, weight in fusion.weights.items() if one != name})
 
 
 def pooled(measured: Sequence[Measured]) -> list[Measured]:

@@ -16,7 +16,7 @@ Read = Callable[[str, bytes, str, int], list[Record]]
 """From path, content, collection and time of change to records."""
 
 PAGES_VERSION: Final = 3
-CODE_VERSION: Final = 2
+CODE_VERSION: Final = 3
 """Raised when the same file would become other records: it is then read again."""
 
 EXAMPLES: Final = "examples"

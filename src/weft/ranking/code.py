@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import neg
-from typing import ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -26,17 +26,20 @@ COMPANY: Final = 3
 """Records of a file, after its best, that count for it."""
 
 
-class Candidates(NamedTuple):
-    """What this stage looks at of the records, side by side: an object for each would cost more than all else."""
+class _File:
+    """What is known of one file among the candidates."""
 
-    ids: Sequence[str]
-    paths: Sequence[str]
-    outlines: Sequence[bool]
-    """Which are outlines."""
-    qualified: Sequence[object]
-    """Nothing for what defines nothing."""
-    roles: dict[str, object]
-    """By path."""
+    __slots__ = ("best", "company", "found", "name", "outline")
+
+    def __init__(self, name: float) -> None:
+        self.name = name
+        """For what the question says of its name."""
+        self.outline = 0.0
+        self.company = 0.0
+        self.found = 0
+        """Records that are no outline."""
+        self.best = -1
+        """The place of the best of them."""
 
 
 @stage
@@ -56,8 +59,8 @@ class CodeSense:
     """For a file whose name the question says in full; in part, the share."""
     company: float = 0.15
     """How much of the scores of its next three records a file gets: what a question is about is found in several."""
-    beside: float = 0.4
-    """Taken from what is in a file of one of these roles."""
+    beside: float = 1.0
+    """Taken from what is in a file of one of these roles, or is a test by itself: as much as a list can give."""
     roles: Sequence[str] = BESIDE
 
     def __post_init__(self) -> None:
@@ -68,36 +71,33 @@ class CodeSense:
         object.__setattr__(self, "roles", tuple(self.roles))
 
     def apply(self, ranked: Ranked) -> Staged:
-        listed = _candidates(ranked, self.outlines)
-        ids, paths = listed.ids, listed.paths
+        rows = ranked.values("id", "path", "collection", "qualified", "role")
         # Numbers of Python: one at a time, numpy's cost several times as much.
         scores: list[float] = ranked.scores.tolist()
-        parts = self._parts(ranked.query, listed, scores)
+        files = self._files(ranked.query, rows, scores)
         symbols = symbols_in(ranked.query) if self.definition else {}
         defining: set[int] = set()
-        best: dict[str, int] = {}
         outlines: list[int] = []
-        for at, (path, outline, qualified) in enumerate(
-            zip(paths, listed.outlines, listed.qualified, strict=True)
-        ):
-            added = sum(parts[path])
-            if outline:
+        for at, (file, (name, _, collection, qualified, role)) in enumerate(zip(files, rows, strict=True)):
+            # What stands beside something is often called like it, so its name says nothing.
+            added = file.outline + file.company + (-self.beside if role in self.roles else file.name)
+            if collection == self.outlines:
                 # Its own score is in what the file adds.
                 scores[at] = added
                 outlines.append(at)
                 continue
-            scores[at] += added
-            if symbols and qualified and _defines(str(qualified), symbols):
-                scores[at] += self.definition
+            if symbols and qualified and _defines(qualified, symbols):
+                added += self.definition
                 defining.add(at)
-            held = best.get(path)
-            if held is None or (-scores[at], ids[at]) < (-scores[held], ids[held]):
-                best[path] = at
-        gave_way = {at: best[paths[at]] for at in outlines if paths[at] in best}
+            score = scores[at] = scores[at] + added
+            best = file.best
+            if best < 0 or score > scores[best] or (score == scores[best] and name < rows[best][0]):
+                file.best = at
+        gave_way = {at: files[at].best for at in outlines if files[at].best >= 0}
         for at, part in gave_way.items():
             # The file stands where its best record does, also when that is the outline.
             scores[part] = max(scores[part], scores[at])
-        ordered = sorted(zip(map(neg, scores), ids, range(len(scores)), strict=True))
+        ordered = sorted(zip(map(neg, scores), [row[0] for row in rows], range(len(rows)), strict=True))
         left = [at for _, _, at in ordered if at not in gave_way]
         staged = Staged(ranked.keys[left], np.array([scores[at] for at in left], np.float64))
         if not ranked.explain:
@@ -106,7 +106,7 @@ class CodeSense:
         dropped = {
             keys[at]: Dropped(
                 self.name,
-                f"a part of the file is in the answer: {ids[part]}",
+                f"a part of the file is in the answer: {rows[part][0]}",
                 scores[at],
                 scores[part],
                 keys[part],
@@ -114,41 +114,41 @@ class CodeSense:
             for at, part in gave_way.items()
         }
         reasons = {}
-        for at, key in enumerate(keys):
-            why = self._reasons(listed.roles[paths[at]], *parts[paths[at]])
+        for at, (file, (_, _, _, qualified, role)) in enumerate(zip(files, rows, strict=True)):
+            why = self._reasons(role, file)
             if at in defining:
-                why.append(f"{self.definition:+.2f} defines {listed.qualified[at]}")
+                why.append(f"{self.definition:+.2f} defines {qualified}")
             if why:
-                reasons[key] = ", ".join(why)
+                reasons[keys[at]] = ", ".join(why)
         return replace(staged, dropped=dropped, reasons=reasons)
 
-    def _parts(
-        self, query: str, listed: Candidates, scores: Sequence[float]
-    ) -> dict[str, tuple[float, float, float]]:
-        """What each file adds to all of its records: by its outline, by its role or its name, and by their number."""
-        outlined: dict[str, float] = {}
-        own: dict[str, list[float]] = {}
-        for path, score, outline in zip(listed.paths, scores, listed.outlines, strict=True):
-            if outline:
-                outlined[path] = self.outline * score
-            else:
-                own.setdefault(path, []).append(score)
+    def _files(self, query: str, rows: Sequence[tuple[Any, ...]], scores: Sequence[float]) -> list[_File]:
+        """The file of each record, with what it adds to all of its records: an object for each file, not for each record."""
         said = Said(query)
-        out = {}
-        for path, role in listed.roles.items():
-            # What stands beside something is often called like it, so its name says nothing.
-            more = -self.beside if role in self.roles else self.file_name * said.share(file_words(path))
-            others = sorted(own.get(path, ()), reverse=True)[1 : COMPANY + 1]
-            out[path] = (outlined.get(path, 0.0), more, self.company * sum(others))
+        known: dict[str, _File] = {}
+        out = []
+        for (name, own, collection, _, _), score in zip(rows, scores, strict=True):
+            path = own or name
+            file = known.get(path)
+            if file is None:
+                file = known[path] = _File(self.file_name * said.share(file_words(path)))
+            out.append(file)
+            if collection == self.outlines:
+                file.outline = self.outline * score
+            else:
+                # The best comes first, and the next ones after it.
+                if 0 < file.found <= COMPANY:
+                    file.company += self.company * score
+                file.found += 1
         return out
 
-    def _reasons(self, role: object, by_outline: float, by_file: float, by_others: float) -> list[str]:
+    def _reasons(self, role: object, file: _File) -> list[str]:
         """What a file adds, in words."""
-        source = f"in a file of role {role}" if role in self.roles else "by the name of its file"
+        beside = role in self.roles
         said = (
-            (by_outline, "by the outline of its file"),
-            (by_file, source),
-            (by_others, "by what else is found of its file"),
+            (file.outline, "by the outline of its file"),
+            (-self.beside, f"in a file of role {role}") if beside else (file.name, "by the name of its file"),
+            (file.company, "by what else is found of its file"),
         )
         return [f"{amount:+.2f} {reason}" for amount, reason in said if amount]
 
@@ -185,23 +185,12 @@ class PerFile:
         return Staged(ranked.keys[order], ranked.scores[order], {}, reasons)
 
 
-def _candidates(ranked: Ranked, outlines: str) -> Candidates:
-    found = ranked.values("id", "path", "collection", "qualified", "role")
-    if not found:
-        return Candidates((), (), (), (), {})
-    ids, own, collections, qualified, roles = zip(*found, strict=True)
-    paths = [path or name for path, name in zip(own, ids, strict=True)]
-    by_path: dict[str, object] = {}
-    for path, role in zip(paths, roles, strict=True):
-        by_path.setdefault(path, role)
-    return Candidates(ids, paths, [one == outlines for one in collections], qualified, by_path)
-
-
 def _defines(qualified: str, symbols: dict[str, tuple[str, ...]]) -> bool:
     """Whether a name is that of a symbol; for `Outer.inner` the outer has to be the same too."""
-    names = qualified.split(".")
-    parts = symbols.get(names[-1])
+    outer, _, name = qualified.rpartition(".")
+    parts = symbols.get(name)
+    if parts is None or not outer or len(parts) == 1:
+        return parts is not None
     # A question may name a module before the name, such as flask.Flask, which a qualified name does not have.
-    return parts is not None and all(
-        one == other for one, other in zip(reversed(names), reversed(parts), strict=False)
-    )
+    pairs = zip(reversed(outer.split(".")), reversed(parts[:-1]), strict=False)
+    return all(one == other for one, other in pairs)

@@ -15,6 +15,9 @@ _LOOKS_LIKE_CODE: Final = re.compile(r"_|\.|::|#|->|[a-z\d][A-Z]|[A-Z]{2}[a-z]")
 LEAST_PREFIX: Final = 3
 """Letters that a short form has at least: err for errors, auth for authentication."""
 
+LEAST_ENDING: Final = 4
+"""Letters of a word that a joined name ends with at least: proxy in noproxy, list in skiplist."""
+
 DOORS: Final = frozenset({"__init__", "index", "mod", "lib", "main"})
 """Files that are called by their folder."""
 
@@ -63,15 +66,19 @@ class Said:
         self._by_start: dict[str, list[str]] = {}
         for word in self._words:
             self._by_start.setdefault(word[:LEAST_PREFIX], []).append(word)
+        self._endings = tuple(word for word in self._words if len(word) >= LEAST_ENDING)
 
     def share(self, words: Sequence[str]) -> float:
-        """The share of words that the question says, in this or a longer or shorter form."""
-        return sum(map(self._says, words)) / len(words) if words else 0.0
-
-    def _says(self, word: str) -> bool:
-        # Forms of one word begin alike.
-        near = self._by_start.get(word[:LEAST_PREFIX])
-        return near is not None and any(alike(word, other) for other in near)
+        """The share of words that the question says, in this or a longer or shorter form, or as the end of a joined one."""
+        said = 0
+        for word in words:
+            # Forms of one word begin alike.
+            near = self._by_start.get(word[:LEAST_PREFIX])
+            if (near is not None and any(alike(word, other) for other in near)) or word.endswith(
+                self._endings
+            ):
+                said += 1
+        return said / len(words) if said else 0.0
 
 
 @lru_cache(maxsize=65_536)

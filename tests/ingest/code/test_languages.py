@@ -165,3 +165,59 @@ def test_an_entity_knows_what_it_is_written_in() -> None:
     assert outer[""] is None
     assert outer["::Tree"] == "src/tree.py"
     assert outer["::Tree.Leaf"] == "src/tree.py::Tree"
+
+
+LICENCE = """\
+/***************************************************************************
+ *                                  _   _ ____  _
+ *  Project                     ___| | | |  _ \\| |
+ *
+ * Copyright (C) Ana Lind, <ana@example.org>, et al.
+ *
+ * You may use, copy and merge it under the terms of the COPYING file.
+ ***************************************************************************/
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "doc"),
+    [
+        ("a.c", f"{LICENCE}\nint f(void) {{ return 1; }}\n", ""),
+        ("a.c", f"{LICENCE}\n/* Finds hosts. */\n\nint x = 1;\n", "Finds hosts."),
+        (
+            "a.h",
+            "// Copyright (c) 2011 Ana Lind. All rights reserved.\n// See the LICENSE file.\n//\n// Keeps blocks.\n\nint x;",
+            "Keeps blocks.",
+        ),
+        ("a.go", "// Copyright 2020 Ana Lind.\n\n// Package a adds.\npackage a\n", "Package a adds."),
+        ("A.java", "/* Copyright (C) 2008 Ana Lind */\npackage a;\nclass A {}\n", ""),
+        (
+            "a.ts",
+            "/* eslint-disable no-console */\n\n// Writes logs.\n\nexport const a = 1;\n",
+            "Writes logs.",
+        ),
+        ("a.py", "# Reads the licence of a package.\n\nx = 1\n", "Reads the licence of a package."),
+    ],
+)
+def test_licences_and_words_to_tools_are_not_what_a_file_says_of_itself(
+    path: str, text: str, doc: str
+) -> None:
+    assert parse(path, text).module.doc == doc
+
+
+def test_rulers_are_no_part_of_what_a_comment_says() -> None:
+    file = parse("a.c", "/*******************\n * Checks the list.\n *****/\nint f(void) { return 1; }\n")
+    assert file.entities[1].doc == "Checks the list."
+
+
+def test_a_class_with_a_macro_before_its_name_is_a_class() -> None:
+    source = "class API Policy {\n public:\n  virtual int Match(int key) const = 0;\n  int Size() { return 1; }\n};\n"
+    file = parse("a.hpp", source)
+    found = [(entity.kind, entity.qualified) for entity in file.entities[1:]]
+    assert found == [("class", "Policy"), ("method", "Policy.Match"), ("method", "Policy.Size")]
+
+
+def test_a_member_of_what_is_required_is_an_import_and_no_definition() -> None:
+    file = parse("a.js", "var join = require('path').join;\nvar own = 1;\n")
+    assert [entity.name for entity in file.entities[1:]] == ["own"]
+    assert [(one.module, one.name, one.bound) for one in file.imports] == [("path", "join", "join")]

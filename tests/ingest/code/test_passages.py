@@ -72,6 +72,38 @@ export function put(key: string, value?: number): void {}
     assert found.text == "put: Keeps a value under a key, for as long as the page is open"
 
 
+def test_an_outline_says_the_name_of_a_class_with_the_first_of_what_is_in_it() -> None:
+    methods = "".join(f"    def do_{n}(self): ...\n" for n in range(5))
+    found = records_of("a.py", f"class Box:\n{methods}")["a.py"]
+    assert found.text.split("\n") == ["Box", "Box.do_0", "Box.do_1", "Box.do_2", "do_3", "do_4"]
+
+
+def test_an_outline_spells_out_names_that_are_written_as_one_word() -> None:
+    found = records_of("a.ts", "export class HTTPServer { readFile() {} }")["a.ts"]
+    assert found.text.split("\n") == ["HTTPServer HTTP Server", "HTTPServer.readFile HTTP Server.read File"]
+
+
+def test_an_outline_leaves_out_namespaces_and_what_has_no_name() -> None:
+    found = records_of(
+        "a.cpp", "namespace db {\nint Get() { return 1; }\nclass Row { int Size() { return 1; } };\n}"
+    )
+    assert found["a.cpp"].text.split("\n") == ["db", "Get", "Row", "Row.Size"]
+    assert records_of("a.go", "package a\n\nvar _ = 1\n\nfunc Run() {}\n")["a.go"].text == "Run"
+
+
+def test_a_module_of_tests_is_no_part_of_the_outline_and_its_records_are_tests() -> None:
+    source = "fn add() {}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() {}\n}\n"
+    found = records_of("src/add.rs", source)
+    assert found["src/add.rs"].text == "add"
+    roles = {name: record.metadata["role"] for name, record in found.items()}
+    assert roles == {
+        "src/add.rs": "source",
+        "src/add.rs::add": "source",
+        "src/add.rs::tests": "test",
+        "src/add.rs::tests.adds": "test",
+    }
+
+
 def test_a_long_class_is_an_outline_and_its_methods_are_apart() -> None:
     whole = records_of("src/tree.py", SAMPLES["tree.py"])
     outlined = records_of("src/tree.py", SAMPLES["tree.py"], whole=400)

@@ -19,7 +19,9 @@ from datetime import datetime
 from typing import Final
 
 from weft.ingest.chunk import CODE, Chunk, Document, chunks, split_lines
-from weft.ingest.code.entities import CodeFile, Entity
+from weft.ingest.code.entities import MODULE, CodeFile, Entity
+from weft.ingest.code.prose import spelt_out
+from weft.ingest.code.roles import test_modules
 from weft.records import MAX_ID_BYTES, Json, Record
 
 PASSAGE: Final = "passage"
@@ -39,6 +41,12 @@ MOST_OUTLINED: Final = 500
 
 MOST_SAID: Final = 200
 """Characters of what an outline says of one name."""
+
+NOBODY: Final = "_"
+"""What is defined so that it is checked, and cannot be named."""
+
+SAID_OF_WHAT: Final = 3
+"""Names in a class that an outline says with the name of the class, so that it does not outweigh all others."""
 
 _SENTENCE: Final = re.compile(r"\.(?=\s|$)|\n\s*\n|$")
 
@@ -66,10 +74,12 @@ def code_records(
     lines = split_lines(file.data.decode())
     inner = _inner(file)
     near = "/".join(file.path.split("/")[-NEAR_FOLDERS - 1 :])
+    tests = test_modules(file.entities[1:])
     out: list[Record] = []
 
     def add(key: str, entity: Entity, passage: Chunk, kind: str, more: dict[str, Json]) -> None:
-        metadata: dict[str, Json] = {"language": file.language, "role": file.role, **more}
+        role = "test" if tests and f"{entity.qualified}.".startswith(tests) else file.role
+        metadata: dict[str, Json] = {"language": file.language, "role": role, **more}
         if options.count is not None:
             metadata["tokens"] = options.count(passage.text)
         out.append(
@@ -105,12 +115,23 @@ def code_records(
 
 def outline(file: CodeFile) -> str:
     """What a file says of itself, and each name in it with what is said of that; of one without, how it begins."""
-    docs: dict[str, str] = {}
+    docs: dict[tuple[str, str], str] = {}
+    tests = test_modules(file.entities[1:])
     for entity in file.entities[1 : MOST_OUTLINED + 1]:
+        if f"{entity.qualified}.".startswith(tests) or entity.name == NOBODY:
+            continue
         # A name may have several signatures, and be explained at one of them.
-        docs[entity.qualified] = max(docs.get(entity.qualified, ""), entity.doc, key=len)
+        named = (entity.qualified[: -len(entity.name)], entity.name)
+        docs[named] = max(docs.get(named, ""), entity.doc, key=len)
+    spaces = sorted((f"{one.qualified}." for one in file.entities[1:] if one.kind == MODULE), key=len)
     said = [_first_sentence(file.module.doc, len(file.module.doc))]
-    said += (f"{name}: {_first_sentence(doc, MOST_SAID)}" if doc else name for name, doc in docs.items())
+    inside: dict[str, int] = {}
+    for (outer, name), doc in docs.items():
+        inside[outer] = inside.get(outer, 0) + 1
+        # A namespace is the same in all files, and says nothing of any.
+        space = next((len(one) for one in reversed(spaces) if outer.startswith(one)), 0)
+        full = spelt_out(f"{outer[space:]}{name}" if inside[outer] <= SAID_OF_WHAT else name)
+        said.append(f"{full}: {_first_sentence(doc, MOST_SAID)}" if doc else full)
     return "\n".join(said).strip() or file.data[: CODE.least].decode("utf-8", "ignore").strip()
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from weft.ingest.code.entities import CALLABLE, HOLDERS
 from weft.ingest.code.grammars import Grammar
-from weft.ingest.code.prose import doc_of, owner_of, parts_of
+from weft.ingest.code.prose import doc_of, owner_of, parts_of, without_licence
 from weft.ingest.code.sitter import Node, QueryCursor
 
 LONG_FUNCTION: Final = 60
@@ -95,7 +95,7 @@ def definitions(data: bytes, root: Node, grammar: Grammar) -> Defined:
     written = _Comments(data, comments)
     places = [place for node_id, (_, place) in found.items() if node_id not in imported]
     kept = _nested(data, sorted(places, key=lambda place: (place.start, -place.end)), written)
-    said = (opening[1] or written.above(opening[0])[1]) if opening else ""
+    said = without_licence(opening[1] or written.above(opening[0])[1]) if opening else ""
     return Defined(kept, said or written.at_the_top(kept), imports)
 
 
@@ -118,7 +118,11 @@ def _place(data: bytes, what: str, node: Node, captures: Mapping[str, Sequence[N
 
 def _nested(data: bytes, places: Sequence[Place], comments: _Comments) -> list[Place]:
     """The places that are entities, each with what it is in and the text that belongs to it."""
-    long_rows = {row for row, line in enumerate(data.split(b"\n")) if len(line) > LONGEST_LINE}
+    lengths = list(map(len, data.split(b"\n")))
+    most = max(lengths)
+    long_rows = (
+        {row for row, length in enumerate(lengths) if length > LONGEST_LINE} if most > LONGEST_LINE else set()
+    )
     kept: list[tuple[Place, list[Place]]] = []
     stack: list[Place] = []
     for place in places:
@@ -204,20 +208,28 @@ class _Comments:
         return start, _said(said[::-1])
 
     def at_the_top(self, places: Sequence[Place]) -> str:
-        """The comments a file begins with, unless they belong to what is below them."""
-        first = self._found[0][0] if self._found else 0
-        if not self._found or self._data[:first].strip() or any(p.start <= first < p.end for p in places[:1]):
-            return ""
+        """The first comments of a file that say what it is, unless they belong to what is below them."""
         said: list[bytes] = []
-        end = first
+        end = 0
         for begin, stop, speaks in self._found:
             between = self._data[end:begin]
-            if between.strip() or between.count(b"\n") > 1:
+            apart = between.count(b"\n") > 1
+            if (
+                between.strip()
+                or (apart and _header(said))
+                or any(p.start <= begin < p.end for p in places[:1])
+            ):
                 break
+            if apart:
+                said = []
             if speaks:
                 said.append(self._data[begin:stop])
             end = stop
-        return _said(said)
+        return _header(said)
+
+
+def _header(comments: Sequence[bytes]) -> str:
+    return without_licence(_said(comments))
 
 
 def _said(comments: Sequence[bytes]) -> str:

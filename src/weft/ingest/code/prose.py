@@ -9,11 +9,41 @@ from typing import Final
 MOST_SIGNATURE: Final = 300
 MOST_DOC: Final = 2000
 """Characters; what is longer is in the entity's text anyway."""
+MOST_MARKED: Final = 3 * MOST_DOC
+"""Characters of a comment that are read, with its marks and indentation."""
 
 _QUOTED: Final = re.compile(r"""^[rbuRBU]{0,2}("{3}|'{3}|"|')(.*?)\1?$""", re.S)
 _MARKS: Final = re.compile(
     r"^[ \t]*(?:/\*[*!]?|\*/|\*(?!\*)|///?!?|//!|#+!?|--)[ \t]?|[ \t]*\*/[ \t]*$", re.M
 )
+_UNSAID: Final = re.compile(
+    r"""^[ \t]*(?:
+      [^\w\n]{4,}
+      | (?:eslint|tslint|jshint|jslint|prettier|istanbul|globals?|clang-format|vim|pylint|mypy|ruff|fmt|flake8|go)
+        [ :-] .*
+      | @(?:ts-|flow|jest-|license|preserve|author|since|unittest) .*
+      | (?:NOLINT|noqa|-\*-|\+build|!/) .*
+    )$""",
+    re.M | re.X,
+)
+"""Lines of a comment that say nothing about the code: rulers, and what is meant for tools."""
+
+_LICENCE: Final = re.compile(
+    r"""copyright\b.*(?:\d{4}|\(c\))|\(c\)\ .*\d{4}|©|all\ rights\ reserved|SPDX-|licen[cs]ed\ (?:under|as|to)
+    |permission\ is\ hereby|redistribution\ and\ use|governed\ by\ |free\ software""",
+    re.I | re.X,
+)
+_OF_A_LICENCE: Final = re.compile(
+    rf"""{_LICENCE.pattern}|licen[cs]e|copyright|copying\b|warrant|redistribut|as\ is\b|neither\ the\ name""",
+    re.I | re.X,
+)
+"""What is said only where something of the above stands before it: by itself it may be what a file is about."""
+
+_PARAGRAPHS: Final = re.compile(r"\n[ \t]*\n")
+_LETTERS: Final = 0.5
+"""Of what is not space; a paragraph with a smaller share is a drawing."""
+
+_HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TEMPLATE: Final = re.compile(r"<[^<>]*>")
 _NOBODY: Final = frozenset({"exports", "module.exports", "this", "self", "window", "globalThis"})
 
@@ -32,8 +62,29 @@ def doc_of(text: str) -> str:
         first, newline, rest = quoted[2].partition("\n")
         said = f"{first.strip()}{newline}{textwrap.dedent(rest)}"
     else:
-        said = _MARKS.sub("", text)
+        said = _UNSAID.sub("", _MARKS.sub("", text[:MOST_MARKED]))
     return said.strip()[:MOST_DOC].rstrip()
+
+
+def without_licence(text: str) -> str:
+    """What is said at the top of a file, without who owns it and what may be done with it."""
+    if not _LICENCE.search(text):
+        return text
+    kept = [part for part in _PARAGRAPHS.split(text) if not _OF_A_LICENCE.search(part) and _is_prose(part)]
+    return "\n\n".join(kept).strip()
+
+
+def _is_prose(text: str) -> bool:
+    seen = "".join(text.split())
+    return sum(map(str.isalnum, seen)) > _LETTERS * len(seen)
+
+
+def spelt_out(name: str) -> str:
+    """A name, and after one of several words without marks between them the words: models know words, not joined ones."""
+    if name.islower():
+        return name
+    words = _HUMPS.sub(" ", name)
+    return name if words == name else f"{name} {words}"
 
 
 def owner_of(text: str) -> str:

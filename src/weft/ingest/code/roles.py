@@ -6,17 +6,24 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from weft.ingest.code.entities import CALLABLE, Entity, Role
+from weft.ingest.code.entities import CALLABLE, MODULE, Entity, Role
 
 _TEST_FOLDER: Final = re.compile(r"(?:^|/)(?:tests?|__tests__|specs?|testdata|__mocks__|fixtures)/", re.I)
 _TEST_FILE: Final = re.compile(
-    r"(?:^|/)(?:test_[^/]*|[^/]*_tests?|[^/]*[._-](?:test|spec)|[^/]*Tests?|conftest)\.\w+$"
+    r"(?:^|/)(?:test_[^/]*|[^/]*_tests?|[^/]*[._-](?:test|spec)(?:-d)?|[^/]*Tests?|conftest)\.\w+$"
 )
-_TEST_NAME: Final = re.compile(r"(?:test|Test|Benchmark|Example|Fuzz)(?:[_A-Z0-9]|$)")
+_ONLY_TESTS: Final = re.compile(r"_test\.go$|(?:^|/)tests\.rs$")
+"""Files that their language reads for tests alone, whatever is in them."""
+
+_TEST_NAME: Final = re.compile(r"(?:test|Test|TEST|Benchmark|Example|Fuzz)(?:[_A-Z0-9]|$)")
+_TEST_MODULES: Final = frozenset({"tests", "test"})
 _TEST_CALLS: Final = frozenset({"describe", "it", "test", "suite"})
 
 _DOORS: Final = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[cm]?[jt]sx?|mod\.rs|lib\.rs)$")
 """Files through which others are reached."""
+
+_HEADER: Final = re.compile(r"\.(?:h|hh|hpp|hxx)$")
+"""Files that may say only what others do, as those of types do elsewhere."""
 
 _EXAMPLE_FOLDER: Final = re.compile(r"(?:^|/)(?:examples?|samples?|demos?|benchmarks?|benches)/", re.I)
 
@@ -32,7 +39,8 @@ _GENERATED: Final = re.compile(
 )
 
 _MOST_OWN: Final = 0.5
-"""A door with more than this share of its lines in functions and classes is a source like any other."""
+"""A door with more than this share of its lines in functions and classes is a source like any other; so is a header in
+which at least this share of the functions has a body."""
 
 
 def role_of(path: str, data: bytes, entities: Sequence[Entity]) -> Role:
@@ -41,10 +49,13 @@ def role_of(path: str, data: bytes, entities: Sequence[Entity]) -> Role:
         return "generated"
     if path.endswith((".pyi", ".d.ts", ".d.mts", ".d.cts")):
         return "stub"
-    if _TEST_FOLDER.search(path) or (_TEST_FILE.search(path) and _tests(entities)):
+    by_place = _TEST_FOLDER.search(path) or _ONLY_TESTS.search(path)
+    if by_place or (_TEST_FILE.search(path) and _tests(entities)):
         return "test"
     if _EXAMPLE_FOLDER.search(path):
         return "example"
+    if _HEADER.search(path) and _declares(entities):
+        return "stub"
     if _DOORS.search(path):
         own = sum(
             entity.lines[1] - entity.lines[0] + 1
@@ -54,6 +65,21 @@ def role_of(path: str, data: bytes, entities: Sequence[Entity]) -> Role:
         if own <= _MOST_OWN * entities[0].lines[1]:
             return "reexport"
     return "source"
+
+
+def test_modules(entities: Sequence[Entity]) -> tuple[str, ...]:
+    """How the names begin that stand in modules of tests, as Rust has them below what they test."""
+    return tuple(
+        f"{entity.qualified}."
+        for entity in entities
+        if entity.kind == MODULE and entity.name in _TEST_MODULES
+    )
+
+
+def _declares(entities: Sequence[Entity]) -> bool:
+    """Whether the functions of a header are written elsewhere."""
+    functions = [entity for entity in entities[1:] if entity.kind in ("function", "method")]
+    return sum(entity.body < entity.span[1] for entity in functions) < _MOST_OWN * len(functions)
 
 
 def _tests(entities: Sequence[Entity]) -> bool:

@@ -24,6 +24,19 @@
     (pointer_declarator declarator: (function_declarator declarator: (field_identifier) @name))
   ]) @definition.function
 
+; class EXPORTED Name {…}: with a macro between, the grammar takes it for a function.
+(function_definition
+  type: (class_specifier !body)
+  declarator: (identifier) @name
+  body: (compound_statement) @body) @definition.class
+(function_definition
+  type: (struct_specifier !body)
+  declarator: (identifier) @name
+  body: (compound_statement) @body) @definition.struct
+(declaration
+  declarator: (init_declarator
+    declarator: (function_declarator declarator: (identifier) @name))) @definition.function
+
 (template_declaration) @wrap
 
 ; uses

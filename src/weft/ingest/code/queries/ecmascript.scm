@@ -58,6 +58,14 @@
     function: (identifier) @_require
     arguments: (arguments . (string (string_fragment) @import.module)))
   (#eq? @_require "require")) @import
+(variable_declarator
+  name: (identifier) @import.alias
+  value: (member_expression
+    object: (call_expression
+      function: (identifier) @_require
+      arguments: (arguments . (string (string_fragment) @import.module)))
+    property: (property_identifier) @import.name)
+  (#eq? @_require "require")) @import
 (call_expression
   function: (identifier) @_require
   arguments: (arguments . (string (string_fragment) @import.module))
