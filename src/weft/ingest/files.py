@@ -27,6 +27,7 @@ from weft.ingest.walk import Found, Part, Scope, Tree, known_as, walk
 from weft.ingest.workers import maker_for
 from weft.records import Record
 from weft.stores.embedded.files import FileRow, FileTable, below
+from weft.stores.embedded.prepared import Prepared, Writables
 from weft.stores.embedded.store import EmbeddedStore
 from weft.stores.embedded.writing import Also, Written
 
@@ -69,7 +70,7 @@ class Target(Protocol):
     def vectors(self) -> Models: ...
 
     def apply(
-        self, records: Sequence[Record], also: Also, given: Mapping[str, Mapping[bytes, bytes]]
+        self, records: Writables, also: Also, given: Mapping[str, Mapping[bytes, bytes]]
     ) -> Written: ...
 
 
@@ -87,7 +88,7 @@ class _Read(NamedTuple):
 class _Batch:
     """Files that are written in one transaction."""
 
-    records: list[Record] = field(default_factory=list)
+    records: list[Record | Prepared] = field(default_factory=list)
     vectors: dict[str, dict[bytes, bytes]] = field(default_factory=lambda: defaultdict(dict))
     rows: list[FileRow] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
