@@ -207,14 +207,15 @@ class Weft:
             given = listed(paths, "index() takes paths of files and folders")
         chosen = None if recipe is None else find_recipe(recipe, self.recipes)
         home = chosen.collections[0] if chosen is not None and chosen.collections else "files"
-        report = index_files(
-            self,
-            given,
-            collection=home if collection is None else collection,
-            scope=scope,
-            progress=progress,
-            profile="text" if chosen is None else chosen.reads_as,
-        )
+        with self.keeper.loading():
+            report = index_files(
+                self,
+                given,
+                collection=home if collection is None else collection,
+                scope=scope,
+                progress=progress,
+                profile="text" if chosen is None else chosen.reads_as,
+            )
         self.permits.keep_folders(os.path.realpath(path) for path in given if Path(path).is_dir())
         return report
 

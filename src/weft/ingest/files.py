@@ -31,10 +31,11 @@ from weft.stores.embedded.prepared import Prepared, Writables
 from weft.stores.embedded.store import EmbeddedStore
 from weft.stores.embedded.writing import Also, Written
 
-BATCH_RECORDS: Final = 1000
+BATCH_RECORDS: Final = 4000
 BATCH_BYTES: Final = 8 * 1024 * 1024
 BATCH_FILES: Final = 1000
-"""A durable transaction costs milliseconds, so small files share one; never so many that much is lost."""
+"""Files share a transaction: it costs milliseconds to be durable, and vectors are filed under hashes, so that every one
+of its records changes another page. Never so many that much is lost, or that another writer waits for long."""
 
 GROUP_BYTES: Final = 256 * 1024
 """What small files are handed over together: a tenth of a second of work."""
