@@ -216,7 +216,7 @@ class Weft:
                 progress=progress,
                 profile="text" if chosen is None else chosen.reads_as,
             )
-        self.permits.keep_folders(os.path.realpath(path) for path in given if Path(path).is_dir())
+            self.permits.keep_folders(os.path.realpath(path) for path in given if Path(path).is_dir())
         return report
 
     def apply(self, records: Writables, also: Also = lambda _: (), given: Given = NOTHING) -> Written:

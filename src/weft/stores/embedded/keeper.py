@@ -137,11 +137,13 @@ class Keeper:
         After it, the next process finds few segments and no long tail. A block that raises leaves that to others.
         """
         before = self._written
-        self._loading += 1
+        with self._lock:
+            self._loading += 1
         try:
             yield
         finally:
-            self._loading -= 1
+            with self._lock:
+                self._loading -= 1
         if self._written - before < MUCH:
             return
         try:
