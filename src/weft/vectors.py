@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from weft.embedding import CachedQueries, Embedder, EmbeddingSpec, build
 from weft.errors import EmbeddingError, WeftError
-from weft.records import Record
-from weft.stores.embedded.codec import embedding_hash, half
+from weft.stores.embedded.codec import half
+from weft.stores.embedded.prepared import Writables, prepared
 
 if TYPE_CHECKING:
     from weft.stores.embedded.models import Model
@@ -112,7 +112,7 @@ class Vectors:
             if embedder is not None and embedder.inline
         ]
 
-    def for_records(self, records: Sequence[Record], given: Given = NOTHING) -> NewVectors:
+    def for_records(self, records: Writables, given: Given = NOTHING) -> NewVectors:
         """Vectors of the records' texts that the database does not have, by every fast model at hand.
 
         Those that are `given` need not be made.
@@ -121,7 +121,7 @@ class Vectors:
         out: dict[int, dict[bytes, bytes]] = {}
         if self.off:
             return out
-        texts = {embedding_hash(record.embedding_text): record.embedding_text for record in records}
+        texts = {ready.embedding: ready for ready in map(prepared, records)}
         for model, absent in self._store.models.lacking(texts, given):
             embedder = self._embedder(model)
             if embedder is None or not embedder.inline:
@@ -131,7 +131,7 @@ class Vectors:
             missing = [digest for digest in texts if digest in absent]
             for at in range(0, len(missing), EMBED_BATCH):
                 part = missing[at : at + EMBED_BATCH]
-                rows = embedder.embed_documents([texts[digest] for digest in part])
+                rows = embedder.embed_documents([texts[digest].embedding_text for digest in part])
                 vectors.update(zip(part, half(rows), strict=True))
             out[model.number] = vectors
         return out

@@ -29,6 +29,7 @@ from weft.ingest.workers import MANY, Workers, maker_for
 from weft.programs import receive, send
 from weft.records import Record
 from weft.stores.embedded.codec import embedding_hash
+from weft.stores.embedded.prepared import Prepared, prepared
 from weft.vectors import Vectors
 
 PROGRAM = Path(__file__).with_name("run_index.py")
@@ -49,8 +50,8 @@ def alone() -> Iterator[Workers]:
         yield opened
 
 
-def records(outcomes: Sequence[Made | Unreadable]) -> list[Sequence[Record] | str]:
-    return [one.records if isinstance(one, Made) else str(one) for one in outcomes]
+def records(outcomes: Sequence[Made | Unreadable]) -> list[list[Prepared] | str]:
+    return [list(map(prepared, one.records)) if isinstance(one, Made) else str(one) for one in outcomes]
 
 
 def tree(root: Path, count: int, times: int = 1) -> None:
@@ -307,7 +308,7 @@ def test_what_is_sent_is_what_arrives(made: list[Record], width: int, data: st.D
     first, second = receive(stream), receive(stream)
     assert first is not None
     assert second is not None
-    assert as_outcome(first) == Made(made, {"one": vectors, "two": {}})
+    assert as_outcome(first) == Made([prepared(record) for record in made], {"one": vectors, "two": {}})
     problem = as_outcome(second)
     assert isinstance(problem, Unreadable)
     assert (str(problem), problem.lasting) == ("no text\n", False)
@@ -322,6 +323,6 @@ def test_half_a_message_is_none(missing: int) -> None:
 
 
 def test_a_program_starts_without_what_only_the_store_needs() -> None:
-    asked = "import sys, weft.ingest.program; print({'numpy', 'faiss', 'Stemmer'} & set(sys.modules))"
+    asked = "import sys, weft.ingest.program; print({'faiss', 'filelock'} & set(sys.modules))"
     told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "set()"

@@ -46,6 +46,7 @@ from weft.standing import stand
 from weft.stores.embedded.graph import older
 from weft.stores.embedded.keeper import Keeper
 from weft.stores.embedded.permits import Permits
+from weft.stores.embedded.prepared import Writables, prepared
 from weft.stores.embedded.sessions import places_of
 from weft.stores.embedded.snapshot import Snapshot
 from weft.stores.embedded.store import EmbeddedStore
@@ -71,9 +72,8 @@ class Weft:
         self.policy = policy_of(settings, rule)
         self.caller = default_caller(settings)
         """Who asks when no caller is named."""
-        self.policy.audience(
-            self.caller
-        )  # a clearance that is no level is an error now, not at the first search
+        # A clearance that is no level is an error now, not at the first search.
+        self.policy.audience(self.caller)
         self._planner = Planner(settings, self.recipes)
         self.store = EmbeddedStore(self.path, apart=settings.privacy.apart)
         self.permits = Permits(self.store.database)
@@ -207,24 +207,26 @@ class Weft:
             given = listed(paths, "index() takes paths of files and folders")
         chosen = None if recipe is None else find_recipe(recipe, self.recipes)
         home = chosen.collections[0] if chosen is not None and chosen.collections else "files"
-        report = index_files(
-            self,
-            given,
-            collection=home if collection is None else collection,
-            scope=scope,
-            progress=progress,
-            profile="text" if chosen is None else chosen.reads_as,
-        )
-        self.permits.keep_folders(os.path.realpath(path) for path in given if Path(path).is_dir())
+        with self.keeper.loading():
+            report = index_files(
+                self,
+                given,
+                collection=home if collection is None else collection,
+                scope=scope,
+                progress=progress,
+                profile="text" if chosen is None else chosen.reads_as,
+            )
+            self.permits.keep_folders(os.path.realpath(path) for path in given if Path(path).is_dir())
         return report
 
-    def apply(self, records: Sequence[Record], also: Also = lambda _: (), given: Given = NOTHING) -> Written:
+    def apply(self, records: Writables, also: Also = lambda _: (), given: Given = NOTHING) -> Written:
         """Add records in one transaction with what `also` writes and removes; for weft's own ingest.
 
         Vectors that are `given` are not made again.
         """
-        vectors = self.vectors.for_records(records, given) if records else {}
-        written = self.store.apply(records, vectors, also)
+        ready = list(map(prepared, records))
+        vectors = self.vectors.for_records(ready, given) if ready else {}
+        written = self.store.apply(ready, vectors, also)
         self.keeper.wrote(written.added + written.updated + written.removed)
         return written
 

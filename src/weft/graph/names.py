@@ -53,6 +53,7 @@ _JOINERS: Final = re.compile(r"[-.@&_,+#‐‑]")
 _POSSESSIVE: Final = re.compile(r"'s$", re.IGNORECASE)
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _BETWEEN_UNSPACED: Final = re.compile(f"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
+CLOSING: Final = (")", "）")
 _IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 
 
@@ -77,8 +78,8 @@ class Name(NamedTuple):
 
 def words_of(text: str) -> Words:
     """The words of a text, at most MAX_WORDS."""
-    hashes, marks, written = _spell(text[:MAX_CHARACTERS])
-    flags = np.frombuffer(marks, np.uint8)[:MAX_WORDS]
+    numbers, marks, written = _spell(text[:MAX_CHARACTERS])
+    hashes, flags = np.frombuffer(numbers, np.uint64), np.frombuffer(marks, np.uint8)[:MAX_WORDS]
     cased = flags & (CASELESS | NUMBER) == 0
     if (flags[cased] & SHOUTED != 0).all():
         # Where every word is in capitals, they say nothing.
@@ -89,8 +90,8 @@ def words_of(text: str) -> Words:
 
 def name_number(name: str) -> int | None:
     """The number of a name as SQLite keeps it; None when it has no words, or too many."""
-    hashes, _, _ = _spell(name[:MAX_CHARACTERS])
-    return _number(hashes) if 0 < len(hashes) <= MAX_NAME_WORDS else None
+    numbers, marks, _ = _spell(name[:MAX_CHARACTERS])
+    return _number(numbers) if 0 < len(marks) <= MAX_NAME_WORDS else None
 
 
 def names_of(record: Record) -> list[Name]:
@@ -99,10 +100,10 @@ def names_of(record: Record) -> list[Name]:
     sure = 0 if aliases is None else SURE
     out: dict[int, int] = {}
     for name in (*_forms(record.title), *(aliases or ())):
-        hashes, marks, _ = _spell(name[: MAX_NAME_WORDS * 64])
-        if 0 < len(hashes) <= MAX_NAME_WORDS and len(out) < MAX_NAMES:
+        numbers, marks, _ = _spell(name[: MAX_NAME_WORDS * 64])
+        if 0 < len(marks) <= MAX_NAME_WORDS and len(out) < MAX_NAMES:
             stands_out = any(mark & (CAPITAL | CASELESS) for mark in marks)
-            out.setdefault(_number(hashes), sure | (0 if stands_out else PLAIN))
+            out.setdefault(_number(numbers), sure | (0 if stands_out else PLAIN))
     return [Name(number, flags) for number, flags in out.items()]
 
 
@@ -130,7 +131,8 @@ def _forms(title: str) -> Iterable[str]:
     if not title:
         return
     yield title
-    bare = _IN_BRACKETS.sub("", title)
+    # A look at the end spares most titles a search for brackets.
+    bare = _IN_BRACKETS.sub("", title) if title.rstrip()[-1:] in CLOSING else title
     if bare and bare != title:
         yield bare
     first, comma, _ = bare.partition(",")
@@ -139,15 +141,16 @@ def _forms(title: str) -> Iterable[str]:
         yield first
 
 
-def _number(hashes: Hashes) -> int:
+def _number(words: bytes) -> int:
+    """Of the numbers of some words, as `_spell` gives them."""
     number = 0
-    for word in hashes.tolist():
+    for word in memoryview(words).cast("Q"):
         number = (number * _PRIME + word) & _MASK
     return number - (1 << 64) if number >> 63 else number
 
 
-def _spell(text: str) -> tuple[Hashes, bytes, list[str]]:
-    """The number of each word, what is known of it, and how it was written."""
+def _spell(text: str) -> tuple[bytes, bytes, list[str]]:
+    """The number of each word in eight bytes, what is known of it, and how it was written."""
     hashes = bytearray()
     flags = bytearray()
     written: list[str] = []
@@ -159,7 +162,7 @@ def _spell(text: str) -> tuple[Hashes, bytes, list[str]]:
             written += pieces
         if first < len(flags):
             flags[first] |= INITIAL
-    return np.frombuffer(bytes(hashes), np.uint64), bytes(flags), written
+    return bytes(hashes), bytes(flags), written
 
 
 _Spelled: TypeAlias = tuple[bytes, bytes, tuple[str, ...]]

@@ -27,13 +27,15 @@ from weft.ingest.walk import Found, Part, Scope, Tree, known_as, walk
 from weft.ingest.workers import maker_for
 from weft.records import Record
 from weft.stores.embedded.files import FileRow, FileTable, below
+from weft.stores.embedded.prepared import Prepared, Writables
 from weft.stores.embedded.store import EmbeddedStore
 from weft.stores.embedded.writing import Also, Written
 
-BATCH_RECORDS: Final = 1000
+BATCH_RECORDS: Final = 4000
 BATCH_BYTES: Final = 8 * 1024 * 1024
 BATCH_FILES: Final = 1000
-"""A durable transaction costs milliseconds, so small files share one; never so many that much is lost."""
+"""Files share a transaction: it costs milliseconds to be durable, and vectors are filed under hashes, so that every one
+of its records changes another page. Never so many that much is lost, or that another writer waits for long."""
 
 GROUP_BYTES: Final = 256 * 1024
 """What small files are handed over together: a tenth of a second of work."""
@@ -69,7 +71,7 @@ class Target(Protocol):
     def vectors(self) -> Models: ...
 
     def apply(
-        self, records: Sequence[Record], also: Also, given: Mapping[str, Mapping[bytes, bytes]]
+        self, records: Writables, also: Also, given: Mapping[str, Mapping[bytes, bytes]]
     ) -> Written: ...
 
 
@@ -87,7 +89,7 @@ class _Read(NamedTuple):
 class _Batch:
     """Files that are written in one transaction."""
 
-    records: list[Record] = field(default_factory=list)
+    records: list[Record | Prepared] = field(default_factory=list)
     vectors: dict[str, dict[bytes, bytes]] = field(default_factory=lambda: defaultdict(dict))
     rows: list[FileRow] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)

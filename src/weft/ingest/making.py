@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from weft.ingest.profiles import Read, profile_named
 from weft.ingest.reading import Unreadable
-from weft.records import Record
+from weft.stores.embedded.prepared import Writables
 
 READERS: Final = 4
 """Threads that read files while records are written: disks and PDFs keep one waiting."""
@@ -45,7 +45,7 @@ class Content(NamedTuple):
 class Made:
     """The records of a file, and such vectors of their texts as were made along with them."""
 
-    records: Sequence[Record]
+    records: Writables
     vectors: Mapping[str, Mapping[bytes, bytes]] = field(default_factory=dict)
     """By the model's fingerprint and the hash of the text, in half precision."""
 

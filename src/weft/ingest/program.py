@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import IO
 
 from weft.embedding import Embedder, EmbeddingSpec, build
@@ -16,8 +15,8 @@ from weft.ingest.making import Here, Made, Model
 from weft.ingest.reading import Unreadable
 from weft.ingest.wire import as_contents, as_task, of_outcome
 from weft.programs import Message, receive, send, serving
-from weft.records import Record
-from weft.stores.embedded.codec import embedding_hash, half
+from weft.stores.embedded.codec import half
+from weft.stores.embedded.prepared import Prepared, prepared
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
@@ -32,7 +31,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     while (request := receive(requests)) is not None:
         for content in as_contents(request):
             (outcome,) = here.make([content])
-            send(answers, of_outcome(_with_vectors(outcome, embedders)))
+            send(answers, of_outcome(_completed(outcome, embedders)))
 
 
 def _embedder(model: Model) -> Embedder | None:
@@ -44,14 +43,16 @@ def _embedder(model: Model) -> Embedder | None:
     return embedder if embedder is not None and embedder.fingerprint == model.fingerprint else None
 
 
-def _with_vectors(outcome: Made | Unreadable, embedders: Sequence[Embedder]) -> Made | Unreadable:
+def _completed(outcome: Made | Unreadable, embedders: Sequence[Embedder]) -> Made | Unreadable:
+    """The records ready to be written, with their vectors."""
     if isinstance(outcome, Unreadable):
         return outcome
-    return replace(outcome, vectors={one.fingerprint: _vectors(one, outcome.records) for one in embedders})
+    ready = list(map(prepared, outcome.records))
+    return Made(ready, {one.fingerprint: _vectors(one, ready) for one in embedders})
 
 
-def _vectors(embedder: Embedder, records: Sequence[Record]) -> dict[bytes, bytes]:
-    texts = {embedding_hash(record.embedding_text): record.embedding_text for record in records}
+def _vectors(embedder: Embedder, records: Sequence[Prepared]) -> dict[bytes, bytes]:
+    texts = {record.embedding: record.embedding_text for record in records}
     return dict(zip(texts, half(embedder.embed_documents(list(texts.values()))), strict=True))
 
 

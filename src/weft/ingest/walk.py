@@ -7,6 +7,7 @@ import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -156,7 +157,7 @@ def _enter(
     """Take in a folder's files; gives its folders."""
     try:
         with os.scandir(folder.path) as entries:
-            inside = sorted(entries, key=lambda entry: entry.name)
+            inside = sorted(entries, key=attrgetter("name"))
     except OSError as error:
         _closed(tree, folder.path, error)
         return

@@ -1,8 +1,7 @@
 """What a program that makes records and the one that asks it say to each other.
 
-Records cross as the rows that
-the database keeps, so what was checked where they were made is not checked again; their metadata and texts stand apart,
-behind each other, which spares writing and reading them as JSON strings.
+Records cross ready to be written, so who writes neither checks them again nor derives anything from them. Their metadata
+and texts stand apart, behind each other, which spares writing and reading them as JSON strings; so do their hashes.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from typing import Any
 from weft.ingest.making import Content, Made, Model, Task
 from weft.ingest.reading import Unreadable
 from weft.programs import Message
-from weft.stores.embedded.codec import from_values, to_values
+from weft.stores.embedded.graph import Derived
+from weft.stores.embedded.prepared import CONTENT, METADATA, PATH, Prepared, prepared
 
 
 def of_task(task: Task) -> Message:
@@ -45,13 +45,15 @@ def of_outcome(outcome: Made | Unreadable) -> Message:
         return Message({"problem": str(outcome), "lasting": outcome.lasting})
     rows: list[Sequence[Any]] = []
     texts: list[str] = []
-    for record in outcome.records:
-        *row, metadata, text = to_values(record, 0, b"", b"")
+    hashes: list[bytes] = []
+    for ready in map(prepared, outcome.records):
+        head, own, tail = ready.values[:CONTENT], ready.values[CONTENT:PATH], ready.values[PATH:METADATA]
+        metadata, text = ready.values[METADATA:]
+        hashes += own
         texts += (metadata, text)
-        rows.append((*row, len(metadata), len(text)))
-    # What is bytes in a row are hashes, which a record does without.
-    packed = json.dumps(rows, ensure_ascii=False, separators=(",", ":"), default=lambda _: None)
-    blocks = [packed.encode(), "".join(texts).encode()]
+        rows.append((*head, *tail, len(metadata), len(text), *ready.graph))
+    packed = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+    blocks = [packed.encode(), "".join(texts).encode(), b"".join(hashes)]
     for vectors in outcome.vectors.values():
         blocks += (b"".join(vectors), b"".join(vectors.values()))
     counts = {fingerprint: len(vectors) for fingerprint, vectors in outcome.vectors.items()}
@@ -61,12 +63,16 @@ def of_outcome(outcome: Made | Unreadable) -> Message:
 def as_outcome(message: Message) -> Made | Unreadable:
     if "problem" in message.head:
         return Unreadable(message.head["problem"], lasting=message.head["lasting"])
-    rows, packed, *rest = message.blocks
+    rows, packed, joined, *rest = message.blocks
     texts, at = packed.decode(), 0
+    listed = json.loads(rows)
+    hashes = iter(_parts(joined, 2 * len(listed)))
     records = []
-    for *row, metadata, text in json.loads(rows):
+    for *values, metadata, text, names, edges in listed:
         middle, end = at + metadata, at + metadata + text
-        records.append(from_values((*row, texts[at:middle], texts[middle:end])))
+        values[CONTENT:CONTENT] = (next(hashes), next(hashes))
+        found = Derived(list(map(tuple, names)), list(map(tuple, edges)))
+        records.append(Prepared((*values, texts[at:middle], texts[middle:end]), found))
         at = end
     blocks = iter(rest)
     vectors = {

@@ -10,11 +10,11 @@ from functools import lru_cache
 from threading import Event
 from typing import Any, Final
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.stores.embedded.layers import Cancelled
+from weft.stores.embedded.library import faiss
 from weft.stores.embedded.products import Compact, Vectors, held, nearest, one_thread, selector
 from weft.stores.embedded.selection import Selection
 

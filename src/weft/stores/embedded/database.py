@@ -24,6 +24,10 @@ PAGE_BYTES: Final = 8192
 """Passages of some hundred words leave a sixth of smaller pages empty, and a tenth of these."""
 
 CACHE_KIB: Final = 16 * 1024
+WRITER_CACHE_KIB: Final = 64 * 1024
+"""The writer's pages stay in memory until they are committed: those of some thousand records, which stand all over the
+indexes of hashes."""
+
 MMAP_BYTES: Final = 1 << 30
 """Reads of up to a gigabyte of the file go through the page cache without a copy."""
 
@@ -49,7 +53,7 @@ class Database:
         self._abandoned: set[sqlite3.Connection] = set()
         self._pool_lock = threading.Lock()
         self._writes = 0
-        self._writer = self._connect()
+        self._writer = self._connect(WRITER_CACHE_KIB)
         with _translated(self.path):
             self._prepare(self._writer)
 
@@ -152,13 +156,13 @@ class Database:
         if self._closed:
             raise StoreClosed("This database has been closed; open it again with weft.open()")
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, cache_kib: int = CACHE_KIB) -> sqlite3.Connection:
         target = ":memory:" if self.path is None else str(self.path)
         with _translated(self.path):
             connection = sqlite3.connect(
                 target, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-            connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+            connection.execute(f"PRAGMA cache_size = -{cache_kib}")
             connection.execute(f"PRAGMA mmap_size = {MMAP_BYTES}")
             connection.execute("PRAGMA temp_store = MEMORY")
             # FULL: a commit returns only when it would survive a power cut.

@@ -35,22 +35,16 @@ class FileTable:
 
     def under(self, root: str) -> Iterator[tuple[FileRow, bool]]:
         """The files at or below a path; False marks one of which records have been removed since."""
+        low, high = below(root)
+        held = "(SELECT count(*) FROM records r WHERE r.parent = f.path) >= f.records"
+        select = f"SELECT {COLUMNS}, {held} FROM files f WHERE"
         with self._database.read() as connection:
-            low, high = below(root)
-            present = dict(
-                connection.execute(
-                    "SELECT parent, count(*) FROM records WHERE parent = ? OR (parent >= ? AND parent < ?) "
-                    "GROUP BY parent",
-                    (root, low, high),
-                ).fetchall()
-            )
+            # Two questions: of one with OR, SQLite would sort the answers.
             found = connection.execute(
-                f"SELECT {COLUMNS} FROM files WHERE path = ? OR (path >= ? AND path < ?) ORDER BY path",
-                (root, low, high),
+                f"{select} path = ? UNION ALL {select} path >= ? AND path < ?", (root, low, high)
             ).fetchall()
-        for values in found:
-            row = FileRow._make(values)
-            yield row, present.get(row.path, 0) >= row.records
+        for *values, whole in found:
+            yield FileRow._make(values), bool(whole)
 
     @staticmethod
     def put(connection: sqlite3.Connection, rows: Iterable[FileRow]) -> None:

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,18 @@ MOST_ENDING: Final = 1000
 EdgeRow = tuple[int, int, float, int, int, int | None]
 """name, until, rank, newest, other, since: the columns of the table."""
 
+NameRow = tuple[int, int]
+"""The number of a name and its flags: the columns of the table but for the row."""
+
+
+class Derived(NamedTuple):
+    """What the graph takes of a record, whatever its row will be."""
+
+    names: Sequence[NameRow]
+    edges: Sequence[EdgeRow]
+    """As of row 0."""
+
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CHUNK: Final = 2000
 
@@ -53,15 +65,19 @@ _CHUNK: Final = 2000
 # Writing.
 
 
-def insert(connection: sqlite3.Connection, records: Iterable[tuple[int, Record]]) -> None:
+def derived(record: Record) -> Derived:
+    """The names and facts of a record."""
+    named = record.title or "aliases" in record.metadata
+    return Derived(names_of(record) if named else [], list(_edges(0, record)) if record.metadata else [])
+
+
+def insert(connection: sqlite3.Connection, found: Iterable[tuple[int, Derived]]) -> None:
     """Write the names and facts of records, given with their rows."""
     names: list[tuple[int, int, int]] = []
     edges: list[EdgeRow] = []
-    for row, record in records:
-        if record.title or "aliases" in record.metadata:
-            names += [(row, *name) for name in names_of(record)]
-        if record.metadata:
-            edges += _edges(row, record)
+    for row, (named, ends) in found:
+        names += [(row, *name) for name in named]
+        edges += [(name, until, rank, -row, other, since) for name, until, rank, _, other, since in ends]
     if names:
         connection.executemany("INSERT OR IGNORE INTO names VALUES (?, ?, ?)", names)
     if edges:
@@ -96,7 +112,7 @@ def refill(connection: sqlite3.Connection) -> None:
     concerned = f"{SELECT} WHERE row > ? AND (title != '' OR metadata != '{{}}') ORDER BY row LIMIT {_CHUNK}"
     low = 0
     while found := connection.execute(concerned, (low,)).fetchall():
-        insert(connection, ((values[0], from_values(values)) for values in found))
+        insert(connection, ((values[0], derived(from_values(values))) for values in found))
         low = found[-1][0]
     connection.execute("INSERT OR REPLACE INTO state VALUES ('graph', ?)", (IDENTITY,))
 

@@ -20,6 +20,13 @@ log = logging.getLogger("weft.store")
 STALL_AT: Final = 4
 """A writer folds by itself when this many times `fold_at` records wait, so that the tail stays short."""
 
+COMING: Final = 16
+"""Segments that are let be while records keep coming. Merged one by one as they come, 300,000 records would be written to
+segments six times and be coded twice; so it is one or two times. A search looks at each of them until then."""
+
+MUCH: Final = 2048
+"""Records after which a load does not leave to others what it has put off."""
+
 IDLE_SECONDS: Final = 3.0
 """After a pause this long, the segments are merged into one."""
 
@@ -70,12 +77,16 @@ class Keeper:
         """A foreground call and the background thread do not make the same vectors twice."""
         self._thread: threading.Thread | None = None
         self._unfolded = 0
+        self._written = 0
+        self._loading = 0
+        """How many loads are under way."""
         self.last_error: str | None = None
         """Why late vectors are not being made, while they are not."""
 
     def wrote(self, count: int) -> None:
         """Called after a write of so many records; the write is confirmed, so nothing here can fail it."""
         self._unfolded += count
+        self._written += count
         try:
             if self._unfolded >= STALL_AT * self._fold_at:
                 self.fold(self._fold_at)
@@ -113,11 +124,35 @@ class Keeper:
             self._store.keep_fields()
         self._unfolded = 0
 
-    def settle(self, *, whole: bool = False, wait: bool = False) -> None:
-        """Merge segments."""
+    def settle(self, *, whole: bool = False, most: int = 0, wait: bool = False) -> None:
+        """Merge segments, if there are more than `most`."""
         with self._writing_indexes():
             for index in self._store.live_indexes():
-                index.settle(self._store.database, whole=whole, wait=wait)
+                index.settle(self._store.database, whole=whole, most=most, wait=wait)
+
+    @contextlib.contextmanager
+    def loading(self) -> Iterator[None]:
+        """While much is written: a pause is then no idleness, and merging waits for the end of the block.
+
+        After it, the next process finds few segments and no long tail. A block that raises leaves that to others.
+        """
+        before = self._written
+        with self._lock:
+            self._loading += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._loading -= 1
+        if self._written - before < MUCH:
+            return
+        try:
+            self.fold(wait=True)
+            self.settle(wait=True)
+        except (Cancelled, StoreClosed):
+            return
+        except WeftError as error:
+            self._put_off(error)
 
     def _run(self) -> None:
         settled = False
@@ -128,8 +163,9 @@ class Keeper:
                 return
             try:
                 self.fold(self._fold_at)
-                self.settle(whole=not woken)
-                settled = not woken
+                coming = woken or self._loading > 0
+                self.settle(whole=not coming, most=COMING if coming else 0)
+                settled = not coming
                 if settled:
                     self._store.rest()
                 with self._writing_indexes():

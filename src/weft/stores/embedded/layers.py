@@ -254,8 +254,11 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
         self._reopen(database)
         return True
 
-    def settle(self, database: Database, *, whole: bool = False, wait: bool = False) -> bool:
-        """Merge segments until few are left (one, when `whole`); False when there was nothing to do."""
+    def settle(self, database: Database, *, whole: bool = False, most: int = 0, wait: bool = False) -> bool:
+        """Merge segments until few are left (one, when `whole`); False when there was nothing to do.
+
+        Up to `most` segments are let be.
+        """
         with self._store.exclusive("merge", wait=wait) as mine:
             if not mine:
                 return False
@@ -267,7 +270,7 @@ class LayeredIndex(ABC, Generic[SegmentT, TailT]):
                     else:
                         layers = self.at(connection, seq, purged, refresh=True).layers
                 stretches = self._stretches(connection, layers)
-            runs = [run for stretch in stretches for run in plan_merges(stretch, whole=whole)]
+            runs = [run for stretch in stretches for run in plan_merges(stretch, whole=whole, most=most)]
             for run in runs:
                 entries = [layer.entry for layer in run]
                 merged = self._kept(self.merge(run), entries[0].low, entries[-1].high, seq)

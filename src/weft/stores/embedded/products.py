@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.stores.embedded.library import faiss
 from weft.stores.embedded.selection import Selection
 
 Vectors = NDArray[np.float32]

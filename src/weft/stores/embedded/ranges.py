@@ -103,8 +103,10 @@ def chunks(connection: sqlite3.Connection, low: int, high: int, size: int) -> It
         low = found[0]
 
 
-def plan_merges(layers: Sequence[L], *, whole: bool = False) -> list[list[L]]:
-    """Runs of neighbours to be written as one segment each."""
+def plan_merges(layers: Sequence[L], *, whole: bool = False, most: int = 0) -> list[list[L]]:
+    """Runs of neighbours to be written as one segment each; none while there are at most so many segments."""
+    if len(layers) <= most:
+        return []
     if whole:
         worn = any(layer.live is not None for layer in layers)
         return [list(layers)] if len(layers) > 1 or worn else []

@@ -33,6 +33,7 @@ from weft.stores.embedded.models import (
     wanted,
 )
 from weft.stores.embedded.parts import Part, parts_of
+from weft.stores.embedded.prepared import Prepared
 from weft.stores.embedded.ranges import is_applied, is_past, moment
 from weft.stores.embedded.rowvalues import RowValues
 from weft.stores.embedded.segments import MemorySegments, SegmentFolder, Segments
@@ -171,7 +172,9 @@ class EmbeddedStore:
         """Remove records from everywhere, all or none; how many there were."""
         return self.apply((), {}, lambda _: ids).removed
 
-    def apply(self, records: Iterable[Record], vectors: NewVectors, also: Also = lambda _: ()) -> Written:
+    def apply(
+        self, records: Iterable[Record | Prepared], vectors: NewVectors, also: Also = lambda _: ()
+    ) -> Written:
         """Add and remove records in one transaction, together with what `also` writes in it.
 
         `also` runs first and names the records to remove; one that is added in the same breath stays.

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from weft.records import Record
 from weft.stores.embedded import graph
-from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values, to_values
+from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values
 from weft.stores.embedded.database import Database, marks, parts
 from weft.stores.embedded.models import forget_vectors, insert_vectors, is_waiting, take, wanted
+from weft.stores.embedded.prepared import Prepared, prepared
 
 NewVectors = Mapping[int, Mapping[bytes, bytes]]
 """By model: the hash of a text and its vector in half precision."""
@@ -37,9 +38,9 @@ class Writer:
         self.waiting = False
         """Whether a record waited for a vector after the last write."""
 
-    def apply(self, records: Iterable[Record], vectors: NewVectors, also: Also) -> Written:
+    def apply(self, records: Iterable[Record | Prepared], vectors: NewVectors, also: Also) -> Written:
         """Add and remove records in one transaction; see EmbeddedStore.apply."""
-        latest = {record.full_id: record for record in records}
+        latest = {ready.id: ready for ready in map(prepared, records)}
         added = updated = unchanged = removed = 0
         dropped: list[bytes] = []
         with self._database.write() as connection:
@@ -52,10 +53,9 @@ class Writer:
                     dropped.append(self._delete(connection, found[0]))
             fresh = []
             known = _known(connection, list(latest))
-            for record_id, record in latest.items():
-                content = bytes.fromhex(record.content_hash)
+            for record_id, ready in latest.items():
                 found = known.get(record_id)
-                if found is not None and found[1] == content:
+                if found is not None and found[1] == ready.content:
                     unchanged += 1
                     continue
                 if found is not None:
@@ -63,7 +63,7 @@ class Writer:
                     dropped.append(self._delete(connection, found[0]))
                 else:
                     added += 1
-                fresh.append((record, content))
+                fresh.append(ready)
             if fresh:
                 first = take(connection, len(fresh))
                 self._insert(connection, fresh, first, vectors)
@@ -75,17 +75,14 @@ class Writer:
     def _insert(
         self,
         connection: sqlite3.Connection,
-        records: Sequence[tuple[Record, bytes]],
+        records: Sequence[Prepared],
         first: int,
         vectors: NewVectors,
     ) -> None:
-        rows = []
-        hashes = []
-        for row, (record, content) in enumerate(records, first + 1):
-            hashes.append(embedding_hash(record.embedding_text))
-            rows.append(to_values(record, row, content, hashes[-1]))
-        connection.executemany(INSERT, rows)
-        graph.insert(connection, ((row, record) for row, (record, _) in enumerate(records, first + 1)))
+        placed = list(enumerate(records, first + 1))
+        connection.executemany(INSERT, [(row, *ready.values) for row, ready in placed])
+        graph.insert(connection, ((row, ready.graph) for row, ready in placed))
+        hashes = [ready.embedding for ready in records]
         for model in wanted(connection):
             known = vectors.get(model.number, {})
             brought = {key: known[key] for key in hashes if key in known}

@@ -1,0 +1,36 @@
+"""faiss is there when it is needed, and not before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WRITE = """
+import os, sys, weft
+with weft.open(sys.argv[1]) as db:
+    db.add([weft.Record(id="a", text="some words")])
+    before = "faiss" in sys.modules
+    assert db.search("words")[0].id == "a"
+print(before, "faiss" in sys.modules, os.environ.get("OPENBLAS_CORETYPE"))
+"""
+
+
+@pytest.mark.parametrize("core", [None, "Haswell"])
+def test_a_write_does_without_it_and_the_environment_stays_as_it_was(
+    tmp_path: Path, core: str | None
+) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_CORETYPE"}
+    if core is not None:
+        environment["OPENBLAS_CORETYPE"] = core
+    told = subprocess.run(
+        [sys.executable, "-c", WRITE, str(tmp_path / "db")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert told.stdout.split() == ["False", "True", str(core)]
