@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -200,13 +201,11 @@ class Weft:
         `recipe` says for which way of searching: pages become summary, examples and sections for `docs`, code its
         entities for `code`. Records go to the recipe's first collection, or to `files`.
         """
-        given: list[str | os.PathLike[str]]
-        if isinstance(paths, (str, os.PathLike)):
-            given = [paths]
-        else:
-            given = listed(paths, "index() takes paths of files and folders")
+        several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        given = listed(several, "index() takes paths of files and folders")
         chosen = None if recipe is None else find_recipe(recipe, self.recipes)
         home = chosen.collections[0] if chosen is not None and chosen.collections else "files"
+        began = time.perf_counter()
         with self.keeper.loading():
             report = index_files(
                 self,
@@ -217,6 +216,7 @@ class Weft:
                 profile="text" if chosen is None else chosen.reads_as,
             )
             self.permits.keep_folders(os.path.realpath(path) for path in given if Path(path).is_dir())
+        report.seconds = time.perf_counter() - began  # with the merging at its end
         return report
 
     def apply(self, records: Writables, also: Also = lambda _: (), given: Given = NOTHING) -> Written:

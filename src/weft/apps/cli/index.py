@@ -79,7 +79,7 @@ def index(
                 if only is None
                 else partial(index_files, db, only=only, profile=profile)
             )
-            with output.progress(session, "Indexing") as update:
+            with output.progress(session, "Indexing", closing="Merging") as update:
                 return run(
                     roots,
                     collection=home,

@@ -142,8 +142,10 @@ def standings_table(standings: Sequence[Standing], *, indent: int) -> None:
 
 
 @contextlib.contextmanager
-def progress(manner: Manner, label: str) -> Iterator[Update]:
-    """A progress bar on standard error, if that is a screen and someone wants to see it."""
+def progress(manner: Manner, label: str, closing: str = "") -> Iterator[Update]:
+    """A progress bar on standard error, if that is a screen and someone wants to see it.
+
+    `closing` says what is still done when everything that is counted is."""
     if manner.quiet or manner.json or not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
@@ -152,7 +154,12 @@ def progress(manner: Manner, label: str) -> Iterator[Update]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console(err=True), transient=True) as bar:
         task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total or None)
+
+        def update(done: int, total: int) -> None:
+            said = closing if closing and done == total else label
+            bar.update(task, completed=done, total=total or None, description=said)
+
+        yield update
 
 
 def counted(number: int, noun: str) -> str:

@@ -21,8 +21,9 @@ STALL_AT: Final = 4
 """A writer folds by itself when this many times `fold_at` records wait, so that the tail stays short."""
 
 COMING: Final = 16
-"""Segments that are let be while records keep coming. Merged one by one as they come, 300,000 records would be written to
-segments six times and be coded twice; so it is one or two times. A search looks at each of them until then."""
+"""Segments that are let be during a load. Merged one by one as they come, 300,000 records would be written to segments six
+times and be coded twice; so it is one or two times. A search looks at each of them until then, which is why it is not so for
+records that keep coming by themselves."""
 
 MUCH: Final = 2048
 """Records after which a load does not leave to others what it has put off."""
@@ -163,9 +164,9 @@ class Keeper:
                 return
             try:
                 self.fold(self._fold_at)
-                coming = woken or self._loading > 0
-                self.settle(whole=not coming, most=COMING if coming else 0)
-                settled = not coming
+                loading = self._loading > 0
+                settled = not woken and not loading
+                self.settle(whole=settled, most=COMING if loading else 0)
                 if settled:
                     self._store.rest()
                 with self._writing_indexes():
