@@ -95,7 +95,7 @@ class Record:
     @property
     def embedding_text(self) -> str:
         """What an embedding model is given: the title belongs to the meaning."""
-        return f"{self.title}\n{self.text}" if self.title else self.text
+        return embedding_text(self.title, self.text)
 
     def to_dict(self) -> dict[str, Json]:
         """The record as JSON values, defaults left out; `from_dict` gives it back unchanged."""
@@ -189,6 +189,11 @@ def check_metadata_key(key: object) -> str:
         raise InvalidInput(f"A metadata key must be a string, not {key!r}")
     _check_text("metadata key", key, MAX_ID_BYTES, empty=False)
     return key
+
+
+def embedding_text(title: str, text: str) -> str:
+    """What an embedding model is given of a record with this title and text."""
+    return f"{title}\n{text}" if title else text
 
 
 def _check_text(name: str, value: object, limit: int, *, empty: bool = True) -> None:

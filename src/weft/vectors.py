@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from weft.embedding import CachedQueries, Embedder, EmbeddingSpec, build
 from weft.errors import EmbeddingError, WeftError
 from weft.stores.embedded.codec import half
-from weft.stores.embedded.prepared import Writables, prepared
+from weft.stores.embedded.prepared import Prepared
 
 if TYPE_CHECKING:
     from weft.stores.embedded.models import Model
@@ -112,7 +112,7 @@ class Vectors:
             if embedder is not None and embedder.inline
         ]
 
-    def for_records(self, records: Writables, given: Given = NOTHING) -> NewVectors:
+    def for_records(self, records: Sequence[Prepared], given: Given = NOTHING) -> NewVectors:
         """Vectors of the records' texts that the database does not have, by every fast model at hand.
 
         Those that are `given` need not be made.
@@ -121,7 +121,7 @@ class Vectors:
         out: dict[int, dict[bytes, bytes]] = {}
         if self.off:
             return out
-        texts = {ready.embedding: ready for ready in map(prepared, records)}
+        texts = {ready.embedding: ready for ready in records}
         for model, absent in self._store.models.lacking(texts, given):
             embedder = self._embedder(model)
             if embedder is None or not embedder.inline:

@@ -249,13 +249,13 @@ def test_vectors_of_another_model_are_neither_made_nor_taken(db: weft.Weft) -> N
     assert not made.vectors
     record = Record(id="a", text="some words")
     digest = embedding_hash(record.embedding_text)
-    (mine,) = db.vectors.for_records([record]).values()
-    assert list(db.vectors.for_records([record], {other.fingerprint: {digest: b"\0" * 512}}).values()) == [
-        mine
-    ]
-    assert list(db.vectors.for_records([record], {fingerprint: {digest: b"\1" * 512}}).values()) == [
-        {digest: b"\1" * 512}
-    ]
+    (mine,) = db.vectors.for_records([prepared(record)]).values()
+    assert list(
+        db.vectors.for_records([prepared(record)], {other.fingerprint: {digest: b"\0" * 512}}).values()
+    ) == [mine]
+    assert list(
+        db.vectors.for_records([prepared(record)], {fingerprint: {digest: b"\1" * 512}}).values()
+    ) == [{digest: b"\1" * 512}]
 
 
 def test_every_model_that_is_wanted_has_its_vectors(tmp_path: Path) -> None:
@@ -267,8 +267,8 @@ def test_every_model_that_is_wanted_has_its_vectors(tmp_path: Path) -> None:
         with Workers(Task("text", "mine", (), models), 1) as alone:
             (made,) = alone.make([Content("/tree/a.txt", b"some other words", 0)])
         assert isinstance(made, Made)
-        given = other.for_records(made.records, made.vectors)
-        assert given == other.for_records(made.records)
+        given = other.for_records(list(map(prepared, made.records)), made.vectors)
+        assert given == other.for_records(list(map(prepared, made.records)))
         assert sorted(len(vector) for vectors in given.values() for vector in vectors.values()) == [128, 512]
 
 

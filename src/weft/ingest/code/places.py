@@ -118,11 +118,7 @@ def _place(data: bytes, what: str, node: Node, captures: Mapping[str, Sequence[N
 
 def _nested(data: bytes, places: Sequence[Place], comments: _Comments) -> list[Place]:
     """The places that are entities, each with what it is in and the text that belongs to it."""
-    lengths = list(map(len, data.split(b"\n")))
-    most = max(lengths)
-    long_rows = (
-        {row for row, length in enumerate(lengths) if length > LONGEST_LINE} if most > LONGEST_LINE else set()
-    )
+    long_rows = {row for row, line in enumerate(data.split(b"\n")) if len(line) > LONGEST_LINE}
     kept: list[tuple[Place, list[Place]]] = []
     stack: list[Place] = []
     for place in places:

@@ -122,7 +122,7 @@ class Database:
         """A transaction that is durable when the block ends, and never happened when it raises."""
         with self._write_lock:
             self._check_open()
-            try:
+            with _translated(self.path):
                 self._writer.execute("BEGIN IMMEDIATE")
                 try:
                     yield self._writer
@@ -134,18 +134,14 @@ class Database:
                     if self._writer.in_transaction:
                         self._writer.execute("ROLLBACK")
                     raise
-            except sqlite3.Error as error:
-                raise _explained(error, self.path) from error
 
     @contextlib.contextmanager
     def before_writing(self) -> Iterator[sqlite3.Connection]:
         """The connection that writes, for single reads by who is about to: it has at hand what it wrote last."""
         with self._write_lock:
             self._check_open()
-            try:
+            with _translated(self.path):
                 yield self._writer
-            except sqlite3.Error as error:
-                raise _explained(error, self.path) from error
 
     def abandon(self, connection: sqlite3.Connection) -> None:
         """Leave the connection of a `read` to a thread that may still be at it: it ends with that thread."""

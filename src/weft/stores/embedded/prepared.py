@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from weft.records import Record
+from weft.records import Record, embedding_text
 from weft.stores.embedded.codec import COLUMNS, embedding_hash, to_values
 from weft.stores.embedded.graph import Derived, derived
 
@@ -47,8 +47,7 @@ class Prepared(NamedTuple):
     @property
     def embedding_text(self) -> str:
         """See Record."""
-        title, text = self.values[TITLE], self.values[TEXT]
-        return f"{title}\n{text}" if title else text
+        return embedding_text(self.values[TITLE], self.values[TEXT])
 
 
 Writables: TypeAlias = Sequence[Record | Prepared]

@@ -121,10 +121,9 @@ class Snapshot:
         vectors = self.vectors(keys)
         scores: NDArray[Any] = similarity(vectors, query) if vectors.shape[1] else np.zeros(len(keys))
         # What has no vector is among those that are not like the query at all.
-        if np.count_nonzero(scores) < len(scores):
-            for place in np.flatnonzero(scores == 0.0).tolist():
-                if not vectors[place].any():
-                    scores[place] = np.nan
+        for place in np.flatnonzero(scores == 0.0).tolist():
+            if not vectors[place].any():
+                scores[place] = np.nan
         return scores
 
     def vectors(self, keys: Rows) -> NDArray[np.float32]:

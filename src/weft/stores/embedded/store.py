@@ -33,7 +33,7 @@ from weft.stores.embedded.models import (
     wanted,
 )
 from weft.stores.embedded.parts import Part, parts_of
-from weft.stores.embedded.prepared import Prepared
+from weft.stores.embedded.prepared import Prepared, prepared
 from weft.stores.embedded.ranges import is_applied, is_past, moment
 from weft.stores.embedded.rowvalues import RowValues
 from weft.stores.embedded.segments import MemorySegments, SegmentFolder, Segments
@@ -179,7 +179,7 @@ class EmbeddedStore:
 
         `also` runs first and names the records to remove; one that is added in the same breath stays.
         """
-        return self._writer.apply(records, vectors, also)
+        return self._writer.apply(map(prepared, records), vectors, also)
 
     @property
     def waiting(self) -> bool:

@@ -6,12 +6,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.records import Record
 from weft.stores.embedded import graph
 from weft.stores.embedded.codec import INSERT, SELECT, embedding_hash, from_values
 from weft.stores.embedded.database import Database, marks, parts
 from weft.stores.embedded.models import forget_vectors, insert_vectors, is_waiting, take, wanted
-from weft.stores.embedded.prepared import Prepared, prepared
+from weft.stores.embedded.prepared import Prepared
 
 NewVectors = Mapping[int, Mapping[bytes, bytes]]
 """By model: the hash of a text and its vector in half precision."""
@@ -38,9 +37,9 @@ class Writer:
         self.waiting = False
         """Whether a record waited for a vector after the last write."""
 
-    def apply(self, records: Iterable[Record | Prepared], vectors: NewVectors, also: Also) -> Written:
+    def apply(self, records: Iterable[Prepared], vectors: NewVectors, also: Also) -> Written:
         """Add and remove records in one transaction; see EmbeddedStore.apply."""
-        latest = {ready.id: ready for ready in map(prepared, records)}
+        latest = {ready.id: ready for ready in records}
         added = updated = unchanged = removed = 0
         dropped: list[bytes] = []
         with self._database.write() as connection:
