@@ -21,14 +21,14 @@ setup: $(STAMP)
 
 $(STAMP): requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "weft needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3"; exit 1; }
+		{ echo "sennit needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup ## see weft find, fuse and explain
-	$(BIN)/weft demo
+demo: setup ## see sennit find, fuse and explain
+	$(BIN)/sennit demo
 
 test: setup ## run the tests, all cores
 	$(BIN)/python -m pytest -n auto -m "not slow"
@@ -64,8 +64,8 @@ bench: setup ## measure speed: beside other engines (writes docs/benchmarks.md),
 	$(BIN)/python -m benchmarks.service --workers 2
 
 eval: setup ## measure quality on the collections in DATA="folder …"; writes docs/quality.md
-	WEFT_MODELS=.cache/models $(BIN)/weft models install minilm
-	WEFT_MODELS=.cache/models $(BIN)/weft eval $(DATA) --scope locomo_dev=conversation --model static --model minilm \
+	SENNIT_MODELS=.cache/models $(BIN)/sennit models install minilm
+	SENNIT_MODELS=.cache/models $(BIN)/sennit eval $(DATA) --scope locomo_dev=conversation --model static --model minilm \
 		--cache .cache/eval --write docs/quality.md
 
 lock: setup ## renew the pinned versions in requirements/

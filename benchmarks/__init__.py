@@ -1,1 +1,1 @@
-"""weft beside other systems, on one machine, in one run: `python -m benchmarks.run`."""
+"""sennit beside other systems, on one machine, in one run: `python -m benchmarks.run`."""

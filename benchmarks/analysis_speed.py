@@ -1,4 +1,4 @@
-"""How fast `weft.analysis` counts terms: passages a CPU-second, warm, and a megabyte of hostile text.
+"""How fast `sennit.analysis` counts terms: passages a CPU-second, warm, and a megabyte of hostile text.
 
     python benchmarks/analysis_speed.py [--data ../shared/data]
 
@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from weft import analysis
+from sennit import analysis
 
 WORDS_PER_PASSAGE = 100
 ROUNDS = 5

@@ -15,22 +15,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import weft
+import sennit
 from benchmarks.corpus import GROUPS, Corpus, load
 from benchmarks.measure import varied
-from weft.privacy import OWNER
+from sennit.privacy import OWNER
 
 BATCH: Final = 5000
 LIMIT: Final = 5
 INCLUDE: Final = ("memory", "history")
 
 
-def records(corpus: Corpus) -> Iterator[weft.Record]:
+def records(corpus: Corpus) -> Iterator[sennit.Record]:
     """A third of the passages as whole documents, the rest as fragments, memories and turns."""
     for number, text in enumerate(corpus.texts):
         collection = ("artifacts", "artifact_chunks", "artifact_chunks", "memory", "history")[number % 5]
         part = collection == "artifact_chunks"
-        yield weft.Record(
+        yield sennit.Record(
             id=f"{number:07}",
             text=text,
             collection=collection,
@@ -56,7 +56,7 @@ def cases() -> dict[str, Asked]:
     }
 
 
-def measure(db: weft.Weft, questions: Sequence[str]) -> Iterator[tuple[str, float, float, int]]:
+def measure(db: sennit.Database, questions: Sequence[str]) -> Iterator[tuple[str, float, float, int]]:
     """By case: p50 and p99 in milliseconds, and how many answers were not full. Each question goes to every case in turn."""
     kinds = cases()
     times: dict[str, list[float]] = {name: [] for name in kinds}
@@ -81,10 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     corpus = load(options.size, options.questions)
     with (
-        tempfile.TemporaryDirectory(prefix="weft-bench-artifacts-") as folder,
-        weft.open(Path(folder) / "db") as db,
+        tempfile.TemporaryDirectory(prefix="sennit-bench-artifacts-") as folder,
+        sennit.open(Path(folder) / "db") as db,
     ):
-        batch: list[weft.Record] = []
+        batch: list[sennit.Record] = []
         for record in records(corpus):
             batch.append(record)
             if len(batch) == BATCH:

@@ -18,9 +18,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, TypedDict
 
-import weft
-from weft.embedding.wordpiece import WordPieces
-from weft.ingest.pages import PageOptions, page_chunks
+import sennit
+from sennit.embedding.wordpiece import WordPieces
+from sennit.ingest.pages import PageOptions, page_chunks
 
 TOP = 5
 SHIFTS = (0, 1, 2, 3)
@@ -92,10 +92,10 @@ def measured(
             key = f"{name}/{number}"
             if text[span.first : span.last].strip():
                 spans[key] = (name, span)
-                records.append(weft.Record(id=key, text=text[span.first : span.last], title=span.title))
+                records.append(sennit.Record(id=key, text=text[span.first : span.last], title=span.title))
     shares: list[float] = []
     tokens: list[int] = []
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add(records)
         for question in questions:
             found = [spans[hit.id] for hit in db.search(question["text"], limit=TOP)]
@@ -132,7 +132,7 @@ def main() -> None:
     }
     with (folder / "questions.jsonl").open(encoding="utf-8") as lines:
         questions: list[Question] = [json.loads(line) for line in lines]
-    words = resources.files("weft.embedding") / "data" / "weft-static-256" / "vocabulary.txt"
+    words = resources.files("sennit.embedding") / "data" / "sennit-static-256" / "vocabulary.txt"
     pieces = WordPieces(words.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
 
     def count(text: str) -> int:

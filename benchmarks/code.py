@@ -5,11 +5,11 @@
     python -m benchmarks.code --projects projects --folds
 
 Each question goes to both before the next one, in an order that changes, so that whatever else the machine does hits
-both alike; and as a text that neither has seen (spaces are added), because weft remembers the vectors of questions.
-Both index the same folders. semble's own model comes from a hub; here it has weft's table, so its nDCG is not the one
+both alike; and as a text that neither has seen (spaces are added), because sennit remembers the vectors of questions.
+Both index the same folders. semble's own model comes from a hub; here it has sennit's table, so its nDCG is not the one
 it publishes. Its time is that of `SembleIndex.search`, which also writes a line of statistics.
 
-`--folds` asks whether weft's constants are fitted to these projects: they are chosen anew on two thirds of the projects,
+`--folds` asks whether sennit's constants are fitted to these projects: they are chosen anew on two thirds of the projects,
 one constant after the other, and measured on the rest.
 """
 
@@ -30,11 +30,11 @@ from typing import Any, Final
 
 import numpy as np
 
-import weft
+import sennit
 from benchmarks.code_folds import print_folds
-from weft.evaluation.code import project_files, read_code, read_manifest, root_of, targets_met
-from weft.evaluation.datasets import Collection
-from weft.evaluation.metrics import figures_of, mean
+from sennit.evaluation.code import project_files, read_code, read_manifest, root_of, targets_met
+from sennit.evaluation.datasets import Collection
+from sennit.evaluation.metrics import figures_of, mean
 
 LIMIT: Final = 10
 SEED: Final = 20_260
@@ -70,20 +70,20 @@ def unpacked(data: Path, projects: Path, target: Path) -> dict[str, tuple[Path, 
     return out
 
 
-def weft_search(db: weft.Weft) -> Search:
+def sennit_search(db: sennit.Database) -> Search:
     return lambda question: [hit.record.path or "" for hit in db.search(question, recipe="code", limit=LIMIT)]
 
 
-def with_weft(folders: dict[str, tuple[Path, str]], target: Path, held: ExitStack) -> System:
-    """Indexed as `weft index --recipe code` does, vectors and folded indexes included."""
-    system = System("weft")
+def with_sennit(folders: dict[str, tuple[Path, str]], target: Path, held: ExitStack) -> System:
+    """Indexed as `sennit index --recipe code` does, vectors and folded indexes included."""
+    system = System("sennit")
     for name, (folder, root) in folders.items():
         began = time.perf_counter()
-        db = held.enter_context(weft.open(target / name))
+        db = held.enter_context(sennit.open(target / name))
         db.index(folder / root, recipe="code")
         db.optimise()
         system.index_seconds += time.perf_counter() - began
-        system.searches[name] = weft_search(db)
+        system.searches[name] = sennit_search(db)
     return system
 
 
@@ -108,11 +108,11 @@ def semble_search(index: Any, root: str) -> Search:
 
 
 def write_model(folder: Path) -> None:
-    """weft's static model in the form that semble reads."""
+    """sennit's static model in the form that semble reads."""
     from model2vec import StaticModel
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-    source = resources.files("weft.embedding") / "data" / "weft-static-256"
+    source = resources.files("sennit.embedding") / "data" / "sennit-static-256"
     with resources.as_file(source) as files:
         table = np.load(files / "table.npy") * np.load(files / "scale.npy").astype(np.float32)[:, None]
         words = (files / "vocabulary.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
@@ -178,14 +178,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.folds:
         print_folds(collections)
         return
-    with tempfile.TemporaryDirectory(prefix="weft-code-") as name, ExitStack() as held:
+    with tempfile.TemporaryDirectory(prefix="sennit-code-") as name, ExitStack() as held:
         target = Path(name)
         # Nothing is read from, or left in, the user's own cache.
         os.environ["SEMBLE_CACHE_LOCATION"] = str(target / "cache")
         folders = unpacked(options.data, options.projects, target / "projects")
-        systems = [with_weft(folders, target / "weft", held)]
+        systems = [with_sennit(folders, target / "sennit", held)]
         if util.find_spec("semble") is None:
-            print("semble is not installed (pip install semble): weft alone.", file=sys.stderr)
+            print("semble is not installed (pip install semble): sennit alone.", file=sys.stderr)
         else:
             write_model(target / "model")
             systems.append(with_semble(folders, target / "model"))

@@ -10,14 +10,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-import weft
-from weft.evaluation.datasets import Collection
-from weft.evaluation.metrics import figures_of
-from weft.ranking.code import CodeSense, PerFile
-from weft.ranking.fusion import Weighted
-from weft.recipes import Recipe
-from weft.recipes.code import CODE_SEARCH
-from weft.recipes.values import Pool
+import sennit
+from sennit.evaluation.datasets import Collection
+from sennit.evaluation.metrics import figures_of
+from sennit.ranking.code import CodeSense, PerFile
+from sennit.ranking.fusion import Weighted
+from sennit.recipes import Recipe
+from sennit.recipes.code import CODE_SEARCH
+from sennit.recipes.values import Pool
 
 FOLDS: Final = 3
 LIMIT: Final = 10
@@ -62,9 +62,9 @@ class Trials:
     def __init__(self, collections: Sequence[Collection], folder: Path, held: ExitStack) -> None:
         self._collections = collections
         self._known: dict[tuple[tuple[str, float], ...], dict[str, list[float]]] = {}
-        self._databases: dict[str, weft.Weft] = {}
+        self._databases: dict[str, sennit.Database] = {}
         for one in collections:
-            db = self._databases[one.name] = held.enter_context(weft.open(folder / one.name))
+            db = self._databases[one.name] = held.enter_context(sennit.open(folder / one.name))
             db.add(one.documents)
             db.optimise()
 
@@ -109,7 +109,7 @@ def fitted(trials: Trials, projects: Sequence[str]) -> Constants:
 def print_folds(collections: Sequence[Collection]) -> None:
     """A row for each fold, and one for all of what was left out."""
     names = [one.name for one in collections]
-    with tempfile.TemporaryDirectory(prefix="weft-folds-") as folder, ExitStack() as held:
+    with tempfile.TemporaryDirectory(prefix="sennit-folds-") as folder, ExitStack() as held:
         trials = Trials(collections, Path(folder), held)
         print(
             "| left out | fitted on the others, there | shipped, there | fitted, left out | shipped, left out | what was chosen |"

@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.embedding import Embedder, EmbeddingSpec, build
+from sennit.embedding import Embedder, EmbeddingSpec, build
 
 SEED: Final = 20_260
 VERSION: Final = 4
@@ -86,7 +86,7 @@ class Corpus:
 
 
 def embedder() -> Embedder:
-    """weft's own static model, which embeds for every system."""
+    """sennit's own static model, which embeds for every system."""
     model = build(EmbeddingSpec(provider="static"))
     if model is None:
         raise RuntimeError("provider 'static' gave no model")
@@ -95,7 +95,7 @@ def embedder() -> Embedder:
 
 def load(size: int, questions: int, cache: Path | None = None, text: Sequence[Path] = ()) -> Corpus:
     """The corpus of so many passages; made when the cache does not have it, also from files in `text`."""
-    cache = cache or Path(tempfile.gettempdir()) / f"weft-bench-{_user()}"
+    cache = cache or Path(tempfile.gettempdir()) / f"sennit-bench-{_user()}"
     folder = cache / f"corpus-v{VERSION}-{size}"
     if not (folder / "done.json").is_file():
         _make(folder, size, text)

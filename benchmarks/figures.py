@@ -34,12 +34,12 @@ class Figure:
 
 
 def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
-    """The table of figures that weft is designed for."""
+    """The table of figures that sennit is designed for."""
     result = results.get(LARGE)
-    if result is None or "beside_writer" not in result["systems"].get("weft", {}):
+    if result is None or "beside_writer" not in result["systems"].get("sennit", {}):
         return
-    weft = result["systems"]["weft"]
-    alone, mixed = weft["alone"], weft["interleaved"]
+    sennit = result["systems"]["sennit"]
+    alone, mixed = sennit["alone"], sennit["interleaved"]
     default, explained = alone["default"], alone["explained"]
     yield Figure(
         "p50",
@@ -51,7 +51,7 @@ def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
     yield Figure("p99", "the same", "p99 ≤ 5 ms", f"{default['p99_ms']:.2f} ms alone", default["p99_ms"] <= 5)
     extra = explained["p50_ms"] / default["p50_ms"] - 1
     yield Figure("trace", "the same with its trace", "+ ≤ 20 %", f"{extra:+.0%}", extra <= 0.2)
-    huge = results.get(HUGE, {}).get("systems", {}).get("weft", {}).get("alone", {}).get("default")
+    huge = results.get(HUGE, {}).get("systems", {}).get("sennit", {}).get("alone", {}).get("default")
     yield Figure(
         "huge",
         "the same, 1,000,000 passages",
@@ -69,19 +69,19 @@ def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
         + ("; always ten" if full else "; not always ten"),
         max(ratios.values()) <= 2 and full,
     )
-    least = min(weft["recall"].values())
+    least = min(sennit["recall"].values())
     yield Figure(
         "recall",
         "ANN recall@10 against exact search, with and without filters",
         "≥ .98",
-        ", ".join(f"{key} {value:.3f}" for key, value in weft["recall"].items()),
+        ", ".join(f"{key} {value:.3f}" for key, value in sennit["recall"].items()),
         least >= 0.98,
     )
-    add = weft["writes"]["add"]["p50_ms"]
+    add = sennit["writes"]["add"]["p50_ms"]
     yield Figure(
         "add", "add one record, durable and seen by the next search", "≤ 5 ms", f"{add:.1f} ms", add <= 5
     )
-    beside = weft["beside_writer"]
+    beside = sennit["beside_writer"]
     yield Figure(
         "beside",
         "searches beside a writer of 100 records/s",
@@ -89,7 +89,7 @@ def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
         f"{beside['ratio']:.2f}× at {beside['records_per_s']:.0f} records/s",
         beside["ratio"] <= 1.5 and beside["records_per_s"] >= 90,
     )
-    cold = weft["cold"]
+    cold = sennit["cold"]
     yield Figure(
         "cold",
         "cold open of 100,000 passages, first query answered",
@@ -97,10 +97,10 @@ def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
         f"{cold['without_imports_ms']:.0f} ms, {cold['with_imports_ms']:.0f} with Python and its imports",
         cold["without_imports_ms"] <= 300,
     )
-    helped = result["weft"]["help_ms"]
-    yield Figure("help", "`weft --help`", "≤ 150 ms", f"{helped:.0f} ms", helped <= 150)
+    helped = result["sennit"]["help_ms"]
+    yield Figure("help", "`sennit --help`", "≤ 150 ms", f"{helped:.0f} ms", helped <= 150)
     yield Figure("mcp", "MCP server ready", "≤ 1 s", "–", None)
-    rate = result["size"] / weft["build"]["searchable_with_embedding_s"]
+    rate = result["size"] / sennit["build"]["searchable_with_embedding_s"]
     yield Figure(
         "ingest",
         "bulk ingest, default model, text to searchable",
@@ -108,11 +108,11 @@ def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
         f"{rate:,.0f} passages/s (the model alone: {result['corpus']['embedded_per_s']:,.0f})",
         rate >= 2000,
     )
-    resident = weft["memory"]["resident_bytes"] / 1e6
+    resident = sennit["memory"]["resident_bytes"] / 1e6
     yield Figure("memory", "memory after 100 queries", "≤ 500 MB", f"{resident:.0f} MB", resident <= 500)
     corpus = result["corpus"]
     allowed = 3 * corpus["text_bytes"] + corpus["vector_bytes"]
-    disk = weft["build"]["disk_bytes"]
+    disk = sennit["build"]["disk_bytes"]
     yield Figure(
         "disk",
         "disk",
@@ -123,14 +123,14 @@ def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
 
 
 def compared(result: dict[str, Any]) -> Iterator[Figure]:
-    """weft against its peers; ratios of one run."""
+    """sennit against its peers; ratios of one run."""
     systems = result["systems"]
-    weft, qdrant, lance = (systems.get(name, {}) for name in ("weft", "qdrant", "lancedb"))
-    if "interleaved" not in weft:
+    sennit, qdrant, lance = (systems.get(name, {}) for name in ("sennit", "qdrant", "lancedb"))
+    if "interleaved" not in sennit:
         return
     for key, title in (("all", "fused p50"), ("1%", "1 % pass"), ("10%", "10 % pass"), ("50%", "50 % pass")):
         if "interleaved" in qdrant:
-            ours, theirs = weft["interleaved"][key]["p50_ms"], qdrant["interleaved"][key]["p50_ms"]
+            ours, theirs = sennit["interleaved"][key]["p50_ms"], qdrant["interleaved"][key]["p50_ms"]
             yield Figure(
                 f"qdrant-{key}",
                 f"{title} / qdrant-edge",
@@ -139,19 +139,19 @@ def compared(result: dict[str, Any]) -> Iterator[Figure]:
                 ours <= theirs,
             )
     if "interleaved" in lance:
-        ours, theirs = weft["interleaved"]["all"]["p50_ms"], lance["interleaved"]["all"]["p50_ms"]
+        ours, theirs = sennit["interleaved"]["all"]["p50_ms"], lance["interleaved"]["all"]["p50_ms"]
         yield Figure("lance", "fused p50 / LanceDB", "≤ 1/6", f"1/{theirs / ours:.1f}", ours <= theirs / 6)
-    if "writes" in qdrant and "writes" in weft:
-        ours, theirs = weft["writes"]["add"]["p50_ms"], qdrant["writes"]["add"]["p50_ms"]
+    if "writes" in qdrant and "writes" in sennit:
+        ours, theirs = sennit["writes"]["add"]["p50_ms"], qdrant["writes"]["add"]["p50_ms"]
         yield Figure(
             "qdrant-add",
             "durable add / qdrant-edge with flush",
             "≤ 1/10",
-            f"1/{theirs / ours:.1f} ({ours:.1f} / {theirs:.1f} ms; {_synced(weft)})",
+            f"1/{theirs / ours:.1f} ({ours:.1f} / {theirs:.1f} ms; {_synced(sennit)})",
             ours <= theirs / 10,
         )
     if "build" in qdrant:
-        ours, theirs = weft["build"]["without_embedding_s"], qdrant["build"]["without_embedding_s"]
+        ours, theirs = sennit["build"]["without_embedding_s"], qdrant["build"]["without_embedding_s"]
         yield Figure(
             "qdrant-build",
             "build, embedding apart / qdrant-edge",
@@ -159,7 +159,7 @@ def compared(result: dict[str, Any]) -> Iterator[Figure]:
             f"{ours / theirs:.2f} ({ours:.1f} / {theirs:.1f} s)",
             ours <= theirs,
         )
-        ours, theirs = weft["build"]["disk_bytes"], qdrant["build"]["disk_bytes"]
+        ours, theirs = sennit["build"]["disk_bytes"], qdrant["build"]["disk_bytes"]
         yield Figure(
             "qdrant-disk",
             "disk / qdrant-edge",
@@ -167,9 +167,9 @@ def compared(result: dict[str, Any]) -> Iterator[Figure]:
             f"{ours / theirs:.2f} ({ours / 1e6:.0f} / {theirs / 1e6:.0f} MB)",
             ours <= theirs,
         )
-    if "recall" in weft:
-        full = all(weft["interleaved"][key]["results"] == 10 for key in ("1%", "10%", "50%"))
-        least = min(weft["recall"][key] for key in ("1%", "10%", "50%"))
+    if "recall" in sennit:
+        full = all(sennit["interleaved"][key]["results"] == 10 for key in ("1%", "10%", "50%"))
+        least = min(sennit["recall"][key] for key in ("1%", "10%", "50%"))
         yield Figure(
             "filter-recall",
             "filtered queries: ten results, recall ≥ .98",

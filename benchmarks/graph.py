@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-import weft
-from weft.facts import Fact
-from weft.ranking.fusion import Weighted
-from weft.recipes import Recipe, SourceUse
-from weft.recipes.values import Pool
+import sennit
+from sennit.facts import Fact
+from sennit.ranking.fusion import Weighted
+from sennit.recipes import Recipe, SourceUse
+from sennit.recipes.values import Pool
 
 SEED: Final = 20_260
 BATCH: Final = 20_000
@@ -87,7 +87,7 @@ def questions(count: int) -> dict[str, list[str]]:
 
 def fill(folder: Path, count: int) -> None:
     """Write the facts, and fold the indexes as they would be after a while."""
-    with weft.open(folder, embedding__provider="none") as db:
+    with sennit.open(folder, embedding__provider="none") as db:
         batch = []
         for fact in facts(count):
             batch.append(fact.to_record())
@@ -99,7 +99,7 @@ def fill(folder: Path, count: int) -> None:
         db.optimise()
 
 
-def measure(db: weft.Weft, asked: Sequence[str]) -> tuple[list[float], list[float], float]:
+def measure(db: sennit.Database, asked: Sequence[str]) -> tuple[list[float], list[float], float]:
     """Milliseconds of the source and of the search, ascending; and results per question."""
     source, search, found = [], [], 0
     for question in asked:
@@ -118,13 +118,13 @@ def main() -> None:
     parser.add_argument("--facts", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, help="keep the database here, and use it if it is there")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="weft-graph-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="sennit-graph-") as temporary:
         folder = options.folder or Path(temporary) / "db"
         if not folder.exists():
             began = time.perf_counter()
             fill(folder, options.facts)
             print(f"{options.facts:,} facts written in {time.perf_counter() - began:.0f} s")
-        with weft.open(folder, embedding__provider="none") as db:
+        with sennit.open(folder, embedding__provider="none") as db:
             began = time.perf_counter()
             db.search("warm up", recipe=RECIPE)
             print(f"{len(db):,} facts; first search {(time.perf_counter() - began) * 1000:.0f} ms\n")

@@ -1,9 +1,9 @@
-"""How much weft's grep costs beside ripgrep alone, over 10,000 files of the installed packages and of Python.
+"""How much sennit's grep costs beside ripgrep alone, over 10,000 files of the installed packages and of Python.
 
     python -m benchmarks.grep [--files 10000] [--rounds 15]
 
 Both are asked in turn, in the same process and over the same tree, which is in the file cache. ripgrep alone prints
-the matched lines; weft's grep answers with ranked passages, cut out of the files.
+the matched lines; sennit's grep answers with ranked passages, cut out of the files.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from weft.folders import grep
-from weft.folders.ripgrep import binary
+from sennit.folders import grep
+from sennit.folders.ripgrep import binary
 
 TEXT = frozenset({".py", ".pyi", ".md", ".txt", ".h", ".json", ".rst", ".toml", ".js", ".css"})
 QUERIES: dict[str, list[str]] = {
@@ -46,7 +46,7 @@ def main() -> None:
         tree = Path(name) / "tree"
         count, size = plant(tree, asked.files)
         print(f"{count:,} files, {size / 1e6:.0f} MB, medians of {asked.rounds} rounds, ms\n")
-        print("| query | files | matches | ripgrep alone | weft grep | ratio | ratio of CPU time |")
+        print("| query | files | matches | ripgrep alone | sennit grep | ratio | ratio of CPU time |")
         print("|---|---|---|---|---|---|---|")
         for label, keywords in QUERIES.items():
             print(measured(tree, label, keywords, asked.rounds), flush=True)

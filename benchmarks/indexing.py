@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import weft
+import sennit
 
 MEGABYTE: Final = 1_000_000
 
@@ -44,15 +44,15 @@ class Measured:
 def measured(folder: Path, recipe: str | None = None) -> Measured:
     """Index a folder twice."""
     with tempfile.TemporaryDirectory() as place:
-        database = Path(place) / "new.weft"
+        database = Path(place) / "new.sennit"
         here, others = _spent(resource.RUSAGE_SELF), _spent(resource.RUSAGE_CHILDREN)
         began = time.perf_counter()
-        with weft.open(database) as db:
+        with sennit.open(database) as db:
             report = db.index(folder, recipe=recipe)
         seconds = time.perf_counter() - began
         # Programs are counted once they have ended, and the one that folds ends with the database.
         here, others = _spent(resource.RUSAGE_SELF) - here, _spent(resource.RUSAGE_CHILDREN) - others
-        with weft.open(database) as db:
+        with sennit.open(database) as db:
             began = time.perf_counter()
             db.index(folder, recipe=recipe)
             again = time.perf_counter() - began
@@ -68,7 +68,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--recipe", help="as for `weft index`; without it, files are read as text")
+    parser.add_argument("--recipe", help="as for `sennit index`; without it, files are read as text")
     given = parser.parse_args()
     print(measured(given.folder, given.recipe))
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import weft
+import sennit
 
 STARTS = 10
 HANDSHAKE = {
@@ -57,16 +57,16 @@ class Start(NamedTuple):
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "notes.weft"
-        with weft.open(path) as db:
-            db.add([weft.Record(id="a", text="The harvest was good.")])
-        ours = [str(Path(sys.executable).with_name("weft")), "mcp", "--db", str(path)]
+        path = Path(folder) / "notes.sennit"
+        with sennit.open(path) as db:
+            db.add([sennit.Record(id="a", text="The harvest was good.")])
+        ours = [str(Path(sys.executable).with_name("sennit")), "mcp", "--db", str(path)]
         bare = [sys.executable, "-c", BARE]
-        starts: dict[str, list[Start]] = {"the SDK alone": [], "weft mcp": [], "first search": []}
+        starts: dict[str, list[Start]] = {"the SDK alone": [], "sennit mcp": [], "first search": []}
         for _ in range(STARTS):
             starts["the SDK alone"].append(started(bare)[0])
             handshake, search = started(ours, SEARCH)
-            starts["weft mcp"].append(handshake)
+            starts["sennit mcp"].append(handshake)
             starts["first search"].append(search)
     for name, seconds in starts.items():
         clock = sorted(start.clock for start in seconds)

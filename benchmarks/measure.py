@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.corpus import GROUPS, SEED, Corpus, embedder
 from benchmarks.peers.base import LIMIT, Found, Passage, Peer
-from weft.embedding import Embedder
+from sennit.embedding import Embedder
 
 FILTERS: Final[tuple[int | None, ...]] = (None, 1, 10, 50)
 """Nothing filtered, and filters that let 1, 10 and 50 % of the passages pass."""

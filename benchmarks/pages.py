@@ -16,9 +16,9 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from weft.ingest.chunk import split_lines
-from weft.ingest.pages import page_chunks
-from weft.ingest.pages.markdown import scan
+from sennit.ingest.chunk import split_lines
+from sennit.ingest.pages import page_chunks
+from sennit.ingest.pages.markdown import scan
 
 ROOTS = (sysconfig.get_path("purelib"), "/usr/share", "/usr/lib", "/usr/local")
 ENDINGS = (".md", ".mdx", ".markdown")

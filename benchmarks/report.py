@@ -43,7 +43,7 @@ def latest(folder: Path) -> dict[int, Entry]:
 def _measured(newest: dict[int, Entry]) -> Iterable[str]:
     large = newest.get(LARGE)
     if large is not None:
-        yield from _figures("What weft is designed for", list(designed(newest)))
+        yield from _figures("What sennit is designed for", list(designed(newest)))
         yield from _figures("Beside the others, one run, 100,000 passages", list(compared(large)))
     for size, result in newest.items():
         yield from _section(size, result)
@@ -73,11 +73,11 @@ def _section(size: int, result: Entry) -> Iterable[str]:
         ["", *(title for _, title in CASES)],
         ([_name(entry), *(_times(entry, key) for key, _ in CASES)] for entry in systems.values()),
     )
-    weft = systems.get("weft", {}).get("interleaved", {})
-    if "default" in weft:
+    sennit = systems.get("sennit", {}).get("interleaved", {})
+    if "default" in sennit:
         yield (
-            f"weft's default recipe (completed scores): {_times(systems['weft'], 'default')}; "
-            f"with its trace: {_times(systems['weft'], 'explained')}.\n"
+            f"sennit's default recipe (completed scores): {_times(systems['sennit'], 'default')}; "
+            f"with its trace: {_times(systems['sennit'], 'explained')}.\n"
         )
     yield "Dense recall@10 against exact search, with the search effort (ef) chosen for it; results of 10:\n"
     yield from _table(
@@ -90,7 +90,7 @@ def _section(size: int, result: Entry) -> Iterable[str]:
         ([_name(entry), *_writes(entry)] for entry in systems.values()),
     )
     yield (
-        "Building, disk, memory, and the first answer of a new process (weft embeds while it builds, so its CPU "
+        "Building, disk, memory, and the first answer of a new process (sennit embeds while it builds, so its CPU "
         "seconds hold the embedding):\n"
     )
     yield from _table(
@@ -106,9 +106,9 @@ def _section(size: int, result: Entry) -> Iterable[str]:
         ],
         ([_name(entry), *_sizes(entry)] for entry in systems.values()),
     )
-    times = result["weft"]
+    times = result["sennit"]
     yield (
-        f"`weft --help`: {times['help_ms']:.0f} ms; `import weft`: {times['import_ms']:.0f} ms; the engine with "
+        f"`sennit --help`: {times['help_ms']:.0f} ms; `import sennit`: {times['import_ms']:.0f} ms; the engine with "
         f"all it needs: {times['import_engine_ms']:.0f} ms; Python itself: {times['python_ms']:.0f} ms.\n"
     )
     yield from _setups(result, systems)
@@ -135,7 +135,7 @@ def _table(head: list[str], rows: Iterable[list[str]]) -> Iterable[str]:
 
 
 def _name(entry: Entry) -> str:
-    return f"**{entry['label']}**" if entry["label"] == "weft" else str(entry["label"])
+    return f"**{entry['label']}**" if entry["label"] == "sennit" else str(entry["label"])
 
 
 def _times(entry: Entry, key: str) -> str:
@@ -194,7 +194,7 @@ def plot(result: Entry, file: Path) -> Path | None:
     except ImportError:
         return None
     matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "weft", "font.size": 9})
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sennit", "font.size": 9})
     pyplot: Any = import_module("matplotlib.pyplot")
     systems = [entry for entry in result["systems"].values() if "alone" in entry]
     figure, axes = pyplot.subplots(figsize=(8, 3.6), layout="constrained")

@@ -61,7 +61,7 @@ def measured(
     load_before = os.getloadavg()[0]
     systems: dict[str, dict[str, Any]] = {name: {} for name in here}
     rate = embedding_rate(corpus)
-    with tempfile.TemporaryDirectory(prefix="weft-bench-run-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="sennit-bench-run-") as scratch:
         folder = Path(scratch)
         (folder / "questions.json").write_text(json.dumps(corpus.trials))
         jobs = {
@@ -94,7 +94,7 @@ def measured(
             "vector_bytes": corpus.vectors.nbytes,
             "embedded_per_s": rate,
         },
-        "weft": program_times(),
+        "sennit": program_times(),
         "systems": systems,
         "not_measured": missing,
         "run_s": time.perf_counter() - began,
@@ -148,8 +148,8 @@ def embedding_rate(corpus: Corpus) -> float:
 
 
 def _embedding_apart(name: str, built: dict[str, float], embedding: float) -> dict[str, float]:
-    """Build times with and without embedding. weft embeds while it builds; the others were given vectors."""
-    if name == "weft":
+    """Build times with and without embedding. sennit embeds while it builds; the others were given vectors."""
+    if name == "sennit":
         return {
             "without_embedding_s": built["total_s"] - embedding,
             "with_embedding_s": built["total_s"],
@@ -163,13 +163,15 @@ def _embedding_apart(name: str, built: dict[str, float], embedding: float) -> di
 
 
 def program_times() -> dict[str, float]:
-    """How long `weft --help` and the import take, in milliseconds; the middle of five."""
+    """How long `sennit --help` and the import take, in milliseconds; the middle of five."""
     python = sys.executable
-    script = Path(python).with_name("weft")
+    script = Path(python).with_name("sennit")
     commands = {
-        "help_ms": [str(script), "--help"] if script.exists() else [python, "-m", "weft.apps.cli", "--help"],
-        "import_ms": [python, "-c", "import weft"],
-        "import_engine_ms": [python, "-c", "import weft.engine, weft.embedding.static"],
+        "help_ms": [str(script), "--help"]
+        if script.exists()
+        else [python, "-m", "sennit.apps.cli", "--help"],
+        "import_ms": [python, "-c", "import sennit"],
+        "import_engine_ms": [python, "-c", "import sennit.engine, sennit.embedding.static"],
         "python_ms": [python, "-c", "pass"],
     }
     out: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""How `weft serve` bears a steady load, with a writer beside it.
+"""How `sennit serve` bears a steady load, with a writer beside it.
 
     python -m benchmarks.service [--rate 200] [--seconds 60] [--size 10000] [--writes 10] [--workers 1]
 
@@ -29,9 +29,9 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 
-import weft
+import sennit
 from benchmarks import corpus as corpora
-from weft import OWNER, Record
+from sennit import OWNER, Record
 
 CONNECTIONS: Final = 64
 PER_WRITE: Final = 10
@@ -273,8 +273,8 @@ async def _phase(
 
 @contextlib.contextmanager
 def serving(path: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """`weft serve` over a database: its address, and its process."""
-    program = str(Path(sys.executable).with_name("weft"))
+    """`sennit serve` over a database: its address, and its process."""
+    program = str(Path(sys.executable).with_name("sennit"))
     command = [program, "serve", "--db", str(path), "--port", "0", "--json", "--quiet", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -295,7 +295,7 @@ def cpu_seconds(process: int) -> float:
 
 def build(path: Path, texts: Sequence[str]) -> str:
     """A database of passages, and a token for it."""
-    with weft.open(path) as db:
+    with sennit.open(path) as db:
         for at in range(0, len(texts), BATCH):
             db.add([Record(id=f"p{n}", text=text) for n, text in enumerate(texts[at : at + BATCH], at)])
         db.optimise()

@@ -19,15 +19,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import weft
-from weft.analysis import is_stop, query_terms, words
-from weft.analysis.keywords import extract_keywords
-from weft.evaluation.datasets import Collection, read_collection
-from weft.evaluation.metrics import figures_of, mean
-from weft.llm.offline import corrected, keywords, widened
-from weft.recipes import BUILT_IN
-from weft.sources.base import share_of
-from weft.sources.wording import Wording
+import sennit
+from sennit.analysis import is_stop, query_terms, words
+from sennit.analysis.keywords import extract_keywords
+from sennit.evaluation.datasets import Collection, read_collection
+from sennit.evaluation.metrics import figures_of, mean
+from sennit.llm.offline import corrected, keywords, widened
+from sennit.recipes import BUILT_IN
+from sennit.sources.base import share_of
+from sennit.sources.wording import Wording
 
 SEED: Final = 7
 COMMON: Final = 0.1
@@ -39,26 +39,26 @@ RECIPE: Final = replace(BUILT_IN["docs"], collections=(), by_page=False)
 WORDS: Final = BUILT_IN["keyword"]
 
 Share = Callable[[str], float]
-Change = Callable[[weft.Weft, str, Share], str]
+Change = Callable[[sennit.Database, str, Share], str]
 
 
-def as_asked(_db: weft.Weft, query: str, _share: Share) -> str:
+def as_asked(_db: sennit.Database, query: str, _share: Share) -> str:
     return query
 
 
-def telling(_db: weft.Weft, query: str, share: Share) -> str:
+def telling(_db: sennit.Database, query: str, share: Share) -> str:
     return " ".join(extract_keywords(query, share, 32)) or query
 
 
-def offline(_db: weft.Weft, query: str, share: Share) -> str:
+def offline(_db: sennit.Database, query: str, share: Share) -> str:
     return keywords(query, share)
 
 
-def question_and_keywords(_db: weft.Weft, query: str, share: Share) -> str:
+def question_and_keywords(_db: sennit.Database, query: str, share: Share) -> str:
     return widened(query, share)
 
 
-def spelled(_db: weft.Weft, query: str, share: Share) -> str:
+def spelled(_db: sennit.Database, query: str, share: Share) -> str:
     """The question with only what the corpus does not know spelled anew."""
     wrong = [w for w in query.split() if w.isascii() and w.isalpha() and len(w) > 4 and not share(w)][:3]
     return " ".join(corrected(word, share) if word in wrong else word for word in query.split())
@@ -93,7 +93,7 @@ def co_occurring(query: str, texts: Sequence[str], share: Share, most: int) -> l
 def feedback(texts: int, terms: int) -> Change:
     """The question with words of the best records by keyword."""
 
-    def change(db: weft.Weft, query: str, share: Share) -> str:
+    def change(db: sennit.Database, query: str, share: Share) -> str:
         found = db.search(query, recipe=WORDS, limit=texts)
         return " ".join([query, *co_occurring(query, [hit.text for hit in found], share, terms)])
 
@@ -130,7 +130,7 @@ def slip(query: str, luck: random.Random) -> str:
 
 
 def measure(
-    db: weft.Weft, collection: Collection, queries: Sequence[tuple[str, str]], change: Change
+    db: sennit.Database, collection: Collection, queries: Sequence[tuple[str, str]], change: Change
 ) -> tuple[float, float]:
     """nDCG@10, and the median milliseconds of the change."""
     rankings, times = {}, []
@@ -155,7 +155,7 @@ def main() -> None:
         luck = random.Random(SEED)
         asked = [(query.id, query.text) for query in collection.queries][: options.queries]
         slipped = [(name, slip(text, luck)) for name, text in asked]
-        with weft.open(":memory:") as db:
+        with sennit.open(":memory:") as db:
             db.add(collection.documents)
             print(f"\n{collection.name}: {len(db):,} records, {len(asked)} questions")
             print(f"{'':28}nDCG@10   with a slip   ms")

@@ -1,6 +1,6 @@
 """Ways to find the nearest of many vectors, and what each costs: python -m benchmarks.vectors --size 100000
 
-weft's own lists of codes beside what was tried in their place, over the passages of benchmarks/corpus.py and one thread: a
+sennit's own lists of codes beside what was tried in their place, over the passages of benchmarks/corpus.py and one thread: a
 graph (HNSW, m 24, efConstruction 128), codes without lists, lists of vectors in bytes, and codes for four numbers.
 """
 
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.corpus import embedder, load
-from weft.stores.embedded.coded import CLOSER, Coded, lists_for
-from weft.stores.embedded.products import Compact, Vectors, one_thread
+from sennit.stores.embedded.coded import CLOSER, Coded, lists_for
+from sennit.stores.embedded.products import Compact, Vectors, one_thread
 
 K: Final = 50
 WIDTHS: Final = (96, 160, 256)
@@ -35,7 +35,7 @@ def ways(vectors: Vectors) -> Iterator[tuple[str, float, Find]]:
     began = time.perf_counter()
     coded = Coded.over(compact, Event())
     assert coded is not None, "codes do not serve for these vectors"
-    yield "weft: codes in lists", time.perf_counter() - began, lambda query: coded.nearest(query, K)[0]
+    yield "sennit: codes in lists", time.perf_counter() - began, lambda query: coded.nearest(query, K)[0]
     graph = faiss.IndexHNSWFlat(dimensions, 24, faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = 128
     seconds = _built(graph, vectors)
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     corpus = load(options.size, options.questions)
     model = embedder()
-    # As weft holds them: in half precision.
+    # As sennit holds them: in half precision.
     vectors = np.asarray(corpus.vectors).astype(np.float16).astype(np.float32)
     questions = np.array([model.embed_query(question) for question in corpus.queries])
     print("| | build, s | p50, ms | recall@10 | recall@50 |\n|---|---:|---:|---:|---:|")

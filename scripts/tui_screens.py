@@ -1,4 +1,4 @@
-"""Draw the screens of docs/tui.md: weft's own documentation, searched in the terminal interface.
+"""Draw the screens of docs/tui.md: sennit's own documentation, searched in the terminal interface.
 
 python scripts/tui_screens.py
 """
@@ -13,9 +13,9 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-import weft
-from weft.apps.tui.app import WeftApp
-from weft.apps.tui.preview import Preview
+import sennit
+from sennit.apps.tui.app import SennitApp
+from sennit.apps.tui.preview import Preview
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 IMAGES: Final = ROOT / "docs" / "img"
@@ -31,17 +31,17 @@ SCREENS: Final = {
 _WEB_FONTS: Final = re.compile(r"@font-face \{.*?\}\s*", re.S)
 
 
-async def draw(db: weft.Weft, name: str) -> None:
+async def draw(db: sennit.Database, name: str) -> None:
     """One screen, as a picture that fetches nothing."""
     size, recipe, query, keys = SCREENS[name]
-    app = WeftApp(db, recipe=recipe, query=query)
+    app = SennitApp(db, recipe=recipe, query=query)
     async with app.run_test(size=size) as pilot:
         while app.query_one(Preview).page is None:
             await pilot.pause(0.05)
         await pilot.press(*keys)
         await app.workers.wait_for_complete()
         await pilot.pause(0.2)
-        picture = _WEB_FONTS.sub("", app.export_screenshot(title="weft tui"))
+        picture = _WEB_FONTS.sub("", app.export_screenshot(title="sennit tui"))
     picture = picture.replace("Fira Code", "ui-monospace, DejaVu Sans Mono, Menlo, Consolas")
     picture = re.sub(r"terminal-\d+-", "t-", picture)
     (IMAGES / f"tui-{name}.svg").write_text(picture, encoding="utf-8")
@@ -51,10 +51,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "docs", Path(folder) / "docs", ignore=shutil.ignore_patterns("img"))
         os.chdir(folder)
-        draw_all(weft.open(".weft"))
+        draw_all(sennit.open(".sennit"))
 
 
-def draw_all(database: weft.Weft) -> None:
+def draw_all(database: sennit.Database) -> None:
     """Every screen, of the files in the current folder."""
     with database as db:
         db.index("docs")

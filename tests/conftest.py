@@ -21,10 +21,10 @@ settings.load_profile("ci" if IN_CI else "dev")
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The user's weft.toml, trust list and WEFT_ variables do not decide whether a test passes."""
+    """The user's sennit.toml, trust list and SENNIT_ variables do not decide whether a test passes."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("WEFT_")]:
-            if not name.startswith("WEFT_TEST_"):
+        for name in [name for name in os.environ if name.startswith("SENNIT_")]:
+            if not name.startswith("SENNIT_TEST_"):
                 patch.delenv(name)
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         yield

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from weft import analysis
-from weft.analysis import _tables, _tokens, count_terms, is_stop, query_terms, term_hash, terms, words
+from sennit import analysis
+from sennit.analysis import _tables, _tokens, count_terms, is_stop, query_terms, term_hash, terms, words
 
 LONGEST_TERM = 128
 MEGABYTE = 1_000_000
@@ -369,13 +369,13 @@ def test_threads_agree() -> None:
 
 def test_term_hashes_are_fixed_forever() -> None:
     """Indexes on disk hold these numbers."""
-    assert term_hash("weft") == 0x15D05235F1304082
+    assert term_hash("sennit") == 0x65AF58C58D473666
     assert term_hash("東京") == 0x469B7AB5870CF9B6
 
 
 def test_the_identity_changes_with_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     assert analysis._identity() == analysis.ANALYSIS_ID
-    monkeypatch.setattr("weft.analysis._tables.STOP_WORDS", frozenset({"the"}))
+    monkeypatch.setattr("sennit.analysis._tables.STOP_WORDS", frozenset({"the"}))
     assert analysis._identity() != analysis.ANALYSIS_ID
 
 

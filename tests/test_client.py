@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from weft.client import load_memory_context
+from sennit.client import load_memory_context
 
 RESULTS = {
     "results": [
@@ -84,7 +84,7 @@ def test_the_block_comes_from_the_service(service: Service) -> None:
 
 
 def test_the_token_may_come_from_the_environment(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_TOKEN", "from-there")
+    monkeypatch.setenv("SENNIT_TOKEN", "from-there")
     load_memory_context(service.url)
     assert service.asked[0][2] == "Bearer from-there"
 

@@ -1,4 +1,4 @@
-"""The core alone, as `pip install weft` gives it: what needs an extra says so, and everything else works."""
+"""The core alone, as `pip install sennit` gives it: what needs an extra says so, and everything else works."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ for name in {modules!r}:
 """
 
 NO_RIPGREP = """
-import weft.folders.ripgrep
-weft.folders.ripgrep.sysconfig = type("sysconfig", (), {"get_path": lambda _: "nowhere"})
-weft.folders.ripgrep.sys = type("sys", (), {"executable": "nowhere/python"})
+import sennit.folders.ripgrep
+sennit.folders.ripgrep.sysconfig = type("sysconfig", (), {"get_path": lambda _: "nowhere"})
+sennit.folders.ripgrep.sys = type("sys", (), {"executable": "nowhere/python"})
 """
 
 
@@ -52,7 +52,7 @@ def _named(requirement: str) -> str:
 def core(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a program where the extras are not installed."""
     source = WITHOUT.format(modules=optional_modules()) + code
-    environment = {**os.environ, "PATH": str(folder), "WEFT_DB": str(folder / "db")}
+    environment = {**os.environ, "PATH": str(folder), "SENNIT_DB": str(folder / "db")}
     return subprocess.run(
         [sys.executable, "-c", source],
         capture_output=True,
@@ -68,8 +68,8 @@ def core(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def command(*arguments: str) -> str:
     """A program that is the command line with these arguments."""
     return f"""
-from weft.apps.cli import main
-sys.argv = ["weft", *{arguments!r}]
+from sennit.apps.cli import main
+sys.argv = ["sennit", *{arguments!r}]
 sys.exit(main())
 """
 
@@ -82,9 +82,9 @@ def test_records_and_files_are_searched_without_any_extra(tmp_path: Path) -> Non
     (tmp_path / "notes.md").write_text("# Harbour\n\nThe crane lifts copper at low tide.\n", encoding="utf-8")
     (tmp_path / "crane.py").write_text("def lift(load):\n    return load\n", encoding="utf-8")
     code = """
-import weft
-with weft.open("db") as db:
-    db.add([weft.Record(id="a", text="lanterns in winter")])
+import sennit
+with sennit.open("db") as db:
+    db.add([sennit.Record(id="a", text="lanterns in winter")])
     report = db.index(".")
     assert report.added == 2, report
     assert db.search("copper crane")[0].citation.endswith("notes.md:1-3"), db.search("copper crane")[0].citation
@@ -110,9 +110,9 @@ def test_a_command_that_needs_an_extra_names_it(arguments: list[str], extra: str
     for name in ("corpus.jsonl", "queries.jsonl"):
         (tmp_path / name).write_text('{"_id": "a", "title": "", "text": "crane"}\n', encoding="utf-8")
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\na\ta\t1\n", encoding="utf-8")
-    done = core('import weft\nweft.open("db").close()\n' + command(*arguments), tmp_path)
+    done = core('import sennit\nsennit.open("db").close()\n' + command(*arguments), tmp_path)
     assert done.returncode != 0
-    assert f"pip install 'weft[{extra}]'" in done.stderr
+    assert f"pip install 'sennit[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -122,5 +122,5 @@ def test_the_demo_leaves_out_what_is_not_installed_and_says_so(tmp_path: Path) -
     told = json.loads(done.stdout)
     assert told["ok"]
     reasons = " ".join(entry["reason"] for entry in told["left_out"])
-    assert "weft[code]" in reasons
-    assert "weft[files]" in reasons
+    assert "sennit[code]" in reasons
+    assert "sennit[files]" in reasons

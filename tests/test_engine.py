@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft import Record, Weft
-from weft.engine.planning import MAX_QUERY_CHARACTERS
-from weft.errors import FilterError, InvalidInput, NotFound, SettingsError, StoreClosed, WeftError
+import sennit
+from sennit import Database, Record
+from sennit.engine.planning import MAX_QUERY_CHARACTERS
+from sennit.errors import FilterError, InvalidInput, NotFound, SennitError, SettingsError, StoreClosed
 
 
 @pytest.fixture
-def db() -> Weft:
-    opened = weft.open(":memory:")
+def db() -> Database:
+    opened = sennit.open(":memory:")
     opened.add([Record(id="a", text="harbour lights"), Record(id="b", text="mountain lights")])
     return opened
 
@@ -62,7 +62,7 @@ def db() -> Weft:
         lambda db: db.why("lights", "a", limit=0),
     ],
 )
-def test_a_wrong_value_is_refused_and_changes_nothing(db: Weft, call: Callable[[Any], object]) -> None:
+def test_a_wrong_value_is_refused_and_changes_nothing(db: Database, call: Callable[[Any], object]) -> None:
     with pytest.raises((InvalidInput, NotFound)) as caught:
         call(db)
     assert len(str(caught.value)) > 10
@@ -70,7 +70,7 @@ def test_a_wrong_value_is_refused_and_changes_nothing(db: Weft, call: Callable[[
     assert len(db.search("lights")) == 2
 
 
-def test_generators_and_empty_lists_are_lists(db: Weft) -> None:
+def test_generators_and_empty_lists_are_lists(db: Database) -> None:
     assert db.add(Record(id=f"g{n}", text="lights") for n in range(3)).added == 3
     assert db.add([]).added == 0
     assert db.remove(name for name in ("g0", "g1", "unknown", "g1")) == 2
@@ -78,7 +78,7 @@ def test_generators_and_empty_lists_are_lists(db: Weft) -> None:
     assert len(db) == 3
 
 
-def test_a_batch_that_fails_is_not_half_written(db: Weft) -> None:
+def test_a_batch_that_fails_is_not_half_written(db: Database) -> None:
     def broken() -> Any:
         yield Record(id="c", text="lights")
         raise RuntimeError("the reader broke")
@@ -90,7 +90,7 @@ def test_a_batch_that_fails_is_not_half_written(db: Weft) -> None:
     assert sorted(record.id for record in db) == ["a", "b"]
 
 
-def test_an_empty_question_is_no_error(db: Weft) -> None:
+def test_an_empty_question_is_no_error(db: Database) -> None:
     for query in ("", "   ", "?!", "\n"):
         result = db.search(query)
         assert not result.degraded
@@ -99,7 +99,7 @@ def test_an_empty_question_is_no_error(db: Weft) -> None:
 
 def test_an_empty_database_answers(tmp_path: Path) -> None:
     for place in (":memory:", tmp_path / "db"):
-        with weft.open(place) as empty:
+        with sennit.open(place) as empty:
             result = empty.search("anything", filters="kind = 'x'", explain=True)
             assert len(result) == 0
             assert not result.degraded
@@ -112,17 +112,17 @@ def test_an_empty_database_answers(tmp_path: Path) -> None:
 
 def test_unknown_settings_and_recipes_are_refused_when_opening(tmp_path: Path) -> None:
     with pytest.raises(SettingsError):
-        weft.open(tmp_path / "db", search__limt=3)
+        sennit.open(tmp_path / "db", search__limt=3)
     with pytest.raises(NotFound, match="default"):
-        weft.open(tmp_path / "db", search__recipe="nothing")
+        sennit.open(tmp_path / "db", search__recipe="nothing")
     with pytest.raises(InvalidInput):
-        weft.open(tmp_path / "db", settings=weft.Settings(), search__limit=3)
+        sennit.open(tmp_path / "db", settings=sennit.Settings(), search__limit=3)
     assert not (tmp_path / "db").exists()
 
 
 @pytest.mark.parametrize("place", ["memory", "disk"])
 def test_a_closed_database_says_so(tmp_path: Path, place: str) -> None:
-    db = weft.open(":memory:" if place == "memory" else tmp_path / "db")
+    db = sennit.open(":memory:" if place == "memory" else tmp_path / "db")
     db.add([Record(id="a", text="harbour")])
     listing = iter(db)
     next(listing)
@@ -143,32 +143,32 @@ def test_a_closed_database_says_so(tmp_path: Path, place: str) -> None:
             call()
 
 
-def test_the_filter_error_points_at_the_place(db: Weft) -> None:
+def test_the_filter_error_points_at_the_place(db: Database) -> None:
     with pytest.raises(FilterError) as caught:
         db.search("lights", filters="kind = 'note' and and")
     assert caught.value.position == 18
 
 
-def test_a_database_in_memory_is_its_own(db: Weft) -> None:
-    with weft.open(":memory:") as other:
+def test_a_database_in_memory_is_its_own(db: Database) -> None:
+    with sennit.open(":memory:") as other:
         assert len(other) == 0
     assert len(db) == 2
 
 
 def test_a_process_that_ends_without_closing_ends_well_and_loses_nothing(tmp_path: Path) -> None:
     code = (
-        "import sys, weft; db = weft.open(sys.argv[1], store__fold_at=4);"
-        "[db.add([weft.Record(id=str(n), text='harbour')]) for n in range(50)]; db.search('harbour')"
+        "import sys, sennit; db = sennit.open(sys.argv[1], store__fold_at=4);"
+        "[db.add([sennit.Record(id=str(n), text='harbour')]) for n in range(50)]; db.search('harbour')"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "db")], capture_output=True, text=True, timeout=120
     )
     assert (done.returncode, done.stderr) == (0, "")
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         assert len(db.search("harbour", limit=100)) == 50
 
 
-def test_errors_are_weft_errors() -> None:
-    assert issubclass(InvalidInput, WeftError)
+def test_errors_are_sennit_errors() -> None:
+    assert issubclass(InvalidInput, SennitError)
     assert issubclass(InvalidInput, ValueError)
     assert issubclass(NotFound, LookupError)

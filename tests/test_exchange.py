@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import weft
-from weft import Record
-from weft.errors import InvalidInput
-from weft.exchange import BATCH, BadLine, Imported, import_records, lines, read_records, write_file
-from weft.records import Json
+import sennit
+from sennit import Record
+from sennit.errors import InvalidInput
+from sennit.exchange import BATCH, BadLine, Imported, import_records, lines, read_records, write_file
+from sennit.records import Json
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 name = text.filter(bool)
@@ -79,10 +79,10 @@ def test_lines_give_the_records_back(given_records: list[Record]) -> None:
 @settings(max_examples=50)
 @given(st.lists(records, max_size=5, unique_by=lambda record: record.id))
 def test_a_database_gives_the_records_back(given_records: list[Record]) -> None:
-    with weft.open(":memory:", embedding__provider="none", privacy__open=True) as one:
+    with sennit.open(":memory:", embedding__provider="none", privacy__open=True) as one:
         one.add(given_records)
         exported = b"".join(lines(one, len(one)))
-        with weft.open(":memory:", embedding__provider="none", privacy__open=True) as other:
+        with sennit.open(":memory:", embedding__provider="none", privacy__open=True) as other:
             report = import_records(io.BytesIO(exported), other.add)
             assert report == Imported(read=len(given_records), added=len(given_records))
             assert b"".join(lines(other, len(other))) == exported
@@ -93,10 +93,10 @@ def test_a_database_gives_the_records_back(given_records: list[Record]) -> None:
 
 
 def test_an_export_is_ordered_by_id_under_a_header() -> None:
-    with weft.open(":memory:", embedding__provider="none") as db:
+    with sennit.open(":memory:", embedding__provider="none") as db:
         db.add([Record(id="b", text="x"), Record(id="a", text="y"), Record(id="ä", text="z")])
         written = [json.loads(line) for line in lines(db, len(db))]
-    assert written[0] == {"weft": {"format": 1, "records": 3}}
+    assert written[0] == {"sennit": {"format": 1, "records": 3}}
     assert [line["id"] for line in written[1:]] == ["a", "b", "ä"]
 
 
@@ -140,10 +140,10 @@ def test_a_bad_line_is_named(line: str | bytes, problem: str) -> None:
 @pytest.mark.parametrize(
     ("header", "problem"),
     [
-        ('{"weft": {"format": 2}}', "newer weft"),
-        ('{"weft": {}}', "no format"),
-        ('{"weft": 1}', "no format"),
-        ('{"weft": {"format": 1, "records": 2}}', "ends after 1 of 2 records"),
+        ('{"sennit": {"format": 2}}', "newer sennit"),
+        ('{"sennit": {}}', "no format"),
+        ('{"sennit": 1}', "no format"),
+        ('{"sennit": {"format": 1, "records": 2}}', "ends after 1 of 2 records"),
     ],
 )
 def test_a_header_is_believed(header: str, problem: str) -> None:

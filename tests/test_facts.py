@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import InvalidInput
-from weft.facts import Entity, Fact, aliases_of, ended_at, fact_id, is_fact, weight_of, with_ends
-from weft.records import Record
+from sennit.errors import InvalidInput
+from sennit.facts import Entity, Fact, aliases_of, ended_at, fact_id, is_fact, weight_of, with_ends
+from sennit.records import Record
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 GOA = Fact(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import FilterError
-from weft.filters import (
+from sennit.errors import FilterError
+from sennit.filters import (
     BUILTIN_FIELDS,
     EVERYTHING,
     MAX_NODES,
@@ -30,8 +30,8 @@ from weft.filters import (
     parse_filter,
     segments,
 )
-from weft.filters.text import MAX_DEPTH, MAX_TEXT_BYTES
-from weft.records import Record
+from sennit.filters.text import MAX_DEPTH, MAX_TEXT_BYTES
+from sennit.records import Record
 
 A, B, C = Equal("a", 1), Equal("b", 2), Equal("c", 3)
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)

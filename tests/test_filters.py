@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import FilterError
-from weft.filters import (
+from sennit.errors import FilterError
+from sennit.filters import (
     EVERYTHING,
     NOTHING,
     And,
@@ -34,7 +34,7 @@ from weft.filters import (
     segments,
     values_of,
 )
-from weft.records import Record
+from sennit.records import Record
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "src" / "weft"
+SOURCE = ROOT / "src" / "sennit"
 
-# A room is a module or package directly under weft; "" is weft itself, the public names. Imports point from a
+# A room is a module or package directly under sennit; "" is sennit itself, the public names. Imports point from a
 # row to what it lists, which stands above it.
 VALUES = ("errors", "records", "facts", "segments", "filters", "analysis", "privacy", "results")
 FINDING = (*VALUES, "graph", "ranking", "embedding", "stores")
@@ -118,7 +118,7 @@ def imports_of(module: str) -> Iterator[str]:
 
 
 def own_imports_of(module: str) -> set[str]:
-    return {name for name in imports_of(module) if name.split(".")[0] == "weft"}
+    return {name for name in imports_of(module) if name.split(".")[0] == "sennit"}
 
 
 def allowed(room: str, target: str) -> bool:
@@ -151,7 +151,7 @@ def test_imports_point_down_the_list_of_rooms(module: str) -> None:
 
 @pytest.mark.parametrize("module", [module for module in FILES if room_of(module) in THIRD_PARTY])
 def test_the_plain_rooms_depend_on_little_from_outside(module: str) -> None:
-    outside = {name.split(".")[0] for name in imports_of(module)} - sys.stdlib_module_names - {"weft"}
+    outside = {name.split(".")[0] for name in imports_of(module)} - sys.stdlib_module_names - {"sennit"}
     assert outside <= THIRD_PARTY[room_of(module)]
 
 
@@ -209,25 +209,25 @@ def test_every_public_module_says_what_it_is(module: str) -> None:
 
 
 def test_the_public_names_are_what_a_user_sees() -> None:
-    weft = import_module("weft")
-    public = sorted(name for name in weft.__all__ if not name.startswith("__"))
-    assert [name for name in dir(weft) if not name.startswith("__")] == public
-    for name in weft.__all__:
-        assert getattr(weft, name) is not None
+    sennit = import_module("sennit")
+    public = sorted(name for name in sennit.__all__ if not name.startswith("__"))
+    assert [name for name in dir(sennit) if not name.startswith("__")] == public
+    for name in sennit.__all__:
+        assert getattr(sennit, name) is not None
 
 
 def test_help_answers_without_loading_anything_heavy() -> None:
     code = (
         "import sys\n"
-        "from weft.apps.cli import main\n"
-        "sys.argv = ['weft', '--help']\n"
+        "from sennit.apps.cli import main\n"
+        "sys.argv = ['sennit', '--help']\n"
         "try:\n    main()\n"
         "except SystemExit as stop:\n    assert not stop.code, stop.code\n"
         f"print(sorted({NOT_FOR_HELP!r} & sys.modules.keys()), file=sys.stderr)\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert "Usage: weft" in run.stdout
+    assert "Usage: sennit" in run.stdout
     assert run.stderr.splitlines()[-1] == "[]"
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import weft
-from weft import Record, Weft
+import sennit
+from sennit import Database, Record
 
 TEXTS = {
     "zh": "今天下午三点在北京大学图书馆开会，讨论机器学习项目。",
@@ -33,8 +33,8 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module", params=["tail", "folded"])
-def db(request: pytest.FixtureRequest) -> Iterator[Weft]:
-    with weft.open(":memory:") as opened:
+def db(request: pytest.FixtureRequest) -> Iterator[Database]:
+    with sennit.open(":memory:") as opened:
         opened.add(Record(id=name, text=text) for name, text in TEXTS.items())
         if request.param == "folded":
             opened.optimise()
@@ -87,13 +87,13 @@ def db(request: pytest.FixtureRequest) -> Iterator[Weft]:
         ("library running index", "plural"),
     ],
 )
-def test_it_is_found_by_its_words(db: Weft, query: str, wanted: str) -> None:
+def test_it_is_found_by_its_words(db: Database, query: str, wanted: str) -> None:
     result = db.search(query, recipe="keyword")
     assert wanted in [hit.id for hit in result][:1]
     assert wanted in [hit.id for hit in db.search(query)][:5]
 
 
 def test_a_question_of_stop_words_only_is_answered() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id="play", text="to be or not to be"), Record(id="other", text="a sonnet on summer")])
         assert [hit.id for hit in db.search("to be or not to be", recipe="keyword")] == ["play"]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft import Caller, Record, Weft
-from weft.analysis import query_terms
-from weft.errors import NotFound, WeftError
-from weft.filters import Equal, canonical, field, flatten, parse_filter, segments
+import sennit
+from sennit import Caller, Database, Record
+from sennit.analysis import query_terms
+from sennit.errors import NotFound, SennitError
+from sennit.filters import Equal, canonical, field, flatten, parse_filter, segments
 
 RARE = "quixotry"
 
@@ -28,32 +28,32 @@ def naughty(shared_data: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def filled(
     naughty: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Weft, list[Record]]]:
+) -> Iterator[tuple[Database, list[Record]]]:
     """One record per string and place that takes it."""
     records = []
     for at, string in enumerate(naughty):
         for place in ("text", "title", "kind", "path", "url", "parent", "collection", "scope", "sensitivity"):
             try:
                 records.append(Record(**{"id": f"{place}-{at}", "text": RARE, place: string}))  # type: ignore[arg-type]
-            except WeftError:
+            except SennitError:
                 assert place != "text"
         try:
             records.append(Record(id=string, text=RARE))
-        except WeftError:
+        except SennitError:
             assert not string or len(string.encode()) > 1024
         records.append(Record(id=f"value-{at}", text=RARE, metadata={"value": string, "list": [string]}))
         try:
             records.append(Record(id=f"key-{at}", text=RARE, metadata={string: "there", "in": {string: 1}}))
-        except WeftError:
+        except SennitError:
             assert not string or len(string.encode()) > 1024
-    with weft.open(tmp_path_factory.mktemp("naughty") / "db", privacy__open=True) as db:
+    with sennit.open(tmp_path_factory.mktemp("naughty") / "db", privacy__open=True) as db:
         written = db.add(records)
         assert written.added == len({record.id for record in records})
         db.optimise()
         yield db, records
 
 
-def test_they_are_given_back_unchanged(filled: tuple[Weft, list[Record]]) -> None:
+def test_they_are_given_back_unchanged(filled: tuple[Database, list[Record]]) -> None:
     db, records = filled
     latest = {record.id: record for record in records}
     assert {record.id: record for record in db} == latest
@@ -62,7 +62,7 @@ def test_they_are_given_back_unchanged(filled: tuple[Weft, list[Record]]) -> Non
         assert Record.from_dict(json.loads(record.to_json())) == record
 
 
-def test_they_are_found_as_text_and_title(naughty: list[str], filled: tuple[Weft, list[Record]]) -> None:
+def test_they_are_found_as_text_and_title(naughty: list[str], filled: tuple[Database, list[Record]]) -> None:
     db, _ = filled
     for at, string in enumerate(naughty):
         if query_terms(string):
@@ -71,7 +71,7 @@ def test_they_are_found_as_text_and_title(naughty: list[str], filled: tuple[Weft
                 assert [getattr(hit, place) for hit in result] == [string]
 
 
-def test_any_query_is_answered(naughty: list[str], filled: tuple[Weft, list[Record]]) -> None:
+def test_any_query_is_answered(naughty: list[str], filled: tuple[Database, list[Record]]) -> None:
     db, _ = filled
     for string in naughty:
         result = db.search(string, limit=3)
@@ -82,7 +82,7 @@ def test_any_query_is_answered(naughty: list[str], filled: tuple[Weft, list[Reco
 
 
 def test_as_filter_values_they_find_exactly_their_records(
-    naughty: list[str], filled: tuple[Weft, list[Record]]
+    naughty: list[str], filled: tuple[Database, list[Record]]
 ) -> None:
     db, records = filled
     holding: dict[tuple[str, object], set[str]] = {}
@@ -101,7 +101,7 @@ def test_as_filter_values_they_find_exactly_their_records(
 
 
 def test_as_metadata_keys_they_can_be_asked_for(
-    naughty: list[str], filled: tuple[Weft, list[Record]]
+    naughty: list[str], filled: tuple[Database, list[Record]]
 ) -> None:
     db, _ = filled
     for at, string in enumerate(naughty):
@@ -117,26 +117,26 @@ def test_as_metadata_keys_they_can_be_asked_for(
 
 
 def test_as_filter_text_they_are_a_filter_or_a_clear_error(
-    naughty: list[str], filled: tuple[Weft, list[Record]]
+    naughty: list[str], filled: tuple[Database, list[Record]]
 ) -> None:
     db, _ = filled
     for string in naughty:
-        with contextlib.suppress(WeftError):
+        with contextlib.suppress(SennitError):
             db.search(RARE, limit=1, filters=string)
 
 
 def test_they_name_no_recipe_and_no_record_but_their_own(
-    naughty: list[str], filled: tuple[Weft, list[Record]]
+    naughty: list[str], filled: tuple[Database, list[Record]]
 ) -> None:
     db, records = filled
     known = {record.id for record in records}
     for string in naughty[::10]:
-        with pytest.raises(WeftError):
+        with pytest.raises(SennitError):
             db.search(RARE, recipe=string or "?")
         if string in known:
             assert db.why(RARE, string).id == string
         else:
-            with pytest.raises(WeftError):
+            with pytest.raises(SennitError):
                 db.why(RARE, string)
 
 
@@ -145,7 +145,7 @@ def test_they_name_no_recipe_and_no_record_but_their_own(
     ["id", "text", "title", "collection", "kind", "path", "url", "parent", "sensitivity", "scope"],
 )
 def test_a_lone_surrogate_is_refused_in_every_field(place: str) -> None:
-    with pytest.raises(WeftError, match="surrogate"):
+    with pytest.raises(SennitError, match="surrogate"):
         Record(**{"id": "x", "text": "y", place: "a\ud800b"})  # type: ignore[arg-type]
 
 
@@ -153,12 +153,12 @@ def test_a_lone_surrogate_is_refused_in_every_field(place: str) -> None:
     "metadata", [{"a\ud800": 1}, {"a": "\udfff"}, {"a": ["\udfff"]}, {"a": {"\ud800": 1}}]
 )
 def test_a_lone_surrogate_is_refused_in_metadata(metadata: dict[str, object]) -> None:
-    with pytest.raises(WeftError, match="surrogate"):
+    with pytest.raises(SennitError, match="surrogate"):
         Record.from_dict({"id": "x", "text": "y", "metadata": metadata})
 
 
 def test_a_lone_surrogate_is_refused_in_every_question() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id="a", text="harbour")])
         for ask in (
             lambda: db.search("harbour \ud800"),
@@ -171,12 +171,12 @@ def test_a_lone_surrogate_is_refused_in_every_question() -> None:
             lambda: db.get("\ud800"),
             lambda: db.remove(["a", "\ud800"]),
         ):
-            with pytest.raises(WeftError):
+            with pytest.raises(SennitError):
                 ask()
         assert len(db) == 1
 
 
-def test_no_string_changes_who_sees_what(naughty: list[str], filled: tuple[Weft, list[Record]]) -> None:
+def test_no_string_changes_who_sees_what(naughty: list[str], filled: tuple[Database, list[Record]]) -> None:
     db, records = filled
     latest = {record.id: record for record in records}
     for string in naughty[::7]:
@@ -190,14 +190,14 @@ def test_no_string_changes_who_sees_what(naughty: list[str], filled: tuple[Weft,
         }
         with db.store.snapshot(db.audience(caller)) as snapshot:
             assert snapshot.count() == len(expected)
-        with pytest.raises(WeftError, match="no sensitivity level"):
+        with pytest.raises(SennitError, match="no sensitivity level"):
             db.search(RARE, caller=Caller(clearance=string))
         if "\x1f" not in string:
             assert not db.search(RARE, caller=Caller(tenant=string, everything=True))
 
 
 def test_no_collection_name_changes_what_is_searched(
-    naughty: list[str], filled: tuple[Weft, list[Record]]
+    naughty: list[str], filled: tuple[Database, list[Record]]
 ) -> None:
     db, records = filled
     latest = {record.id: record for record in records}

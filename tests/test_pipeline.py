@@ -7,19 +7,19 @@ from collections.abc import Iterator
 
 import pytest
 
-import weft
-from weft import Recipe, Record, Weft
-from weft.analysis import ANALYSIS_ID
-from weft.errors import NotFound
-from weft.ranking.fusion import RRF, Weighted
-from weft.recipes import Pool, SourceUse
+import sennit
+from sennit import Database, Recipe, Record
+from sennit.analysis import ANALYSIS_ID
+from sennit.errors import NotFound
+from sennit.ranking.fusion import RRF, Weighted
+from sennit.recipes import Pool, SourceUse
 
 RECIPES = ("default", "rrf", "keyword", "vector")
 
 
 @pytest.fixture(scope="module")
-def db() -> Iterator[Weft]:
-    with weft.open(":memory:", privacy__open=True) as opened:
+def db() -> Iterator[Database]:
+    with sennit.open(":memory:", privacy__open=True) as opened:
         opened.add(
             Record(
                 id=f"h{n:02}",
@@ -41,7 +41,7 @@ def db() -> Iterator[Weft]:
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_shares_sum_to_the_score(db: Weft, recipe: str) -> None:
+def test_shares_sum_to_the_score(db: Database, recipe: str) -> None:
     result = db.search("harbour lights", recipe=recipe, explain=True)
     assert len(result) == 10
     for hit in result:
@@ -54,7 +54,7 @@ def test_shares_sum_to_the_score(db: Weft, recipe: str) -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("limit", [1, 7, 100])
-def test_explaining_changes_nothing(db: Weft, recipe: str, limit: int) -> None:
+def test_explaining_changes_nothing(db: Database, recipe: str, limit: int) -> None:
     for query in ("harbour lights", "bread", "nothing like it", ""):
         plain = db.search(query, recipe=recipe, limit=limit, filters="not collection = 'ships'")
         told = db.search(query, recipe=recipe, limit=limit, filters="not collection = 'ships'", explain=True)
@@ -63,7 +63,7 @@ def test_explaining_changes_nothing(db: Weft, recipe: str, limit: int) -> None:
         assert all(hit.explanation is None for hit in plain)
 
 
-def test_every_candidate_is_in_the_trace_with_its_fate(db: Weft) -> None:
+def test_every_candidate_is_in_the_trace_with_its_fate(db: Database) -> None:
     result = db.search("harbour lights", limit=5, explain=True)
     assert result.trace is not None
     document = result.trace.to_dict()
@@ -80,7 +80,7 @@ def test_every_candidate_is_in_the_trace_with_its_fate(db: Weft) -> None:
             assert "5 were asked for" in entry["reason"]
 
 
-def test_the_trace_is_json_and_says_what_the_answer_depends_on(db: Weft) -> None:
+def test_the_trace_is_json_and_says_what_the_answer_depends_on(db: Database) -> None:
     result = db.search("harbour lights", limit=3, filters="n < 30", explain=True)
     document = json.loads(json.dumps(result.to_dict()))
     trace = document["trace"]
@@ -98,7 +98,7 @@ def test_the_trace_is_json_and_says_what_the_answer_depends_on(db: Weft) -> None
     assert {source["name"] for source in trace["sources"]} == {"keyword", "vector", "links"}
     assert all(source["milliseconds"] >= 0 for source in trace["sources"])
     before = trace["state"]["change"]
-    with weft.open(":memory:", privacy__open=True) as other:
+    with sennit.open(":memory:", privacy__open=True) as other:
         other.add([Record(id="a", text="harbour")])
         first = other.search("harbour", explain=True).trace
         other.remove(["a"])
@@ -111,7 +111,7 @@ def test_the_trace_is_json_and_says_what_the_answer_depends_on(db: Weft) -> None
 # Why
 
 
-def test_a_kept_record_says_where_its_score_is_from(db: Weft) -> None:
+def test_a_kept_record_says_where_its_score_is_from(db: Database) -> None:
     result = db.search("harbour lights")
     for hit in result:
         why = db.why("harbour lights", hit.id)
@@ -124,7 +124,7 @@ def test_a_kept_record_says_where_its_score_is_from(db: Weft) -> None:
         json.dumps(why.to_dict())
 
 
-def test_a_record_beyond_the_limit_says_what_it_would_have_needed(db: Weft) -> None:
+def test_a_record_beyond_the_limit_says_what_it_would_have_needed(db: Database) -> None:
     result = db.search("harbour lights", limit=20)
     why = db.why("harbour lights", result[12].id, limit=10)
     assert not why.kept
@@ -135,13 +135,13 @@ def test_a_record_beyond_the_limit_says_what_it_would_have_needed(db: Weft) -> N
     assert why.standings
 
 
-def test_a_filtered_record_says_which_filter(db: Weft) -> None:
+def test_a_filtered_record_says_which_filter(db: Database) -> None:
     why = db.why("harbour lights", "h03", filters="collection = 'notes'")
     assert (why.kept, why.stage) == (False, "filter")
     assert 'collection = "notes"' in why.reason
 
 
-def test_a_record_outside_a_source_s_collections_says_so(db: Weft) -> None:
+def test_a_record_outside_a_source_s_collections_says_so(db: Database) -> None:
     recipe = Recipe(
         name="ships-only",
         sources=(
@@ -160,7 +160,7 @@ def test_a_record_outside_a_source_s_collections_says_so(db: Weft) -> None:
     assert "vector searches only ships, kitchen" in why.reason
 
 
-def test_a_record_beyond_the_pool_says_how_far(db: Weft) -> None:
+def test_a_record_beyond_the_pool_says_how_far(db: Database) -> None:
     recipe = Recipe(
         name="shallow",
         sources=(SourceUse(source="keyword", pool=Pool(at_least=4)),),
@@ -175,13 +175,13 @@ def test_a_record_beyond_the_pool_says_how_far(db: Weft) -> None:
     assert "last of the 4" in why.reason
 
 
-def test_a_record_without_the_words_says_so(db: Weft) -> None:
+def test_a_record_without_the_words_says_so(db: Database) -> None:
     why = db.why("harbour lights", "bread", recipe="keyword")
     assert (why.kept, why.stage, why.number) == (False, "source:keyword", 0.0)
     assert "no word of the query" in why.reason
 
 
-def test_a_record_under_the_threshold_says_so(db: Weft) -> None:
+def test_a_record_under_the_threshold_says_so(db: Database) -> None:
     recipe = Recipe(
         name="strict",
         sources=(SourceUse(source="vector", min_score=0.99),),
@@ -196,18 +196,18 @@ def test_a_record_under_the_threshold_says_so(db: Weft) -> None:
     assert "below its threshold" in why.reason
 
 
-def test_a_record_without_a_vector_says_so(db: Weft) -> None:
+def test_a_record_without_a_vector_says_so(db: Database) -> None:
     why = db.why("stone oven", "empty", recipe="vector")
     assert not why.kept
     assert "does not have it" in why.reason
 
 
-def test_an_unknown_record_is_not_found(db: Weft) -> None:
+def test_an_unknown_record_is_not_found(db: Database) -> None:
     with pytest.raises(NotFound, match="nobody"):
         db.why("harbour", "nobody")
 
 
-def test_why_agrees_with_the_search_for_every_record(db: Weft) -> None:
+def test_why_agrees_with_the_search_for_every_record(db: Database) -> None:
     for recipe in RECIPES:
         kept = {hit.id for hit in db.search("bread in the harbour", recipe=recipe, limit=5)}
         for record in db:
@@ -217,7 +217,7 @@ def test_why_agrees_with_the_search_for_every_record(db: Weft) -> None:
 
 
 def test_a_degraded_source_is_in_why_too() -> None:
-    with weft.open(":memory:", embedding__provider="none") as db:
+    with sennit.open(":memory:", embedding__provider="none") as db:
         db.add([Record(id="a", text="harbour"), Record(id="b", text="bread")])
         assert db.why("harbour", "a").degraded[0].source == "vector"
         why = db.why("harbour", "b")
@@ -226,7 +226,7 @@ def test_a_degraded_source_is_in_why_too() -> None:
 
 
 def test_the_limit_comes_from_the_caller_the_recipe_or_the_settings() -> None:
-    with weft.open(":memory:", search__limit=4) as db:
+    with sennit.open(":memory:", search__limit=4) as db:
         db.add(Record(id=f"{n:02}", text="harbour") for n in range(30))
         recipe = Recipe(
             name="six",
@@ -238,5 +238,5 @@ def test_the_limit_comes_from_the_caller_the_recipe_or_the_settings() -> None:
         assert len(db.search("harbour")) == 4
         assert len(db.search("harbour", limit=9)) == 9
         assert len(db.search("harbour", recipe=recipe)) == 6
-        with pytest.raises(weft.WeftError, match="1 to 8"):
+        with pytest.raises(sennit.SennitError, match="1 to 8"):
             db.search("harbour", recipe=recipe, limit=9)

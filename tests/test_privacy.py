@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import weft
-from weft import Caller, Record
-from weft.errors import InvalidInput, NotFound, SettingsError
-from weft.filters import matches
-from weft.privacy import OWNER, Policy
-from weft.stores.embedded import vector_segment
+import sennit
+from sennit import Caller, Record
+from sennit.errors import InvalidInput, NotFound, SettingsError
+from sennit.filters import matches
+from sennit.privacy import OWNER, Policy
+from sennit.stores.embedded import vector_segment
 
 WORDS = ("harbour", "lights", "ferry", "timetable", "winter", "Priya", "budget", "salt", "kelp", "tide")
 LEVELS = ("normal", "sensitive", "private", "unheard-of")
@@ -61,7 +61,7 @@ callers = st.builds(
 )
 
 
-def answer(db: weft.Weft, caller: Caller, query: str, recipe: str, **more: Any) -> Any:
+def answer(db: sennit.Database, caller: Caller, query: str, recipe: str, **more: Any) -> Any:
     """All that a caller is told, without the times."""
     result = db.search(query, recipe=recipe, caller=caller, explain=True, **more).to_dict()
     # The operator is told how often the database has changed; nobody else.
@@ -86,7 +86,7 @@ def test_an_answer_equals_that_of_a_database_which_never_held_what_is_forbidden(
     body: list[Record], caller: Caller, query: str, recipe: str, filters: Any, neighbours: int
 ) -> None:
     audience = Policy().audience(caller)
-    with weft.open(":memory:") as whole, weft.open(":memory:") as part:
+    with sennit.open(":memory:") as whole, sennit.open(":memory:") as part:
         whole.add(body)
         part.add([record for record in body if matches(audience, record)])
         asked: dict[str, Any] = {"filters": filters, "neighbours": neighbours, "limit": 5}
@@ -124,8 +124,8 @@ def test_set_apart_nearest_are_those_of_a_database_which_never_held_what_is_forb
 
     monkeypatch.setattr(vector_segment.VectorSegment, "near", watched)
     with (
-        weft.open(tmp_path / "whole", privacy__apart=True) as whole,
-        weft.open(tmp_path / "part", privacy__apart=True) as part,
+        sennit.open(tmp_path / "whole", privacy__apart=True) as whole,
+        sennit.open(tmp_path / "part", privacy__apart=True) as part,
     ):
         whole.add(body)
         part.add([record for record in body if record.sensitivity == "normal"])
@@ -134,12 +134,12 @@ def test_set_apart_nearest_are_those_of_a_database_which_never_held_what_is_forb
         for query in ("crane at the harbour", "copper lantern", "winter"):
             assert answer(whole, Caller(), query, "vector") == answer(part, Caller(), query, "vector")
         assert all(reached)
-    with weft.open(tmp_path / "whole") as whole:
+    with sennit.open(tmp_path / "whole") as whole:
         whole.search("crane", recipe="vector")
         assert not reached[-1]
 
 
-def _why(db: weft.Weft, query: str, record_id: str, recipe: str, caller: Caller) -> Any:
+def _why(db: sennit.Database, query: str, record_id: str, recipe: str, caller: Caller) -> Any:
     try:
         return db.why(query, record_id, recipe=recipe, caller=caller).to_dict()
     except NotFound as error:
@@ -147,7 +147,7 @@ def _why(db: weft.Weft, query: str, record_id: str, recipe: str, caller: Caller)
 
 
 def test_the_number_of_changes_is_told_only_to_the_operator() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id="a", text="harbour"), Record(id="b", text="harbour", sensitivity="private")])
         seen = db.search("harbour", explain=True).trace
         owned = db.search("harbour", explain=True, caller=OWNER).trace
@@ -158,7 +158,7 @@ def test_the_number_of_changes_is_told_only_to_the_operator() -> None:
 
 
 def test_without_a_caller_the_least_is_seen() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add(
             [Record(id=f"{s}-{v}", text="harbour", sensitivity=s, scope=v) for s in LEVELS for v in SCOPES]
         )
@@ -169,14 +169,14 @@ def test_without_a_caller_the_least_is_seen() -> None:
 
 
 def test_one_setting_opens_the_database_for_one_user() -> None:
-    with weft.open(":memory:", privacy__open=True) as db:
+    with sennit.open(":memory:", privacy__open=True) as db:
         db.add([Record(id=s, text="harbour", sensitivity=s, scope="me") for s in LEVELS])
         assert {hit.id for hit in db.search("harbour")} == set(LEVELS)
         assert len(db) == len(LEVELS)
 
 
 def test_a_clearance_reaches_its_level_and_those_below() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id=s, text="harbour", sensitivity=s) for s in LEVELS])
         for clearance, seen in (
             ("", {"normal"}),
@@ -188,7 +188,7 @@ def test_a_clearance_reaches_its_level_and_those_below() -> None:
 
 
 def test_levels_and_scopes_of_everyone_are_settings() -> None:
-    with weft.open(":memory:", privacy__levels=["open", "secret"], privacy__everyone=["world"]) as db:
+    with sennit.open(":memory:", privacy__levels=["open", "secret"], privacy__everyone=["world"]) as db:
         db.add(
             [
                 Record(id=f"{s}-{v}", text="x", sensitivity=s, scope=v)
@@ -202,16 +202,16 @@ def test_levels_and_scopes_of_everyone_are_settings() -> None:
 
 def test_an_unknown_clearance_is_refused() -> None:
     with (
-        weft.open(":memory:") as db,
+        sennit.open(":memory:") as db,
         pytest.raises(InvalidInput, match="lowest first: normal, sensitive, private"),
     ):
         db.search("x", caller=Caller(clearance="cosmic"))
     with pytest.raises((InvalidInput, SettingsError), match="cosmic"):
-        weft.open(":memory:", privacy__clearance="cosmic")
+        sennit.open(":memory:", privacy__clearance="cosmic")
 
 
 def test_a_caller_is_a_caller() -> None:
-    with weft.open(":memory:") as db, pytest.raises(InvalidInput, match=r"weft\.Caller"):
+    with sennit.open(":memory:") as db, pytest.raises(InvalidInput, match=r"sennit\.Caller"):
         db.search("x", caller="root")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="set of names"):
         Caller(scopes="me")  # type: ignore[arg-type]
@@ -221,7 +221,7 @@ def test_a_rule_of_the_deployment_can_only_take_away() -> None:
     def weekdays(caller: Caller) -> dict[str, object]:
         return {"kind": "note"} if caller.name != "boss" else {}
 
-    with weft.open(":memory:", rule=weekdays) as db:
+    with sennit.open(":memory:", rule=weekdays) as db:
         db.add(
             [
                 Record(id="note", text="harbour", kind="note"),
@@ -238,12 +238,12 @@ def test_a_rule_that_fails_fails_the_search() -> None:
         raise RuntimeError("the directory is down")
 
     with pytest.raises(RuntimeError, match="directory is down"):
-        weft.open(":memory:", rule=broken)
+        sennit.open(":memory:", rule=broken)
 
 
 def test_no_query_crosses_tenants_and_ids_are_each_tenants_own() -> None:
     ours, theirs = Caller(tenant="ours", everything=True), Caller(tenant="theirs", everything=True)
-    with weft.open(":memory:", privacy__open=True) as db:
+    with sennit.open(":memory:", privacy__open=True) as db:
         db.add(
             [
                 Record(id="a", text="harbour one", tenant="ours"),
@@ -264,7 +264,7 @@ def test_no_query_crosses_tenants_and_ids_are_each_tenants_own() -> None:
 
 @pytest.mark.parametrize("name", ["a\x1fb", "\x1f", "a\x1f\x1fb"])
 def test_no_id_reaches_into_another_tenant(name: str) -> None:
-    with weft.open(":memory:", privacy__open=True) as db:
+    with sennit.open(":memory:", privacy__open=True) as db:
         db.add([Record(id="b", text="theirs", tenant="a"), Record(id=name, text="harbour")])
         found = db.get(name)
         assert found is not None
@@ -277,14 +277,14 @@ def test_no_id_reaches_into_another_tenant(name: str) -> None:
 
 
 def test_a_caller_removes_only_what_it_sees() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id="a", text="x"), Record(id="b", text="x", sensitivity="private")])
         assert db.remove(["a", "b"], caller=Caller()) == 1
         assert db.get("b", caller=OWNER) is not None
 
 
 def test_an_unnamed_collection_that_cannot_be_seen_does_not_exist() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id="a", text="x", collection="diary", sensitivity="private")])
         said = []
         for name in ("diary", "dairy"):
@@ -299,7 +299,7 @@ def test_an_unnamed_collection_that_cannot_be_seen_does_not_exist() -> None:
 
 def test_what_is_remembered_carries_its_provenance_and_is_readable_by_its_writer() -> None:
     caller = Caller(scopes=frozenset({"me"}), name="assistant")
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         record = db.remember(
             "The ferry leaves at nine", caller=caller, source="chat", metadata={"topic": "travel"}
         )
@@ -317,19 +317,19 @@ def test_what_is_remembered_carries_its_provenance_and_is_readable_by_its_writer
 
 def test_a_token_lets_its_caller_in_and_is_kept_only_as_a_hash(tmp_path: Path) -> None:
     caller = Caller(clearance="sensitive", scopes=frozenset({"team"}), tenant="acme", name="bot")
-    with weft.open(tmp_path / "db", embedding__provider="none") as db:
+    with sennit.open(tmp_path / "db", embedding__provider="none") as db:
         token = db.permits.issue("bot", caller)
-        assert token.startswith("weft_")
+        assert token.startswith("sennit_")
         assert db.permits.caller(token) == caller
-        for wrong in ("", "weft_", token[:-1], token + "x", "' OR 1=1 --", "\ud800"):
+        for wrong in ("", "sennit_", token[:-1], token + "x", "' OR 1=1 --", "\ud800"):
             assert db.permits.caller(wrong) is None
         assert [known.name for known in db.permits.tokens()] == ["bot"]
         with pytest.raises(InvalidInput, match="already"):
             db.permits.issue("bot", caller)
     kept = b"".join(file.read_bytes() for file in (tmp_path / "db").iterdir() if file.is_file())
     assert token.encode() not in kept
-    assert token.removeprefix("weft_").encode() not in kept
-    with weft.open(tmp_path / "db", embedding__provider="none") as db:
+    assert token.removeprefix("sennit_").encode() not in kept
+    with sennit.open(tmp_path / "db", embedding__provider="none") as db:
         db.permits.revoke("bot")
         assert db.permits.caller(token) is None
         with pytest.raises(NotFound, match="no token"):

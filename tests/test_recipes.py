@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft import Record
-from weft.errors import InvalidInput, NotFound
-from weft.ranking.fusion import RRF, Weighted
-from weft.recipes import BUILT_IN, Pool, Recipe, SourceUse, find_recipe, recipe_from_dict
-from weft.stores.contract import BM25
+import sennit
+from sennit import Record
+from sennit.errors import InvalidInput, NotFound
+from sennit.ranking.fusion import RRF, Weighted
+from sennit.recipes import BUILT_IN, Pool, Recipe, SourceUse, find_recipe, recipe_from_dict
+from sennit.stores.contract import BM25
 
 KEYWORD = SourceUse(source="keyword")
 FUSION = RRF(k=60, first_rank=1)
@@ -118,8 +118,8 @@ def test_an_unknown_recipe_names_the_known() -> None:
         find_recipe("nothing", BUILT_IN)
 
 
-def test_a_recipe_of_weft_toml_is_used_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "weft.toml").write_text(
+def test_a_recipe_of_sennit_toml_is_used_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sennit.toml").write_text(
         """
         [search]
         recipe = "titles"
@@ -136,7 +136,7 @@ def test_a_recipe_of_weft_toml_is_used_by_name(tmp_path: Path, monkeypatch: pyte
         """
     )
     monkeypatch.chdir(tmp_path)
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add(
             [
                 Record(id="text", text="harbour harbour harbour"),
@@ -157,10 +157,10 @@ def test_a_recipe_of_weft_toml_is_used_by_name(tmp_path: Path, monkeypatch: pyte
         assert told[0].id == "note"
 
 
-def test_a_recipe_of_weft_toml_that_cannot_work_is_refused_when_opening(
+def test_a_recipe_of_sennit_toml_that_cannot_work_is_refused_when_opening(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "weft.toml").write_text('[recipes.broken]\nbase = "default"\nlimit = 5000\n')
+    (tmp_path / "sennit.toml").write_text('[recipes.broken]\nbase = "default"\nlimit = 5000\n')
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInput, match="broken"):
-        weft.open(":memory:")
+        sennit.open(":memory:")

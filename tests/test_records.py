@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import weft
-from weft import Record
-from weft.errors import InvalidInput
-from weft.records import MAX_ID_BYTES, as_utc
+import sennit
+from sennit import Record
+from sennit.errors import InvalidInput
+from sennit.records import MAX_ID_BYTES, as_utc
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 names = texts.filter(bool)
@@ -49,7 +49,7 @@ def test_a_record_survives_json(record: Record) -> None:
 
 
 def test_records_survive_the_database() -> None:
-    with weft.open(":memory:", privacy__open=True) as db:
+    with sennit.open(":memory:", privacy__open=True) as db:
 
         @given(st.lists(records, max_size=5))
         @settings(max_examples=50)
@@ -157,7 +157,7 @@ def test_moments_are_in_utc(value: object, expected: datetime) -> None:
 
 @pytest.mark.parametrize("moment", [datetime(1, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
 def test_the_ends_of_time_are_kept(moment: datetime) -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         record = Record(id="a", text="harbour", timestamp=moment)
         db.add([record])
         assert db.get("a") == record

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-import weft
-from weft import Record
-from weft.results import Hit, Result, citation
+import sennit
+from sennit import Record
+from sennit.results import Hit, Result, citation
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_result_becomes_json_with_all_that_was_kept() -> None:
         lines=(1, 2),
         metadata={"n": [1, None]},
     )
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([record])
         result = db.search("harbour", explain=True)
         document = json.loads(json.dumps(result.to_dict()))

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.embedding.base import PROVIDERS
-from weft.errors import SettingsError
-from weft.settings import (
+from sennit.embedding.base import PROVIDERS
+from sennit.errors import SettingsError
+from sennit.settings import (
     SETTINGS,
     EmbeddingSettings,
     KeywordSettings,
@@ -34,8 +34,8 @@ class Home:
     def __init__(self, root: Path) -> None:
         self.config = root / "config"
         self.project = root / "project"
-        self.own = self.config / "weft" / "weft.toml"
-        self.found = self.project / "weft.toml"
+        self.own = self.config / "sennit" / "sennit.toml"
+        self.found = self.project / "sennit.toml"
         self.env = {"XDG_CONFIG_HOME": str(self.config), "HOME": str(root)}
         self.own.parent.mkdir(parents=True)
         self.project.mkdir()
@@ -130,7 +130,7 @@ def test_the_nearest_file_above_the_starting_folder_is_found(home: Home) -> None
     deep = home.project / "a" / "b"
     deep.mkdir(parents=True)
     assert load(start=deep, env=home.env).search.limit == 30
-    (deep.parent / "weft.toml").write_text("[search]\nlimit = 40\n")
+    (deep.parent / "sennit.toml").write_text("[search]\nlimit = 40\n")
     assert load(start=deep, env=home.env).search.limit == 40
 
 
@@ -147,7 +147,7 @@ def test_a_named_file_replaces_the_found_one_and_an_argument_the_variable(home: 
     by_variable, by_argument = home.config / "variable.toml", home.config / "argument.toml"
     by_variable.write_text("[search]\nlimit = 40\n")
     by_argument.write_text("[search]\nlimit = 50\n")
-    env = home.env | {"WEFT_CONFIG": str(by_variable)}
+    env = home.env | {"SENNIT_CONFIG": str(by_variable)}
     assert load(start=home.project, env=env).search.limit == 40
     assert load(by_argument, start=home.project, env=env).search.limit == 50
     assert load(by_argument, start=home.project, env=env).store.fold_at == 1024
@@ -158,21 +158,21 @@ def test_the_providers_to_choose_from_are_those_there_are() -> None:
 
 
 def test_the_environment_of_the_process_is_read_when_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_SEARCH_LIMIT", "12")
+    monkeypatch.setenv("SENNIT_SEARCH_LIMIT", "12")
     assert load().search.limit == 12
 
 
-def test_other_weft_variables_are_none_of_its_business(home: Home) -> None:
-    assert home.load({"WEFT_DB": "x", "WEFT_MODELS": "y", "WEFT_SERCH_LIMIT": "5"}) == Settings()
+def test_other_sennit_variables_are_none_of_its_business(home: Home) -> None:
+    assert home.load({"SENNIT_DB": "x", "SENNIT_MODELS": "y", "SENNIT_SERCH_LIMIT": "5"}) == Settings()
 
 
 def test_an_override_of_none_means_not_given(home: Home) -> None:
-    assert home.load({"WEFT_SEARCH_LIMIT": "12"}, search__limit=None).search.limit == 12
+    assert home.load({"SENNIT_SEARCH_LIMIT": "12"}, search__limit=None).search.limit == 12
 
 
 def test_an_empty_variable_unsets_what_may_be_left_out(home: Home) -> None:
     home.own.write_text("[embedding]\nbase_url = 'http://localhost:11434'\ndimensions = 128\n")
-    settings = home.load({"WEFT_EMBEDDING_BASE_URL": "", "WEFT_EMBEDDING_DIMENSIONS": ""})
+    settings = home.load({"SENNIT_EMBEDDING_BASE_URL": "", "SENNIT_EMBEDDING_DIMENSIONS": ""})
     assert settings.embedding.base_url is None
     assert settings.embedding.dimensions is None
 
@@ -218,8 +218,8 @@ def test_a_value_that_does_not_fit_is_refused_with_what_is_allowed(
 
 @pytest.mark.parametrize("text", ["", "ten", "1.5", "0", "1e3", "9" * 5000])
 def test_a_variable_that_does_not_fit_is_named(home: Home, text: str) -> None:
-    with pytest.raises(SettingsError, match=r"^WEFT_SEARCH_LIMIT: search.limit is ") as caught:
-        home.load({"WEFT_SEARCH_LIMIT": text})
+    with pytest.raises(SettingsError, match=r"^SENNIT_SEARCH_LIMIT: search.limit is ") as caught:
+        home.load({"SENNIT_SEARCH_LIMIT": text})
     assert len(str(caught.value)) < 300
 
 
@@ -325,7 +325,7 @@ def test_a_plain_http_address_is_a_base_url(url: str) -> None:
 )
 def test_a_credential_in_the_wrong_place_is_refused_and_not_repeated(key: str, value: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        load(env={f"WEFT_EMBEDDING_{key.upper()}": value})
+        load(env={f"SENNIT_EMBEDDING_{key.upper()}": value})
     assert "hunter2" not in str(caught.value)
 
 
@@ -344,7 +344,7 @@ def test_recipe_tables_are_kept_as_written_and_cannot_be_changed(home: Home) -> 
 
 @pytest.mark.parametrize("value", ["'http://x'", "'/etc/passwd'", "'~x'", "['a', {b = '../x'}]", "'C:\\x'"])
 def test_a_strangers_recipe_names_no_path_or_address(home: Home, value: str) -> None:
-    assert "weft config trust" in str(refused(home, f"[recipes.mine]\na = {value}"))
+    assert "sennit config trust" in str(refused(home, f"[recipes.mine]\na = {value}"))
 
 
 # Trust
@@ -365,14 +365,14 @@ SENSITIVE = [
 def test_a_strangers_file_may_not_say_where_text_goes_or_what_is_opened(home: Home, line: str) -> None:
     error = refused(home, f"[embedding]\n{line}\n")
     assert error.key == f"embedding.{line.split()[0]}"
-    assert f"weft config trust {home.project.resolve()}" in str(error)
+    assert f"sennit config trust {home.project.resolve()}" in str(error)
 
 
 @pytest.mark.parametrize("line", SENSITIVE)
 def test_a_trusted_folder_a_named_file_and_the_users_own_may(home: Home, line: str) -> None:
     home.found.write_text(f"[embedding]\n{line}\n")
     expected = load(home.found, env=home.env)
-    assert load(env=home.env | {"WEFT_CONFIG": str(home.found)}) == expected
+    assert load(env=home.env | {"SENNIT_CONFIG": str(home.found)}) == expected
 
     assert trust(home.project, env=home.env) == home.project.resolve()
     assert home.load() == expected
@@ -390,6 +390,6 @@ def test_a_strangers_file_may_say_what_is_harmless(home: Home) -> None:
 
 
 def test_reading_settings_loads_nothing_heavy() -> None:
-    code = "import sys, weft.settings; print(sorted({'numpy', 'rich', 'filelock', 'tomllib'} & set(sys.modules)))"
+    code = "import sys, sennit.settings; print(sorted({'numpy', 'rich', 'filelock', 'tomllib'} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

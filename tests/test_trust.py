@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.errors import NotFound, SettingsError
-from weft.settings import config_folder, distrust, trust, trusted
+from sennit.errors import NotFound, SettingsError
+from sennit.settings import config_folder, distrust, trust, trusted
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def test_trust_follows_the_real_folder_whatever_it_is_called(env: dict[str, str]
     alias.symlink_to(project)
     elsewhere = project.parent / "elsewhere.toml"
     elsewhere.touch()
-    (project / "weft.toml").symlink_to(elsewhere)
-    assert trust(alias / "weft.toml", env=env) == project.resolve()
+    (project / "sennit.toml").symlink_to(elsewhere)
+    assert trust(alias / "sennit.toml", env=env) == project.resolve()
     assert trusted(alias, env=env)
     assert trusted(project / "." / ".." / "project", env=env)
 
@@ -92,4 +92,4 @@ def test_a_damaged_trust_list_trusts_nothing_and_is_not_overwritten(
 def test_a_relative_configuration_folder_is_ignored(project: Path) -> None:
     env = {"XDG_CONFIG_HOME": "config", "HOME": str(project)}
     trust(project, env=env)
-    assert (project / ".config" / "weft" / "trusted.json").is_file()
+    assert (project / ".config" / "sennit" / "trusted.json").is_file()

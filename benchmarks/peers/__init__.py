@@ -10,7 +10,7 @@ from typing import Final
 from benchmarks.peers.base import Peer
 
 HOMES: Final = {
-    "weft": ("benchmarks.peers.ours", "WeftPeer"),
+    "sennit": ("benchmarks.peers.ours", "SennitPeer"),
     "qdrant": ("benchmarks.peers.qdrant", "QdrantPeer"),
     "stack": ("benchmarks.peers.stack", "StackPeer"),
     "lancedb": ("benchmarks.peers.lance", "LancePeer"),

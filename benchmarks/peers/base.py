@@ -29,7 +29,7 @@ class Found(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """One passage as a system takes it in. weft ignores the vector: it embeds by itself."""
+    """One passage as a system takes it in. sennit ignores the vector: it embeds by itself."""
 
     number: int
     text: str

@@ -1,4 +1,4 @@
-"""weft itself, through its public interface."""
+"""sennit itself, through its public interface."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 from typing import Final
 
-import weft
+import sennit
 from benchmarks.corpus import Corpus
 from benchmarks.peers.base import LIMIT, POOL, Found, Passage, passages
-from weft.ranking.fusion import RRF, Weighted
-from weft.recipes import Pool, Recipe, SourceUse
+from sennit.ranking.fusion import RRF, Weighted
+from sennit.recipes import Pool, Recipe, SourceUse
 
 FIFTY: Final = Pool(at_least=POOL)
 
@@ -27,30 +27,30 @@ NEAREST: Final = Recipe(
 )
 
 
-class WeftPeer:
-    """An open database; every text goes in and comes out through weft.open, add and search."""
+class SennitPeer:
+    """An open database; every text goes in and comes out through sennit.open, add and search."""
 
-    name = "weft"
-    label = "weft"
+    name = "sennit"
+    label = "sennit"
     about = "embedded store, its own embedding of the query inside the call"
     hybrid = True
-    packages = ("weft",)
-    modules = ("weft.engine", "weft.embedding.static")
+    packages = ("sennit",)
+    modules = ("sennit.engine", "sennit.embedding.static")
     efforts: tuple[int, ...] = ()
     writes_beside_searches = True
     embeds = True
 
     def __init__(self) -> None:
-        self._db: weft.Weft | None = None
+        self._db: sennit.Database | None = None
 
     @property
-    def db(self) -> weft.Weft:
+    def db(self) -> sennit.Database:
         assert self._db is not None, "open it first"
         return self._db
 
     def build(self, folder: Path, corpus: Corpus) -> float:
         began = time.perf_counter()
-        with weft.open(folder) as db:
+        with sennit.open(folder) as db:
             for batch in passages(corpus):
                 db.add(map(_record, batch))
             found = time.perf_counter() - began
@@ -58,13 +58,13 @@ class WeftPeer:
         return found
 
     def open(self, folder: Path) -> None:
-        self._db = weft.open(folder)
+        self._db = sennit.open(folder)
 
     def close(self) -> None:
         self.db.close()
 
     def set_effort(self, below: int | None, effort: int) -> None:
-        raise NotImplementedError("weft chooses its effort by itself")
+        raise NotImplementedError("sennit chooses its effort by itself")
 
     def search(self, text: str, below: int | None) -> list[Found]:
         return _found(self.db.search(text, recipe=MATCHED, limit=LIMIT, filters=_where(below)))
@@ -88,15 +88,15 @@ class WeftPeer:
         self.db.remove([str(number)])
 
 
-def _record(passage: Passage) -> weft.Record:
-    return weft.Record(id=str(passage.number), text=passage.text, metadata={"g": passage.group})
+def _record(passage: Passage) -> sennit.Record:
+    return sennit.Record(id=str(passage.number), text=passage.text, metadata={"g": passage.group})
 
 
 def _where(below: int | None) -> dict[str, object] | None:
     return None if below is None else {"g": {"lt": below}}
 
 
-def _found(result: weft.Result) -> list[Found]:
+def _found(result: sennit.Result) -> list[Found]:
     if result.degraded:
         raise RuntimeError(f"a source failed: {result.degraded}")
     return [Found(int(hit.record.id), hit.record.text) for hit in result.hits]

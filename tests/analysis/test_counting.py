@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.analysis import count_terms
-from weft.analysis.counting import count_documents
+from sennit.analysis import count_terms
+from sennit.analysis.counting import count_documents
 
 WORDS = st.sampled_from(
     [

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.analysis.keywords import MAX_KEYWORD, extract_keywords
-from weft.folders.options import checked
+from sennit.analysis.keywords import MAX_KEYWORD, extract_keywords
+from sennit.folders.options import checked
 
 QUESTIONS: list[tuple[str, list[str]]] = [
     ("How does the pipeline handle a source that times out?", ["pipeline", "handle", "source", "times"]),
@@ -20,8 +20,8 @@ QUESTIONS: list[tuple[str, list[str]]] = [
     ("What does parseRetryAfter() return for a date?", ["parseRetryAfter", "date"]),
     ("find the login bug in auth.go", ["auth.go", "login", "bug"]),
     (
-        "list all users of os.path.join in src/weft/ingest/files.py",
-        ["os.path.join", "src/weft/ingest/files.py", "users"],
+        "list all users of os.path.join in src/sennit/ingest/files.py",
+        ["os.path.join", "src/sennit/ingest/files.py", "users"],
     ),
     ("How do I set MAX_RETRIES to 5?", ["MAX_RETRIES", "set"]),
     ("Which port does Postgres listen on, 5432 or 6432?", ["5432", "6432", "Postgres", "port", "listen"]),
@@ -34,7 +34,7 @@ QUESTIONS: list[tuple[str, list[str]]] = [
     ("what is a linked list?", ["linked", "list"]),
     ("search for TODO comments", ["TODO", "comments"]),
     ("how does search work?", ["search", "work"]),
-    ("Is there a --max-bytes option for weft index?", ["--max-bytes", "option", "weft", "index"]),
+    ("Is there a --max-bytes option for sennit index?", ["--max-bytes", "option", "sennit", "index"]),
     ("Why is C++ slower than C# here?", ["C++", "C#", "slower"]),
     ("'single quoted phrase' and don't break", ["single quoted phrase", "break"]),
     ("When was the contract with Deutsche Bank signed?", ["Deutsche Bank", "contract", "signed"]),

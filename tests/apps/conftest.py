@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from llm.server import ChatServer
-from weft import Record
-from weft import open as open_weft
-from weft.apps.cli import program
+from sennit import Record
+from sennit import open as open_sennit
+from sennit.apps.cli import program
 
 RECORDS: list[dict[str, Any]] = [
     {
@@ -43,7 +43,7 @@ SECRET = Record(
 )
 CODE = "def login(name):\n    return check(name)\n\n\ndef check(name):\n    return bool(name)\n"
 
-Weft = Callable[..., Result]
+Cli = Callable[..., Result]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -51,7 +51,7 @@ def document(path: Path, folder: Path) -> None:
     """A page of documentation for a database, and a section that few may see."""
     folder.mkdir()
     (folder / "leases.md").write_text(LEASES)
-    with open_weft(path) as db:
+    with open_sennit(path) as db:
         db.index(folder, recipe="docs")
         db.add([SECRET])
 
@@ -72,11 +72,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def weft(home: Path) -> Weft:
+def sennit(home: Path) -> Cli:
     """The program in this process."""
 
     def call(*args: str, input: bytes | str | None = None) -> Result:  # noqa: A002
-        return CliRunner().invoke(program, list(args), input=input, prog_name="weft")
+        return CliRunner().invoke(program, list(args), input=input, prog_name="sennit")
 
     return call
 
@@ -90,11 +90,11 @@ def chat() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def filled(weft: Weft) -> Weft:
+def filled(sennit: Cli) -> Cli:
     """The program in a folder whose database holds RECORDS."""
-    done = weft("import", input=jsonl(RECORDS))
+    done = sennit("import", input=jsonl(RECORDS))
     assert done.exit_code == 0, done.stderr
-    return weft
+    return sennit
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def run(home: Path) -> Run:
 
     def call(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
         env = os.environ | options.pop("env", {})
-        command = [str(Path(sys.executable).with_name("weft")), *args]
+        command = [str(Path(sys.executable).with_name("sennit")), *args]
         options = {"stdin": None if "input" in options else subprocess.DEVNULL, **options}
         if options["stdin"] is None:
             del options["stdin"]

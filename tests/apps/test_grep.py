@@ -1,4 +1,4 @@
-"""`weft grep` on the command line."""
+"""`sennit grep` on the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Run, Weft
+from .conftest import Cli, Run
 
 
 @pytest.fixture
@@ -23,14 +23,14 @@ def tree(home: Path) -> Path:
     return folder
 
 
-def found(weft: Weft, *args: str) -> list[str]:
-    done = weft("grep", "--json", *args)
+def found(sennit: Cli, *args: str) -> list[str]:
+    done = sennit("grep", "--json", *args)
     assert done.exit_code == 0, done.stderr
     return [Path(passage["path"]).name for passage in json.loads(done.stdout)["passages"]]
 
 
-def test_a_passage_has_its_place_its_numbers_and_its_marks(weft: Weft, tree: Path) -> None:
-    done = weft("grep", "retries", "--folder", "tree")
+def test_a_passage_has_its_place_its_numbers_and_its_marks(sennit: Cli, tree: Path) -> None:
+    done = sennit("grep", "retries", "--folder", "tree")
     assert done.exit_code == 0
     assert done.stdout.splitlines() == [
         "tree/sub/b.py:1-2  2 × retries",
@@ -44,8 +44,8 @@ def test_a_passage_has_its_place_its_numbers_and_its_marks(weft: Weft, tree: Pat
     assert done.stderr == "3 matches in 2 files.\n"
 
 
-def test_json_has_the_whole_answer(weft: Weft, tree: Path) -> None:
-    answer = json.loads(weft("grep", "retries", "max", "--folder", "tree", "-n", "1", "--json").stdout)
+def test_json_has_the_whole_answer(sennit: Cli, tree: Path) -> None:
+    answer = json.loads(sennit("grep", "retries", "max", "--folder", "tree", "-n", "1", "--json").stdout)
     (passage,) = answer.pop("passages")
     assert passage == {
         "citation": f"{tree.resolve()}/sub/b.py:1-2",
@@ -66,36 +66,36 @@ def test_json_has_the_whole_answer(weft: Weft, tree: Path) -> None:
     }
 
 
-def test_options_choose_how_and_where(weft: Weft, tree: Path) -> None:
+def test_options_choose_how_and_where(sennit: Cli, tree: Path) -> None:
     where = ("--folder", "tree")
-    assert found(weft, "Retries", *where) == ["a.md"]
-    assert found(weft, "RETRIES", "--case", "ignore", *where) == ["b.py", "a.md"]
-    assert found(weft, r"r\w+s = \d", *where) == []
-    assert found(weft, "-e", r"r\w+s = \d", *where) == ["b.py"]
-    assert found(weft, "retries", "--glob", "*.md", "--glob", "!sub", *where) == ["a.md"]
-    assert set(found(weft, "retries", "--hidden", *where)) == {"b.py", "a.md", ".hidden"}
-    assert set(found(weft, "retries", "--no-ignore", *where)) == {"b.py", "a.md", "c.log"}
-    assert found(weft, "retries", "--folder", "tree/sub", "--folder", "tree/c.log") == ["b.py", "c.log"]
-    assert found(weft, *where, "--", "-v") == []
+    assert found(sennit, "Retries", *where) == ["a.md"]
+    assert found(sennit, "RETRIES", "--case", "ignore", *where) == ["b.py", "a.md"]
+    assert found(sennit, r"r\w+s = \d", *where) == []
+    assert found(sennit, "-e", r"r\w+s = \d", *where) == ["b.py"]
+    assert found(sennit, "retries", "--glob", "*.md", "--glob", "!sub", *where) == ["a.md"]
+    assert set(found(sennit, "retries", "--hidden", *where)) == {"b.py", "a.md", ".hidden"}
+    assert set(found(sennit, "retries", "--no-ignore", *where)) == {"b.py", "a.md", "c.log"}
+    assert found(sennit, "retries", "--folder", "tree/sub", "--folder", "tree/c.log") == ["b.py", "c.log"]
+    assert found(sennit, *where, "--", "-v") == []
 
 
-def test_without_a_folder_those_of_the_database_are_searched(weft: Weft, tree: Path) -> None:
-    assert weft("index", "tree/sub").exit_code == 0
-    assert found(weft, "retries") == ["b.py"]
+def test_without_a_folder_those_of_the_database_are_searched(sennit: Cli, tree: Path) -> None:
+    assert sennit("index", "tree/sub").exit_code == 0
+    assert found(sennit, "retries") == ["b.py"]
 
 
-def test_nothing_found_is_an_answer(weft: Weft, tree: Path) -> None:
-    done = weft("grep", "absent", "--folder", "tree")
+def test_nothing_found_is_an_answer(sennit: Cli, tree: Path) -> None:
+    done = sennit("grep", "absent", "--folder", "tree")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "Nothing found.\n")
 
 
-def test_errors_say_what_to_do(weft: Weft, tree: Path) -> None:
-    bad = weft("grep", "-e", "a(", "--folder", "tree")
+def test_errors_say_what_to_do(sennit: Cli, tree: Path) -> None:
+    bad = sennit("grep", "-e", "a(", "--folder", "tree")
     assert bad.exit_code == 2
     assert "'a(' cannot be used as a regular expression: unclosed group." in bad.stderr
-    missing = weft("grep", "a", "--folder", "nowhere")
+    missing = sennit("grep", "a", "--folder", "nowhere")
     assert (missing.exit_code, "nowhere" in missing.stderr) == (3, True)
-    none = weft("grep", "a")
+    none = sennit("grep", "a")
     assert none.exit_code == 3
     assert "--folder" in none.stderr
 

@@ -1,4 +1,4 @@
-"""`weft plan` and `weft introspect`, as a user runs them."""
+"""`sennit plan` and `sennit introspect`, as a user runs them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import CODE, Weft
+from .conftest import CODE, Cli
 
 
 @pytest.fixture
-def coded(weft: Weft, home: Path, project: Path) -> Weft:
+def coded(sennit: Cli, home: Path, project: Path) -> Cli:
     """The program in a folder with code that is indexed."""
-    done = weft("index", project.name, "--recipe", "code")
+    done = sennit("index", project.name, "--recipe", "code")
     assert done.exit_code == 0, done.stderr
-    return weft
+    return sennit
 
 
-def test_a_plan_is_a_block_for_a_prompt_and_says_its_size_beside(coded: Weft, home: Path) -> None:
+def test_a_plan_is_a_block_for_a_prompt_and_says_its_size_beside(coded: Cli, home: Path) -> None:
     done = coded("plan", "fix auth.py", "--max-tokens", "1000")
     assert done.exit_code == 0, done.stderr
     path = (home / "project" / "auth.py").resolve()
@@ -30,14 +30,14 @@ def test_a_plan_is_a_block_for_a_prompt_and_says_its_size_beside(coded: Weft, ho
     assert "of 1,000 tokens (o200k_base)." in done.stderr
 
 
-def test_a_plan_as_json_has_everything(coded: Weft) -> None:
+def test_a_plan_as_json_has_everything(coded: Cli) -> None:
     plan = json.loads(coded("plan", "`check`", "--max-entities", "1", "--json").stdout)
     assert [entry["qualified"] for entry in plan["entries"]] == ["check"]
     assert plan["entries"][0]["text"].startswith("def check")
     assert [one["wanted"] for one in plan["dropped"]] == ["anchor:caller"]
 
 
-def test_what_does_not_fit_can_be_shortened(coded: Weft, home: Path) -> None:
+def test_what_does_not_fit_can_be_shortened(coded: Cli, home: Path) -> None:
     body = "".join(f"    step_{n} = {n}\n" for n in range(60))
     (home / "project" / "long.py").write_text(f"def long_way():\n{body}    return the_answer\n")
     coded("index", "project", "--recipe", "code")
@@ -48,19 +48,19 @@ def test_what_does_not_fit_can_be_shortened(coded: Weft, home: Path) -> None:
     assert "def long_way():\n… (60 lines left out)\n    return the_answer\n" in short.stdout
 
 
-def test_of_many_that_are_left_out_the_first_are_named_and_the_rest_counted(coded: Weft, home: Path) -> None:
+def test_of_many_that_are_left_out_the_first_are_named_and_the_rest_counted(coded: Cli, home: Path) -> None:
     many = "".join(f"def step_{n}():\n    return {n}\n\n\n" for n in range(12))
     (home / "project" / "many.py").write_text(many)
     coded("index", "project", "--recipe", "code")
     done = coded("plan", "look at many.py", "--max-entities", "1", "--episode", "e")
     assert done.stderr.count("is left out: the plan has its 1 entity") == 5
-    assert "6 more are left out; 'weft introspect e' lists them all" in done.stderr
+    assert "6 more are left out; 'sennit introspect e' lists them all" in done.stderr
     assert coded("plan", "look at many.py", "--max-entities", "1", "--quiet").stderr == ""
     dropped = json.loads(coded("introspect", "e", "--json").stdout)["dropped"]
     assert sum(one["wanted"] == "anchor:explicit_file_mention" for one in dropped) == 11
 
 
-def test_an_episode_can_be_looked_into(coded: Weft, home: Path) -> None:
+def test_an_episode_can_be_looked_into(coded: Cli, home: Path) -> None:
     coded("plan", "`check`", "--episode", "e", "--max-entities", "1")
     coded("plan", "`login`", "--episode", "e")
     last = coded("introspect", "e")
@@ -80,17 +80,17 @@ def test_an_episode_can_be_looked_into(coded: Weft, home: Path) -> None:
     assert len(values["replay"]["changed"]) == 1
 
 
-def test_an_episode_that_is_not_there_is_not_found(coded: Weft) -> None:
+def test_an_episode_that_is_not_there_is_not_found(coded: Cli) -> None:
     done = coded("introspect", "nothing")
     assert done.exit_code == 3
     assert "There is no episode 'nothing'" in done.stderr
 
 
-def test_a_budget_of_nothing_is_wrong_usage(coded: Weft) -> None:
+def test_a_budget_of_nothing_is_wrong_usage(coded: Cli) -> None:
     done = coded("plan", "x", "--max-tokens", "0")
     assert done.exit_code == 2
     assert "max_tokens" in done.stderr
 
 
-def test_an_unknown_recipe_is_not_found(coded: Weft) -> None:
+def test_an_unknown_recipe_is_not_found(coded: Cli) -> None:
     assert coded("index", "project", "--recipe", "nothing").exit_code == 3

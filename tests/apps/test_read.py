@@ -1,4 +1,4 @@
-"""`weft read` on the command line."""
+"""`sennit read` on the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Weft
+from .conftest import Cli
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def notes(home: Path) -> Path:
     return folder
 
 
-def test_the_text_and_nothing_else_is_printed(weft: Weft, notes: Path) -> None:
-    done = weft("read", "notes/a.md", "--folder", "notes")
+def test_the_text_and_nothing_else_is_printed(sennit: Cli, notes: Path) -> None:
+    done = sennit("read", "notes/a.md", "--folder", "notes")
     assert (done.exit_code, done.stdout_bytes, done.stderr) == (0, (notes / "a.md").read_bytes(), "")
 
 
@@ -33,26 +33,26 @@ def test_the_text_and_nothing_else_is_printed(weft: Weft, notes: Path) -> None:
     ("lines", "text"),
     [("2-3", "zwei ünd\nthree"), ("2-", "zwei ünd\nthree"), ("1", "one\r\n"), ("3-9", "three")],
 )
-def test_lines_are_chosen(weft: Weft, notes: Path, lines: str, text: str) -> None:
-    assert weft("read", "a.md", "--folder", "notes", "--lines", lines).stdout_bytes.decode() == text
+def test_lines_are_chosen(sennit: Cli, notes: Path, lines: str, text: str) -> None:
+    assert sennit("read", "a.md", "--folder", "notes", "--lines", lines).stdout_bytes.decode() == text
 
 
-def test_json_says_where_the_text_is_from(weft: Weft, notes: Path) -> None:
-    done = weft("read", "sub/../a.md", "--folder", "notes", "--lines", "2", "--json")
+def test_json_says_where_the_text_is_from(sennit: Cli, notes: Path) -> None:
+    done = sennit("read", "sub/../a.md", "--folder", "notes", "--lines", "2", "--json")
     assert json.loads(done.stdout) == {
         "path": f"{os.path.realpath(notes)}/a.md", "text": "zwei ünd\n", "first": 2, "last": 2, "lines": 3,
     }  # fmt: skip
 
 
 def test_a_path_is_one_of_the_current_folder_or_of_an_allowed_one(
-    weft: Weft, notes: Path, monkeypatch: pytest.MonkeyPatch
+    sennit: Cli, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (notes / "sub" / "a.md").write_text("nearer")
     for path in ("notes/a.md", "a.md", str(notes / "a.md")):
-        assert weft("read", path, "--folder", "notes").stdout_bytes.startswith(b"one"), path
+        assert sennit("read", path, "--folder", "notes").stdout_bytes.startswith(b"one"), path
     monkeypatch.chdir(notes / "sub")
-    assert weft("read", "a.md", "--folder", "..").stdout == "nearer"
-    assert weft("read", "../a.md", "--folder", "..").stdout_bytes.startswith(b"one")
+    assert sennit("read", "a.md", "--folder", "..").stdout == "nearer"
+    assert sennit("read", "../a.md", "--folder", "..").stdout_bytes.startswith(b"one")
 
 
 @pytest.mark.parametrize(
@@ -69,30 +69,30 @@ def test_a_path_is_one_of_the_current_folder_or_of_an_allowed_one(
     ],
 )
 def test_a_refusal_has_its_code_on_standard_error(
-    weft: Weft, notes: Path, path: str, code: str, status: int
+    sennit: Cli, notes: Path, path: str, code: str, status: int
 ) -> None:
-    done = weft("read", path, "--folder", "notes")
+    done = sennit("read", path, "--folder", "notes")
     assert (done.exit_code, done.stdout) == (status, "")
     assert done.stderr.startswith(f"[ERROR: {code}] ")
-    in_json = weft("read", path, "--folder", "notes", "--json")
+    in_json = sennit("read", path, "--folder", "notes", "--json")
     assert in_json.exit_code == status
     error = json.loads(in_json.stderr)["error"]
     assert error["type"] == "ReadError"
     assert error["message"].startswith(f"[ERROR: {code}] ")
 
 
-def test_lines_that_are_none(weft: Weft, notes: Path) -> None:
-    assert weft("read", "a.md", "--folder", "notes", "--lines", "9").stderr.startswith("[ERROR: BAD_RANGE]")
-    assert weft("read", "a.md", "--folder", "notes", "--lines", "3-2").exit_code == 2
-    done = weft("read", "a.md", "--folder", "notes", "--lines", "some")
+def test_lines_that_are_none(sennit: Cli, notes: Path) -> None:
+    assert sennit("read", "a.md", "--folder", "notes", "--lines", "9").stderr.startswith("[ERROR: BAD_RANGE]")
+    assert sennit("read", "a.md", "--folder", "notes", "--lines", "3-2").exit_code == 2
+    done = sennit("read", "a.md", "--folder", "notes", "--lines", "some")
     assert done.exit_code == 2
     assert "is not a range of lines such as 10-20" in done.stderr
 
 
-def test_the_folders_of_the_database_are_those_that_were_indexed(weft: Weft, notes: Path) -> None:
-    done = weft("read", "a.md")
+def test_the_folders_of_the_database_are_those_that_were_indexed(sennit: Cli, notes: Path) -> None:
+    done = sennit("read", "a.md")
     assert done.exit_code == 3
     assert "--folder" in done.stderr
-    assert weft("index", "notes").exit_code == 0
-    assert weft("read", "a.md").stdout_bytes.startswith(b"one")
-    assert weft("read", "secret.txt").stderr.startswith("[ERROR: ACCESS_DENIED]")
+    assert sennit("index", "notes").exit_code == 0
+    assert sennit("read", "a.md").stdout_bytes.startswith(b"one")
+    assert sennit("read", "secret.txt").stderr.startswith("[ERROR: ACCESS_DENIED]")

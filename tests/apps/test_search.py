@@ -1,4 +1,4 @@
-"""`weft search` and `weft why`."""
+"""`sennit search` and `sennit why`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import pairwise
 import click
 import pytest
 
-from weft.apps.cli.demo import samples
-from weft.apps.cli.snippets import matches, snippet
+from sennit.apps.cli.demo import samples
+from sennit.apps.cli.snippets import matches, snippet
 
-from .conftest import Weft, jsonl
+from .conftest import Cli, jsonl
 
 LANGUAGES = [
     ("笔记本电脑丢失", "zh/backup"),
@@ -33,19 +33,19 @@ LANGUAGES = [
 
 
 @pytest.fixture
-def sampled(weft: Weft) -> Weft:
-    done = weft("import", input=jsonl([record.to_dict() for record in samples()]))
+def sampled(sennit: Cli) -> Cli:
+    done = sennit("import", input=jsonl([record.to_dict() for record in samples()]))
     assert done.exit_code == 0, done.stderr
-    return weft
+    return sennit
 
 
-def test_text_in_any_script_and_identifiers_by_part_are_found(sampled: Weft) -> None:
+def test_text_in_any_script_and_identifiers_by_part_are_found(sampled: Cli) -> None:
     for query, wanted in LANGUAGES:
         answer = json.loads(sampled("search", query, "--json").stdout)
         assert answer["hits"][0]["id"] == wanted, query
 
 
-def test_a_hit_shows_rank_score_title_citation_and_text(filled: Weft) -> None:
+def test_a_hit_shows_rank_score_title_citation_and_text(filled: Cli) -> None:
     done = filled("search", "how do I bake dough", "-n", "1")
     assert done.exit_code == 0
     first, second = done.stdout.splitlines()
@@ -55,7 +55,7 @@ def test_a_hit_shows_rank_score_title_citation_and_text(filled: Weft) -> None:
     assert "docs/a.md:3-9" in filled("search", "line of text", "-n", "1").stdout
 
 
-def test_an_answer_in_json_is_the_result_itself(filled: Weft) -> None:
+def test_an_answer_in_json_is_the_result_itself(filled: Cli) -> None:
     answer = json.loads(filled("search", "ferry", "--json", "--limit", "2").stdout)
     assert set(answer) == {"query", "recipe", "hits", "degraded", "milliseconds"}
     assert answer["hits"][0] | {"score": 0} == {
@@ -73,13 +73,13 @@ def test_an_answer_in_json_is_the_result_itself(filled: Weft) -> None:
     assert explained["trace"]["candidates"]
 
 
-def test_an_explanation_names_every_source(filled: Weft) -> None:
+def test_an_explanation_names_every_source(filled: Cli) -> None:
     lines = filled("search", "ferry", "--explain", "-n", "1").stdout.splitlines()
     assert lines[2].split() == ["source", "rank", "score", "share"]
     assert [line.split()[0] for line in lines[3:5]] == ["keyword", "vector"]
 
 
-def test_recipe_collection_and_filter_narrow_the_answer(filled: Weft) -> None:
+def test_recipe_collection_and_filter_narrow_the_answer(filled: Cli) -> None:
     def ids(*args: str) -> list[str]:
         return [hit["id"] for hit in json.loads(filled("search", "--json", *args).stdout)["hits"]]
 
@@ -91,13 +91,13 @@ def test_recipe_collection_and_filter_narrow_the_answer(filled: Weft) -> None:
     assert ids("the", "--filter", 'kind = "note"') == ["bread"]
 
 
-def test_nothing_found_is_an_answer(filled: Weft) -> None:
+def test_nothing_found_is_an_answer(filled: Cli) -> None:
     done = filled("search", "zzz", "--recipe", "keyword")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "Nothing found.\n")
     assert filled("search", "zzz", "--recipe", "keyword", "-q").stderr == ""
 
 
-def test_a_bad_filter_shows_where(filled: Weft) -> None:
+def test_a_bad_filter_shows_where(filled: Cli) -> None:
     done = filled("search", "x", "--filter", "price <")
     assert done.exit_code == 2
     assert "^" in done.stderr
@@ -114,7 +114,7 @@ def test_a_bad_filter_shows_where(filled: Weft) -> None:
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_sentence(
-    filled: Weft, args: tuple[str, ...], code: int, said: str
+    filled: Cli, args: tuple[str, ...], code: int, said: str
 ) -> None:
     done = filled("search", "x", *args)
     assert done.exit_code == code
@@ -123,9 +123,9 @@ def test_what_cannot_be_done_is_said_in_a_sentence(
 
 
 def test_a_source_that_is_off_is_named_and_the_rest_answers(
-    filled: Weft, monkeypatch: pytest.MonkeyPatch
+    filled: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WEFT_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("SENNIT_EMBEDDING_PROVIDER", "none")
     done = filled("search", "ferry")
     assert done.exit_code == 0
     assert "Warning: the source vector did not answer: embedding is off" in done.stderr
@@ -137,7 +137,7 @@ def test_a_source_that_is_off_is_named_and_the_rest_answers(
     assert filled("why", "ferry", "bread", "--recipe", "vector").exit_code == 5
 
 
-def test_why_tells_the_stage_and_the_number(filled: Weft) -> None:
+def test_why_tells_the_stage_and_the_number(filled: Cli) -> None:
     kept = filled("why", "ferry", "boat")
     assert kept.stdout.startswith("boat is in the answer\n    rank 1 of 3: keyword")
     dropped = json.loads(filled("why", "ferry", "bread", "--limit", "1", "--json").stdout)
@@ -150,14 +150,14 @@ def test_why_tells_the_stage_and_the_number(filled: Weft) -> None:
     assert "There is no record 'nobody'" in missing.stderr
 
 
-def test_text_cannot_steer_the_terminal(weft: Weft) -> None:
+def test_text_cannot_steer_the_terminal(sennit: Cli) -> None:
     evil = "\x1b[31mred\x1b]0;title\x07 \u009b2J \u202eback"
-    weft("import", input=jsonl([{"id": "a\x1b[2J", "text": evil, "title": evil}]))
+    sennit("import", input=jsonl([{"id": "a\x1b[2J", "text": evil, "title": evil}]))
     for args in (("search", "red", "-e"), ("get", "a\x1b[2J"), ("why", "red", "a\x1b[2J")):
-        done = weft(*args)
+        done = sennit(*args)
         assert done.exit_code == 0, done.stderr
         assert not set("\x1b\x07\u009b\u202e") & set(done.output), args
-    answer = weft("search", "red", "--json")
+    answer = sennit("search", "red", "--json")
     assert not set("\x1b\x07\u009b\u202e") & set(answer.output)
     assert json.loads(answer.stdout)["hits"][0]["text"] == evil
 
@@ -202,5 +202,5 @@ def test_marks_are_apart_and_ascending() -> None:
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
 
 
-def test_styles_are_for_screens_only(filled: Weft) -> None:
+def test_styles_are_for_screens_only(filled: Cli) -> None:
     assert click.unstyle(filled("search", "ferry", "-e").output) == filled("search", "ferry", "-e").output

@@ -32,7 +32,7 @@ def corpus(cache: Path) -> Corpus:
 @pytest.fixture(scope="module")
 def result(corpus: Corpus, cache: Path) -> dict[str, Any]:
     here, _ = peers.installed(list(peers.HOMES))
-    fast = [name for name in ("weft", "stack") if name in here]
+    fast = [name for name in ("sennit", "stack") if name in here]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "COLD_STARTS", 1)
         patch.setattr(run, "WRITER_SECONDS", 0.3)
@@ -63,7 +63,7 @@ HERE, MISSING = peers.installed(list(peers.HOMES))
 
 def test_a_system_that_is_not_installed_is_named() -> None:
     assert sorted([*HERE, *MISSING]) == sorted(peers.HOMES)
-    assert "weft" in HERE
+    assert "sennit" in HERE
     assert all("not installed" in reason for reason in MISSING.values())
 
 
@@ -92,7 +92,7 @@ def test_every_system_that_is_installed_answers_alike(name: str, corpus: Corpus,
 
 def test_a_run_measures_everything_for_everyone(result: dict[str, Any]) -> None:
     systems = result["systems"]
-    assert "weft" in systems
+    assert "sennit" in systems
     shape = {"build", "cold", "memory", "effort", "interleaved", "alone", "recall", "writes"}
     for entry in systems.values():
         assert "error" not in entry
@@ -101,7 +101,7 @@ def test_a_run_measures_everything_for_everyone(result: dict[str, Any]) -> None:
         assert entry["recall"]["all"] >= 0.9
         assert entry["writes"]["add_seen"] == entry["writes"]["remove_seen"] == 1
         assert entry["interleaved"]["10%"]["results"] == 10
-    assert {"default", "explained"} <= systems["weft"]["interleaved"].keys()
+    assert {"default", "explained"} <= systems["sennit"]["interleaved"].keys()
     json.dumps(result)
 
 
@@ -120,7 +120,7 @@ def test_the_page_keeps_what_people_wrote(result: dict[str, Any], tmp_path: Path
     assert text.startswith("# Mine\n\nbefore\n\n")
     assert text.endswith("\n\nafter\n")
     assert "yesterday" not in text
-    assert "| **weft** |" in text
+    assert "| **sennit** |" in text
     assert "- nobody: not measured, not installed: nobody." in text
 
 

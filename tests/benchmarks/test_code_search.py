@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import code, code_folds
-from weft.recipes.code import CODE_SEARCH
+from sennit.recipes.code import CODE_SEARCH
 
 SOURCES = {
     "shop/basket.py": 'class Basket:\n    """What a customer wants to buy."""\n\n    def add(self, item): ...\n',
@@ -44,7 +44,7 @@ def test_every_system_that_is_installed_has_a_row(
     code.main(arguments)
     told = capsys.readouterr()
     rows = [line.split(" | ") for line in told.out.splitlines()]
-    assert rows[2][0] == "| weft"
+    assert rows[2][0] == "| sennit"
     assert rows[2][5] == "1.0000"
     if util.find_spec("semble") is None:
         assert len(rows) == 3

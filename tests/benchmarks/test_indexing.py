@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from benchmarks.indexing import measured
 
-from weft.ingest import workers
+from sennit.ingest import workers
 
 
 def test_a_folder_is_indexed_and_who_worked_for_it_is_told(

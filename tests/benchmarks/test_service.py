@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.service import Load, bear, build, serving
 
-import weft
+import sennit
 from benchmarks import service
 
 QUERIES = ["grapes of the vineyard", "when is the trip", "the harvest"]
@@ -21,7 +21,7 @@ def test_every_request_is_counted_by_what_came_of_it(tmp_path: Path) -> None:
     load = Load(rate=40, seconds=1.0, writes=4, warm=0.5)
     with serving(path, "--workers", "2") as (url, server):
         outcome = asyncio.run(bear(url, token, QUERIES, load))
-        refused = asyncio.run(bear(url, "weft_wrong", QUERIES, load))
+        refused = asyncio.run(bear(url, "sennit_wrong", QUERIES, load))
     assert server.returncode == 0
     assert outcome.errors == 0
     counts = {kind: tally.statuses.total() for kind, tally in outcome.tallies.items()}
@@ -29,7 +29,7 @@ def test_every_request_is_counted_by_what_came_of_it(tmp_path: Path) -> None:
     assert all(len(tally.times) == counts[kind] for kind, tally in outcome.tallies.items())
     assert refused.errors == 44
     assert {status for tally in refused.tallies.values() for status in tally.statuses} == {"401"}
-    with weft.open(path) as db:
+    with sennit.open(path) as db:
         # Those of the first half second, which are not counted, and of the second.
         assert len(db) == 50 + 20 + 40
 
@@ -46,7 +46,7 @@ def test_what_is_never_answered_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
         async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
             host, port = server.sockets[0].getsockname()
             load = Load(rate=20, seconds=0.5, writes=4, warm=0.0)
-            return await bear(f"http://{host}:{port}", "weft_any", QUERIES, load)
+            return await bear(f"http://{host}:{port}", "sennit_any", QUERIES, load)
 
     outcome = asyncio.run(asked())
     assert outcome.errors == 12

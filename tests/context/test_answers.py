@@ -9,10 +9,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.context import answers
-from weft.folders.passages import GrepAnswer, Passage
-from weft.records import Record
-from weft.results import Degraded, Hit, Result, Standing, Why
+from sennit.context import answers
+from sennit.folders.passages import GrepAnswer, Passage
+from sennit.records import Record
+from sennit.results import Degraded, Hit, Result, Standing, Why
 
 
 def result(*records: Record, degraded: tuple[Degraded, ...] = ()) -> Result:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.context.briefing import COMMENT, HEADING, Memory, appended, briefing, line, memory_of
-from weft.context.plain import cleaned
-from weft.facts import Fact
-from weft.records import Record
+from sennit.context.briefing import COMMENT, HEADING, Memory, appended, briefing, line, memory_of
+from sennit.context.plain import cleaned
+from sennit.facts import Fact
+from sennit.records import Record
 
 INVISIBLE = "\u202e\u2066\u200b\ufeff\u00ad\u2060\u3164\u034f\U000e0041\U000e0101\x00\x1b\x07\x85"
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.context.citations import Check, checked, cited
-from weft.records import Record
+from sennit.context.citations import Check, checked, cited
+from sennit.records import Record
 
 KNOWN = (1, 2, 3)
 

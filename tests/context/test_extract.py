@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.context.citations import checked
-from weft.context.extract import MOST_SENTENCES, NEAREST, extracted, told
-from weft.context.prompt import Passage
-from weft.records import Json, Record
+from sennit.context.citations import checked
+from sennit.context.extract import MOST_SENTENCES, NEAREST, extracted, told
+from sennit.context.prompt import Passage
+from sennit.records import Json, Record
 
 
 def passage(number: int, text: str, score: float = 1.0, kind: str = "SECTION", **metadata: Json) -> Passage:

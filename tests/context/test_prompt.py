@@ -7,9 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.context.prompt import NOTHING, RULES, Prompt, built, fenced, pages_of
-from weft.records import Record
-from weft.results import Hit, Page
+from sennit.context.prompt import NOTHING, RULES, Prompt, built, fenced, pages_of
+from sennit.records import Record
+from sennit.results import Hit, Page
 
 
 def section(name: str, text: str, kind: str = "SECTION", page: str = "Retries") -> Record:

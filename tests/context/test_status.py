@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.context.status import status
-from weft.folders.passages import GrepAnswer, Passage
-from weft.results import Hit, Result
+import sennit
+from sennit.context.status import status
+from sennit.folders.passages import GrepAnswer, Passage
+from sennit.results import Hit, Result
 
 
 def found(*texts: str, milliseconds: float) -> Result:
-    hits = [Hit(weft.Record(id=str(at), text=text), score=1.0, rank=at) for at, text in enumerate(texts, 1)]
+    hits = [Hit(sennit.Record(id=str(at), text=text), score=1.0, rank=at) for at, text in enumerate(texts, 1)]
     return Result("q", "default", tuple(hits), milliseconds=milliseconds)
 
 
@@ -37,8 +37,8 @@ def test_the_status_counts_characters_and_chunks_or_files(answer: Result | GrepA
 
 
 def test_neighbours_are_part_of_what_came_back() -> None:
-    parts = [weft.Record(id=str(at), text="x" * 10, parent="p", position=at) for at in range(3)]
-    with weft.open(":memory:") as db:
+    parts = [sennit.Record(id=str(at), text="x" * 10, parent="p", position=at) for at in range(3)]
+    with sennit.open(":memory:") as db:
         db.add(parts)
         result = db.search("x" * 10, recipe="keyword", limit=1, neighbours=1)
     assert status(result).startswith(f"{len(result[0].passage)} characters, 1 chunk found")
@@ -48,7 +48,7 @@ def test_neighbours_are_part_of_what_came_back() -> None:
 def test_a_real_search_and_a_real_grep_say_what_they_did(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The ferry leaves at noon.\n")
     (tmp_path / "b.txt").write_text("No ferry on Sunday.\n")
-    with weft.open(tmp_path / ".weft") as db:
+    with sennit.open(tmp_path / ".sennit") as db:
         db.index(tmp_path)
         assert status(db.search("ferry", recipe="keyword")).startswith("44 characters, 2 chunks found, ")
         assert status(db.grep(["ferry"])).startswith("44 characters, 2 files matched, ")

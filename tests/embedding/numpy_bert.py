@@ -14,8 +14,8 @@ from tokenizers.models import WordPiece
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 
-from weft.embedding.bert import BertShape, bert_graph
-from weft.embedding.models import GRAPH, TOKENIZER
+from sennit.embedding.bert import BertShape, bert_graph
+from sennit.embedding.models import GRAPH, TOKENIZER
 
 Floats = NDArray[np.float64]
 Weights = Mapping[str, NDArray[np.float32]]
@@ -105,7 +105,7 @@ def tiny_tokenizer() -> Tokenizer:
     tokenizer.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    # As in many published models: weft must undo the padding and take the length.
+    # As in many published models: sennit must undo the padding and take the length.
     tokenizer.enable_padding(length=20)
     tokenizer.enable_truncation(10)
     return tokenizer

@@ -5,16 +5,16 @@ import sys
 
 import pytest
 
-from weft.embedding import PROVIDERS, EmbeddingSpec, build
-from weft.errors import NotFound, SettingsError
+from sennit.embedding import PROVIDERS, EmbeddingSpec, build
+from sennit.errors import NotFound, SettingsError
 
 
 def test_the_default_is_the_packaged_static_model() -> None:
     spec = EmbeddingSpec()
-    assert (spec.provider, spec.model) == ("static", "weft-static-256")
+    assert (spec.provider, spec.model) == ("static", "sennit-static-256")
     embedder = build(spec)
     assert embedder is not None
-    assert embedder.name == "static/weft-static-256"
+    assert embedder.name == "static/sennit-static-256"
 
 
 def test_provider_none_builds_nothing() -> None:
@@ -23,14 +23,14 @@ def test_provider_none_builds_nothing() -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     heavy = ["numpy", "tokenizers", "xxhash", "httpx", "onnx", "onnxruntime"]
-    code = f"import sys, weft.embedding; print(sorted(set({heavy}) & sys.modules.keys()))"
+    code = f"import sys, sennit.embedding; print(sorted(set({heavy}) & sys.modules.keys()))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
 
 
 def test_a_question_in_plain_english_does_not_load_the_tokenizers_library() -> None:
     code = (
-        "import sys; from weft.embedding import EmbeddingSpec, build\n"
+        "import sys; from sennit.embedding import EmbeddingSpec, build\n"
         "build(EmbeddingSpec()).embed_query('What changed in March?')\n"
         "print('tokenizers' in sys.modules)"
     )
@@ -86,5 +86,5 @@ def test_every_provider_has_a_default_model_except_none() -> None:
 
 
 def test_a_static_model_that_does_not_exist_is_named() -> None:
-    with pytest.raises(NotFound, match=r"'glove'.*weft-static-256"):
+    with pytest.raises(NotFound, match=r"'glove'.*sennit-static-256"):
         build(EmbeddingSpec(model="glove"))

@@ -7,8 +7,8 @@ import onnx
 import onnxruntime
 import pytest
 
-from weft.embedding.bert import BertShape, bert_graph
-from weft.errors import EmbeddingError, MissingExtra
+from sennit.embedding.bert import BertShape, bert_graph
+from sennit.errors import EmbeddingError, MissingExtra
 
 from .numpy_bert import TINY, WIDTH, forward, padded, tiny_weights
 
@@ -34,5 +34,5 @@ def test_weights_that_are_not_berts_are_named() -> None:
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(MissingExtra, match=r"weft\[onnx\]"):
+    with pytest.raises(MissingExtra, match=r"sennit\[onnx\]"):
         bert_graph(tiny_weights(), TINY)

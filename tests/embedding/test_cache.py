@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from weft.embedding import CachedQueries, EmbeddingSpec
-from weft.embedding.base import Embedder, Vectors
-from weft.embedding.static import StaticEmbedder
+from sennit.embedding import CachedQueries, EmbeddingSpec
+from sennit.embedding.base import Embedder, Vectors
+from sennit.embedding.static import StaticEmbedder
 
 
 class Counting(StaticEmbedder):
@@ -45,7 +45,7 @@ def test_the_least_recently_asked_question_is_forgotten_first() -> None:
 
 def test_a_question_is_computed_again_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter((0.0, 0.0, 9.0, 10.0, 10.0, 19.0))  # when it is looked for, and when it is kept
-    monkeypatch.setattr("weft.embedding.cache.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("sennit.embedding.cache.time.monotonic", lambda: next(clock))
     inner = Counting()
     cached = CachedQueries(inner, ttl=10)
     for _ in range(4):

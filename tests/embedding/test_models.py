@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.embedding.models import find_model, installed_models, models_folder
-from weft.errors import NotFound
+from sennit.embedding.models import find_model, installed_models, models_folder
+from sennit.errors import NotFound
 
 
 def make(folder: Path) -> Path:
@@ -15,19 +15,19 @@ def make(folder: Path) -> Path:
     return folder
 
 
-def test_the_models_folder_is_the_users_cache_or_what_weft_models_says(
+def test_the_models_folder_is_the_users_cache_or_what_sennit_models_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.delenv("WEFT_MODELS", raising=False)
+    monkeypatch.delenv("SENNIT_MODELS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert models_folder() == tmp_path / "weft" / "models"
-    monkeypatch.setenv("WEFT_MODELS", "~/models")
+    assert models_folder() == tmp_path / "sennit" / "models"
+    monkeypatch.setenv("SENNIT_MODELS", "~/models")
     assert models_folder() == Path.home() / "models"
 
 
 def test_installed_models_are_the_finished_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("SENNIT_MODELS", str(tmp_path / "models"))
     assert installed_models() == []
     make(tmp_path / "models" / "b")
     make(tmp_path / "models" / "a")
@@ -39,7 +39,7 @@ def test_installed_models_are_the_finished_ones(tmp_path: Path, monkeypatch: pyt
 def test_a_name_is_looked_up_in_the_models_folder_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WEFT_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("SENNIT_MODELS", str(tmp_path / "models"))
     make(tmp_path / "here")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NotFound, match="'here' is not installed"):

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.embedding import EmbeddingSpec
-from weft.embedding.ollama import OllamaEmbedder
-from weft.errors import EmbeddingError
+from sennit.embedding import EmbeddingSpec
+from sennit.embedding.ollama import OllamaEmbedder
+from sennit.errors import EmbeddingError
 
 from .server import ModelServer, as_json, vector_of
 

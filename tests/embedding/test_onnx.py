@@ -8,10 +8,10 @@ import numpy as np
 import onnx
 import pytest
 
-from weft.embedding import EmbeddingSpec, build
-from weft.embedding.models import CONFIG, GRAPH, TOKENIZER
-from weft.embedding.onnx import OnnxEmbedder
-from weft.errors import EmbeddingError, MissingExtra, NotFound, SettingsError
+from sennit.embedding import EmbeddingSpec, build
+from sennit.embedding.models import CONFIG, GRAPH, TOKENIZER
+from sennit.embedding.onnx import OnnxEmbedder
+from sennit.errors import EmbeddingError, MissingExtra, NotFound, SettingsError
 
 from .numpy_bert import TINY, WIDTH, forward, padded, save_tiny_model, tiny_tokenizer, tiny_weights, unit_mean
 
@@ -161,7 +161,7 @@ def test_the_fingerprint_follows_weights_and_use_but_not_place(folder: Path, tmp
 
 
 def test_a_model_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_MODELS", str(tmp_path))
+    monkeypatch.setenv("SENNIT_MODELS", str(tmp_path))
     save_tiny_model(tmp_path / "tiny")
     model = build(EmbeddingSpec(provider="onnx", model="tiny"))
     assert model is not None
@@ -169,8 +169,8 @@ def test_a_model_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_model_that_is_not_installed_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_MODELS", str(tmp_path))
-    with pytest.raises(NotFound, match="weft models install minilm"):
+    monkeypatch.setenv("SENNIT_MODELS", str(tmp_path))
+    with pytest.raises(NotFound, match="sennit models install minilm"):
         build(EmbeddingSpec(provider="onnx"))
     with pytest.raises(NotFound, match="There is no folder"):
         embedder(tmp_path / "nowhere")
@@ -225,7 +225,7 @@ def test_after_closing_it_says_so(folder: Path) -> None:
 
 def test_a_missing_library_names_its_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingExtra, match=r"weft\[onnx\]"):
+    with pytest.raises(MissingExtra, match=r"sennit\[onnx\]"):
         embedder(folder)
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from weft.embedding import EmbeddingSpec
-from weft.embedding.openai import OpenAIEmbedder
-from weft.errors import EmbeddingError
+from sennit.embedding import EmbeddingSpec
+from sennit.embedding.openai import OpenAIEmbedder
+from sennit.errors import EmbeddingError
 
 from .server import ModelServer, as_json
 

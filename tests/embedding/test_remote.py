@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from weft.embedding import EmbeddingSpec, build
-from weft.embedding.base import Embedder
-from weft.errors import EmbeddingError
+from sennit.embedding import EmbeddingSpec, build
+from sennit.embedding.base import Embedder
+from sennit.errors import EmbeddingError
 
 from .server import DIMENSIONS, Answer, ModelServer, as_json, hang, vector_of
 

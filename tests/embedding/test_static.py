@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.embedding import EmbeddingSpec
-from weft.embedding.static import MAX_PIECES, StaticEmbedder
-from weft.errors import SettingsError
+from sennit.embedding import EmbeddingSpec
+from sennit.embedding.static import MAX_PIECES, StaticEmbedder
+from sennit.errors import SettingsError
 
 from .test_wordpiece import MODEL, library
 
@@ -126,7 +126,7 @@ def test_the_fingerprint_tells_vectors_apart_that_cannot_be_compared() -> None:
 
 def test_the_packaged_model_is_the_one_vectors_were_stored_with() -> None:
     """Changing table, vocabulary or summation makes every stored vector useless: do it on purpose."""
-    assert embedder().fingerprint == "static:weft-static-256:256:6c43536a36c9d07f342fac7132a04b8c"
+    assert embedder().fingerprint == "static:sennit-static-256:256:6c43536a36c9d07f342fac7132a04b8c"
 
 
 def test_prefixes_stand_before_texts_that_are_not_empty() -> None:

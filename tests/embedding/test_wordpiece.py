@@ -9,11 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-import weft.embedding.static
-from weft.embedding import wordpiece
-from weft.embedding.wordpiece import WordPieces
+import sennit.embedding.static
+from sennit.embedding import wordpiece
+from sennit.embedding.wordpiece import WordPieces
 
-MODEL = Path(weft.embedding.static.__file__).parent / "data" / "weft-static-256"
+MODEL = Path(sennit.embedding.static.__file__).parent / "data" / "sennit-static-256"
 LIMIT = 2048
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from weft.apps.cli.program import program
-from weft.errors import InvalidInput, NotFound
-from weft.evaluation.code import ablations_of, read_code, read_manifest, same_file
-from weft.recipes.code import CODE_SEARCH
-from weft.records import Record
-from weft.results import Hit
+from sennit.apps.cli.program import program
+from sennit.errors import InvalidInput, NotFound
+from sennit.evaluation.code import ablations_of, read_code, read_manifest, same_file
+from sennit.recipes.code import CODE_SEARCH
+from sennit.records import Record
+from sennit.results import Hit
 
 SOURCES = {
     "src/shop/basket.py": 'class Basket:\n    """What a customer wants to buy."""\n\n    def add(self, item): ...\n',

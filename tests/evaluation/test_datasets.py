@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evaluation.folders import DOCUMENTS, QUERIES, write_folder
-from weft.errors import InvalidInput, NotFound, WeftError
-from weft.evaluation.datasets import read_collection
+from sennit.errors import InvalidInput, NotFound, SennitError
+from sennit.evaluation.datasets import read_collection
 
 
 def test_a_folder_is_read_with_titles_metadata_and_grades(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_judgement_that_cannot_be_read_is_named_by_file_and_line(
 def test_bytes_that_are_not_text_are_an_error_with_a_place(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "c")
     (folder / "queries.jsonl").write_bytes(b'{"_id": "q1", "text": "\xff"}\n')
-    with pytest.raises(WeftError, match=r"queries\.jsonl: not UTF-8"):
+    with pytest.raises(SennitError, match=r"queries\.jsonl: not UTF-8"):
         read_collection(folder)
 
 

@@ -1,4 +1,4 @@
-"""`weft eval`, as a user calls it."""
+"""`sennit eval`, as a user calls it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from evaluation.folders import write_folder
-from weft.apps.cli.program import program
-from weft.evaluation.quality import BEGIN, END
+from sennit.apps.cli.program import program
+from sennit.evaluation.quality import BEGIN, END
 
 
 def run(*arguments: object) -> Result:

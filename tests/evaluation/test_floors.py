@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.evaluation.datasets import read_collection
-from weft.evaluation.quality import SCOPES
-from weft.evaluation.run import Measured, Options, evaluate
-from weft.settings import Settings
+from sennit.evaluation.datasets import read_collection
+from sennit.evaluation.quality import SCOPES
+from sennit.evaluation.run import Measured, Options, evaluate
+from sennit.settings import Settings
 
 SMALL = ("cranfield", "musique_train")
 ALL = (*SMALL, "scifact_train", "locomo_dev", "2wiki_dev")

@@ -6,7 +6,7 @@ from math import log2
 
 import pytest
 
-from weft.evaluation.metrics import MEASURES, figures_of, mean
+from sennit.evaluation.metrics import MEASURES, figures_of, mean
 
 
 def test_binary_judgements_by_hand() -> None:

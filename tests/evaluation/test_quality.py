@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from evaluation.folders import write_folder
-from weft.errors import InvalidInput
-from weft.evaluation.datasets import read_collection
-from weft.evaluation.quality import BEGIN, END, tables, write_tables
-from weft.evaluation.run import Measured, Options, evaluate
-from weft.settings import Settings
+from sennit.errors import InvalidInput
+from sennit.evaluation.datasets import read_collection
+from sennit.evaluation.quality import BEGIN, END, tables, write_tables
+from sennit.evaluation.run import Measured, Options, evaluate
+from sennit.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from evaluation.folders import JUDGED, write_folder
-from weft.errors import InvalidInput, NotFound
-from weft.evaluation.datasets import read_collection
-from weft.evaluation.report import HEADERS, degraded_notes, per_query, rows_of, to_dict
-from weft.evaluation.run import Measured, Options, evaluate, parse_model, systems_of
-from weft.ranking.fusion import RRF
-from weft.recipes import BUILT_IN
-from weft.settings import Settings
+from sennit.errors import InvalidInput, NotFound
+from sennit.evaluation.datasets import read_collection
+from sennit.evaluation.report import HEADERS, degraded_notes, per_query, rows_of, to_dict
+from sennit.evaluation.run import Measured, Options, evaluate, parse_model, systems_of
+from sennit.ranking.fusion import RRF
+from sennit.recipes import BUILT_IN
+from sennit.settings import Settings
 
 SETTINGS = Settings()
 
@@ -134,7 +134,7 @@ def test_an_unknown_model_is_an_error_that_lists_the_providers() -> None:
 def test_a_model_that_is_not_there_is_an_error_and_not_a_poor_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WEFT_MODELS", str(tmp_path / "none"))
+    monkeypatch.setenv("SENNIT_MODELS", str(tmp_path / "none"))
     with pytest.raises(NotFound, match="absent"):
         measured(write_folder(tmp_path / "c"), Options(models=["onnx/absent"]))
 
@@ -153,8 +153,10 @@ def test_answers_without_a_source_are_reported(tmp_path: Path) -> None:
 
 def test_the_settings_own_model_is_used_when_none_is_named(tmp_path: Path) -> None:
     assert measured(write_folder(tmp_path / "c"))["vector"].model == "static"
-    small = replace(SETTINGS, embedding=replace(SETTINGS.embedding, model="weft-static-256", dimensions=64))
-    assert measured(write_folder(tmp_path / "c"), settings=small)["vector"].model == "static/weft-static-256"
+    small = replace(SETTINGS, embedding=replace(SETTINGS.embedding, model="sennit-static-256", dimensions=64))
+    assert (
+        measured(write_folder(tmp_path / "c"), settings=small)["vector"].model == "static/sennit-static-256"
+    )
 
 
 # Kept databases
@@ -165,10 +167,10 @@ def test_a_kept_database_is_used_again_and_gives_the_same_figures(tmp_path: Path
     folder = write_folder(tmp_path / "c")
     first = measured(folder, options)
     (database,) = (tmp_path / "kept").iterdir()
-    before = (database / "weft.db").stat().st_ino
+    before = (database / "sennit.db").stat().st_ino
     again = measured(folder, options)
     assert [one.figures for one in again.values()] == [one.figures for one in first.values()]
-    assert (database / "weft.db").stat().st_ino == before
+    assert (database / "sennit.db").stat().st_ino == before
     assert len(list((tmp_path / "kept").iterdir())) == 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.folders import Folders, ReadError, access
+from sennit.folders import Folders, ReadError, access
 
 SECRET = "the secret beside the folder"
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from folders.conftest import SECRET, code, code_of
 from ingest.conftest import locked
-from weft.errors import InvalidInput, WeftError
-from weft.folders import FileText, Folders, ReadError, access
-from weft.ingest.chunk import split_lines
+from sennit.errors import InvalidInput, SennitError
+from sennit.folders import FileText, Folders, ReadError, access
+from sennit.ingest.chunk import split_lines
 
 pytestmark = pytest.mark.usefixtures("way")
 
@@ -182,7 +182,7 @@ def test_without_folders_nothing_may_be_read(root: Path) -> None:
 def test_what_is_missing_inside_is_not_found(folders: Folders, path: str) -> None:
     with pytest.raises(ReadError, match=r"^\[ERROR: NOT_FOUND\] There is no file '") as caught:
         folders.read(path)
-    assert isinstance(caught.value, WeftError)
+    assert isinstance(caught.value, SennitError)
 
 
 def test_a_folder_that_is_gone_has_no_files(tmp_path: Path) -> None:

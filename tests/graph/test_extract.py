@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.facts import Fact
-from weft.graph.extract import MOST_FACTS, extract
-from weft.records import Record
+from sennit.facts import Fact
+from sennit.graph.extract import MOST_FACTS, extract
+from sennit.records import Record
 
 
 def read(text: str, title: str = "", **fields: object) -> list[tuple[str, str, str]]:

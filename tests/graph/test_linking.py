@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.graph.linking import MOST_SHARED, Bearers, Find, Linking, Mention, gains, mentions, rareness
-from weft.graph.names import Hashes, joined, names_of, signed, words_of
-from weft.records import Record
+from sennit.graph.linking import MOST_SHARED, Bearers, Find, Linking, Mention, gains, mentions, rareness
+from sennit.graph.names import Hashes, joined, names_of, signed, words_of
+from sennit.records import Record
 
 
 def finding(records: Sequence[Record]) -> Find:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.graph.names import (
+from sennit.graph.names import (
     MAX_NAME_WORDS,
     MAX_NAMES,
     MAX_WORDS,
@@ -18,7 +18,7 @@ from weft.graph.names import (
     signed,
     words_of,
 )
-from weft.records import Record
+from sennit.records import Record
 
 
 def numbers(record: Record) -> set[int]:

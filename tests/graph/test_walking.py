@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.graph.walking import Edge, EdgesOf, Reached, Walking, walk
+from sennit.graph.walking import Edge, EdgesOf, Reached, Walking, walk
 
 Facts = list[tuple[int, int, float]]
 

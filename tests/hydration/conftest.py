@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.hydration import Unit
-from weft.ingest import IndexReport
+import sennit
+from sennit.hydration import Unit
+from sennit.ingest import IndexReport
 
 GO = Path(__file__).resolve().parent.parent / "fixtures" / "goproject"
 
@@ -55,7 +55,7 @@ class Listed:
         return [known[key] for key in keys if key in known]
 
 
-def take_in(db: weft.Weft, folder: Path) -> IndexReport:
+def take_in(db: sennit.Database, folder: Path) -> IndexReport:
     """Index a folder as code."""
     return db.index(folder, recipe="code")
 
@@ -66,16 +66,16 @@ def project(tmp_path: Path) -> Path:
     return Path(shutil.copytree(GO, tmp_path / "shop"))
 
 
-Open = Callable[..., weft.Weft]
+Open = Callable[..., sennit.Database]
 
 
 @pytest.fixture
 def shop(project: Path, tmp_path: Path) -> Iterator[Open]:
     """Opens the database of the project, with settings of one's own."""
-    opened: list[weft.Weft] = []
+    opened: list[sennit.Database] = []
 
-    def call(**settings: Any) -> weft.Weft:
-        db = weft.open(tmp_path / "db", **settings)
+    def call(**settings: Any) -> sennit.Database:
+        db = sennit.open(tmp_path / "db", **settings)
         opened.append(db)
         take_in(db, project)
         return db

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.hydration import Switches, Unit, find_anchors
+from sennit.hydration import Switches, Unit, find_anchors
 
 from .conftest import Listed, unit
 

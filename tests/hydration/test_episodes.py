@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.errors import InvalidInput, NotFound
+import sennit
+from sennit.errors import InvalidInput, NotFound
 
 from .conftest import Open, take_in
 
-OWNER = weft.Caller(everything=True)
+OWNER = sennit.Caller(everything=True)
 
 
 def test_what_a_turn_took_in_is_an_anchor_of_the_next(shop: Open) -> None:
@@ -113,14 +113,14 @@ def test_an_episode_of_another_tenant_does_not_exist(shop: Open) -> None:
     db = shop()
     db.plan("`Basket`", episode="e")
     with pytest.raises(NotFound):
-        db.introspect("e", caller=weft.Caller(tenant="other"))
-    assert db.plan("`Basket`", episode="e", caller=weft.Caller(tenant="other")).turn == 1
+        db.introspect("e", caller=sennit.Caller(tenant="other"))
+    assert db.plan("`Basket`", episode="e", caller=sennit.Caller(tenant="other")).turn == 1
 
 
 def test_another_caller_sees_of_an_episode_only_what_it_may_see(shop: Open) -> None:
     db = shop()
     record = next(record for record in db if record.metadata.get("name") == "samePassword")
-    db.add([weft.Record.from_dict({**record.to_dict(), "sensitivity": "private"})])
+    db.add([sennit.Record.from_dict({**record.to_dict(), "sensitivity": "private"})])
     whole = db.plan("auth.go", episode="e", max_entities=40, caller=OWNER)
     assert record.id in whole.keys
     seen = db.introspect("e").plan
@@ -133,5 +133,5 @@ def test_another_caller_sees_of_an_episode_only_what_it_may_see(shop: Open) -> N
 
 @pytest.mark.parametrize("episode", ["", "x" * 2000, 3, "\ud800"])
 def test_an_episode_has_a_name(episode: object) -> None:
-    with weft.open(":memory:") as db, pytest.raises(InvalidInput, match="An episode is named"):
+    with sennit.open(":memory:") as db, pytest.raises(InvalidInput, match="An episode is named"):
         db.introspect(episode)  # type: ignore[arg-type]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.hydration.mentions import SymbolMention as Symbol
-from weft.hydration.mentions import file_mentions, qualifies, resolve, spellings, symbol_mentions
+from sennit.hydration.mentions import SymbolMention as Symbol
+from sennit.hydration.mentions import file_mentions, qualifies, resolve, spellings, symbol_mentions
 
 KNOWN = ["/p/src/auth.go", "/p/pkg/deep/auth.go", "/p/my file.py", "/p/src/app/[id].tsx", "/p/Makefile"]
 

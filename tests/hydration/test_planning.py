@@ -7,10 +7,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.hydration import Anchor, Budget, Candidate, HydrationPlan, Tokenizer, make_plan, rendered
-from weft.hydration.planning import SEAM
-from weft.hydration.rendering import block_of
-from weft.hydration.tokens import estimated, tokenizer
+from sennit.hydration import Anchor, Budget, Candidate, HydrationPlan, Tokenizer, make_plan, rendered
+from sennit.hydration.planning import SEAM
+from sennit.hydration.rendering import block_of
+from sennit.hydration.tokens import estimated, tokenizer
 
 from .conftest import unit
 

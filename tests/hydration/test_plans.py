@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.errors import InvalidInput
-from weft.hydration import HydrationPlan, rendered
-from weft.hydration.tokens import estimated, tokenizer
+import sennit
+from sennit.errors import InvalidInput
+from sennit.hydration import HydrationPlan, rendered
+from sennit.hydration.tokens import estimated, tokenizer
 
 from .conftest import Open, take_in
 
@@ -39,7 +39,7 @@ def test_the_example_of_the_specification(shop: Open, caplog: pytest.LogCaptureF
     assert len(everything.entries) > len(anchors), "what is near is found in other files, too"
     assert all(entry.priority == 0 for entry in everything.entries[len(anchors) :])
 
-    with caplog.at_level(logging.WARNING, "weft.hydration"):
+    with caplog.at_level(logging.WARNING, "sennit.hydration"):
         tight = db.plan(QUERY, max_tokens=300, max_entities=10)
     assert tight.tokens <= 300
     assert tokenizer().count(rendered(tight)) <= 300
@@ -84,7 +84,7 @@ def test_when_all_anchors_are_too_large_it_is_said_in_the_log_and_the_introspect
     shop: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     db = shop()
-    with caplog.at_level(logging.WARNING, "weft.hydration"):
+    with caplog.at_level(logging.WARNING, "sennit.hydration"):
         plan = db.plan(QUERY, max_tokens=5, episode="e")
     assert plan.entries == ()
     assert "no_anchor_fits" in codes(plan)
@@ -94,7 +94,7 @@ def test_when_all_anchors_are_too_large_it_is_said_in_the_log_and_the_introspect
 
 def test_when_nothing_is_near_enough_keywords_are_asked(shop: Open, caplog: pytest.LogCaptureFixture) -> None:
     db = shop(hydration__semantic_threshold=0.99)
-    with caplog.at_level(logging.WARNING, "weft.hydration"):
+    with caplog.at_level(logging.WARNING, "sennit.hydration"):
         plan = db.plan("things in a basket", episode="e")
     assert plan.entries[0].reason.startswith("keyword:")
     assert "Basket" in plan.entries[0].qualified
@@ -105,14 +105,14 @@ def test_when_nothing_is_near_enough_keywords_are_asked(shop: Open, caplog: pyte
 def test_when_the_embedding_service_is_down_the_plan_is_structural_and_says_so(
     shop: Open, project: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    away = weft.open(
+    away = sennit.open(
         tmp_path / "away",
         embedding__provider="openai",
         embedding__model="text-embedding-3-small",
         embedding__base_url="http://127.0.0.1:9/v1",
         embedding__retries=0,
     )
-    with away as db, caplog.at_level(logging.WARNING, "weft.hydration"):
+    with away as db, caplog.at_level(logging.WARNING, "sennit.hydration"):
         take_in(db, project)
         plan = db.plan(QUERY, episode="e", max_entities=40)
         assert len(plan.entries) >= 20
@@ -141,7 +141,7 @@ def test_without_vectors_that_may_be_asked_the_plan_is_structural_and_says_so(
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"hydration__embedding_provider": "local"}, {"hydration__embedding_model": "weft-static-256"}],
+    [{}, {"hydration__embedding_provider": "local"}, {"hydration__embedding_model": "sennit-static-256"}],
 )
 def test_vectors_that_fit_the_settings_are_asked(shop: Open, settings: dict[str, object]) -> None:
     assert "structural_only" not in codes(shop(**settings).plan("things in a basket"))
@@ -160,7 +160,7 @@ def test_without_a_tokenizer_counts_are_estimates_and_say_so(
     tokenizer.cache_clear()
     try:
         db = shop()
-        with caplog.at_level(logging.WARNING, "weft.hydration"):
+        with caplog.at_level(logging.WARNING, "sennit.hydration"):
             plans = [db.plan(QUERY, max_entities=40) for _ in range(2)]
     finally:
         tokenizer.cache_clear()
@@ -180,8 +180,8 @@ def test_the_same_question_and_state_give_the_same_bytes_in_other_processes(
     with shop() as db:
         here = db.plan("Fix `Authenticate` in auth.go and the basket", max_tokens=900, max_entities=40)
     code = (
-        "import sys, weft\n"
-        f"with weft.open({str(tmp_path / 'db')!r}) as db:\n"
+        "import sys, sennit\n"
+        f"with sennit.open({str(tmp_path / 'db')!r}) as db:\n"
         "    plan = db.plan('Fix `Authenticate` in auth.go and the basket', max_tokens=900, max_entities=40)\n"
         "    sys.stdout.buffer.write(plan.to_json().encode())\n"
     )
@@ -197,7 +197,7 @@ def test_the_same_question_and_state_give_the_same_bytes_in_other_processes(
 
 def test_the_same_turns_of_two_databases_give_the_same_bytes(shop: Open, project: Path) -> None:
     turns = [QUERY, "and `Basket`?", "what else is in main.go:5"]
-    with weft.open(":memory:") as other:
+    with sennit.open(":memory:") as other:
         take_in(other, project)
         db = shop()
         for query in turns:
@@ -221,7 +221,7 @@ def test_after_a_change_of_one_file_only_that_file_is_read_and_only_new_entities
     assert "+ 0" in plan.entries[0].text
 
 
-def vectors_of(db: weft.Weft) -> set[bytes]:
+def vectors_of(db: sennit.Database) -> set[bytes]:
     with db.store.database.read() as connection:
         return {digest for (digest,) in connection.execute("SELECT hash FROM vectors")}
 
@@ -231,11 +231,11 @@ def test_what_is_hidden_from_a_caller_is_in_no_plan(shop: Open) -> None:
     secret = db.get(next(record.id for record in db if record.metadata.get("name") == "samePassword"))
     assert secret is not None
     fields = {**secret.to_dict(), "sensitivity": "private"}
-    db.add([weft.Record.from_dict(fields)])
+    db.add([sennit.Record.from_dict(fields)])
     plan = db.plan("`samePassword` in auth.go", max_entities=40)
     assert "samePassword" not in names(plan)
     assert "samePassword" not in plan.to_json().replace("!samePassword", "").replace("`samePassword`", "")
-    owner = weft.Caller(everything=True)
+    owner = sennit.Caller(everything=True)
     assert "samePassword" in names(db.plan("`samePassword` in auth.go", max_entities=40, caller=owner))
 
 
@@ -243,7 +243,7 @@ def test_long_entities_are_whole_again(tmp_path: Path) -> None:
     body = "".join(f"    value_{n} = compute({n})  # step number {n} of the long way\n" for n in range(300))
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "long.py").write_text(f"def long_way():\n{body}    return value_299\n")
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         take_in(db, tmp_path / "src")
         (entry,) = db.plan("`long_way`", max_tokens=100_000).entries
         assert entry.text == f"def long_way():\n{body}    return value_299"
@@ -258,12 +258,12 @@ def test_long_entities_are_whole_again(tmp_path: Path) -> None:
     [{"max_tokens": 0}, {"max_tokens": -1}, {"max_entities": 0}, {"max_tokens": True}, {"episode": ""}],
 )
 def test_a_budget_that_makes_no_sense_is_refused(asking: dict[str, object]) -> None:
-    with weft.open(":memory:") as db, pytest.raises(InvalidInput):
+    with sennit.open(":memory:") as db, pytest.raises(InvalidInput):
         db.plan("x", **asking)  # type: ignore[arg-type]
 
 
 def test_an_empty_database_gives_an_empty_plan() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         plan = db.plan(QUERY)
         assert plan.entries == ()
         assert rendered(plan) == ""

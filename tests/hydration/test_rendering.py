@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.hydration import Anchor, Budget, Tokenizer, make_plan, rendered
-from weft.hydration.rendering import block_of, shortened
-from weft.hydration.tokens import estimated
+from sennit.hydration import Anchor, Budget, Tokenizer, make_plan, rendered
+from sennit.hydration.rendering import block_of, shortened
+from sennit.hydration.tokens import estimated
 
 from .conftest import unit
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from weft.apps.cli import program
-from weft.hydration.scale import measured
+from sennit.apps.cli import program
+from sennit.hydration.scale import measured
 
 from .conftest import Open
 
@@ -35,8 +35,8 @@ def test_doctor_says_where_the_threshold_lies(shop: Open, monkeypatch: pytest.Mo
     db = shop()
     place = str(db.path)
     db.close()
-    monkeypatch.setenv("WEFT_HYDRATION_SEMANTIC_THRESHOLD", "-1")
-    done = CliRunner().invoke(program, ["doctor", "--db", place, "--json"], prog_name="weft")
+    monkeypatch.setenv("SENNIT_HYDRATION_SEMANTIC_THRESHOLD", "-1")
+    done = CliRunner().invoke(program, ["doctor", "--db", place, "--json"], prog_name="sennit")
     found = {one["check"]: one["message"] for one in json.loads(done.stdout)["findings"]}
     assert found["threshold"].startswith("100.00 % of")
-    assert "(static/weft-static-256)" in found["threshold"]
+    assert "(static/sennit-static-256)" in found["threshold"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.hydration.traces import frames
+from sennit.hydration.traces import frames
 
 PYTHON = """Traceback (most recent call last):
   File "/srv/app/auth.py", line 12, in login

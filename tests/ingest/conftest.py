@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.ingest import IndexReport
+import sennit
+from sennit.ingest import IndexReport
 
 NOBODY = 65534
 """The user who owns nothing."""
@@ -30,8 +30,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[weft.Weft]:
-    with weft.open(tmp_path / "notes.weft") as opened:
+def db(tmp_path: Path) -> Iterator[sennit.Database]:
+    with sennit.open(tmp_path / "notes.sennit") as opened:
         yield opened
 
 
@@ -44,12 +44,12 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> None:
         os.utime(path, (OLD, OLD))
 
 
-def contents_of(db: weft.Weft) -> dict[str, str]:
+def contents_of(db: sennit.Database) -> dict[str, str]:
     """Everything the database holds, by id."""
     return {record.id: record.to_json() for record in db}
 
 
-def paths_of(db: weft.Weft, root: Path) -> set[str]:
+def paths_of(db: sennit.Database, root: Path) -> set[str]:
     """The files that have records, relative to the root."""
     return {os.path.relpath(record.path or "", os.path.realpath(root)) for record in db}
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-import weft
-from weft.ingest import files, index
+import sennit
+from sennit.ingest import files, index
 
 # Small transactions: many places to be killed at.
 vars(files)["BATCH_RECORDS"] = 20
 
 if __name__ == "__main__":
-    with weft.open(sys.argv[1]) as db:
+    with sennit.open(sys.argv[1]) as db:
         print("ready", flush=True)
         index(db, sys.argv[2], progress=lambda done, total, path: print(done, flush=True))

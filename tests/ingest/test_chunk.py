@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ingest import shape
-from weft.ingest.chunk import CODE, PROSE, Chunk, Document, chunks, split_lines
+from sennit.ingest import shape
+from sennit.ingest.chunk import CODE, PROSE, Chunk, Document, chunks, split_lines
 
 WORDS = st.text(alphabet="abc .!?#-=`~:()\"' \t日é。", max_size=90)
 LINES = st.lists(

@@ -1,4 +1,4 @@
-"""`weft index` on the command line."""
+"""`sennit index` on the command line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ingest.conftest import write
-from weft.apps.cli import program
+from sennit.apps.cli import program
 
 
 def call(*args: str) -> Result:
-    return CliRunner().invoke(program, list(args), prog_name="weft")
+    return CliRunner().invoke(program, list(args), prog_name="sennit")
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import weft
-from weft import Segment
-from weft.errors import InvalidInput
-from weft.ingest.conversation import read_conversation
+import sennit
+from sennit import Segment
+from sennit.errors import InvalidInput
+from sennit.ingest.conversation import read_conversation
 
 
 def test_a_transcript_gives_its_turns_with_speakers_and_times() -> None:
@@ -95,7 +95,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_turns_stand_after_those_that_are_there() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add_segments(
             [
                 Segment(text="one", session="s"),
@@ -110,14 +110,14 @@ def test_turns_stand_after_those_that_are_there() -> None:
 
 def test_the_same_turns_again_change_nothing() -> None:
     turns = [Segment(text=f"turn {n}", session="s", speaker="Rajesh") for n in range(5)]
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add_segments(turns)
         again = db.add_segments(turns)
         assert (again.added, again.updated, again.unchanged) == (0, 0, 5)
 
 
 def test_a_turn_is_found_by_its_words_at_once_and_with_its_speaker() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add_segments(
             [Segment(text="the lighthouse at dusk", session="s", speaker="Priya", entities=["lighthouse"])]
         )
@@ -127,7 +127,7 @@ def test_a_turn_is_found_by_its_words_at_once_and_with_its_speaker() -> None:
 
 
 def test_each_tenants_sessions_are_its_own() -> None:
-    with weft.open(":memory:", privacy__open=True) as db:
+    with sennit.open(":memory:", privacy__open=True) as db:
         db.add_segments([Segment(text="a", session="s", tenant="acme"), Segment(text="b", session="s")])
         places = {record.text: record.position for record in db.store.every()}
         assert places == {"a": 0, "b": 0}
@@ -138,5 +138,5 @@ def test_bad_segments_are_refused() -> None:
         Segment(text="x", session="s", entities="Goa")
     with pytest.raises(InvalidInput, match="text"):
         Segment(text=5, session="s")  # type: ignore[arg-type]
-    with weft.open(":memory:") as db, pytest.raises(InvalidInput, match=r"weft\.Segment"):
+    with sennit.open(":memory:") as db, pytest.raises(InvalidInput, match=r"sennit\.Segment"):
         db.add_segments(["hello"])  # type: ignore[list-item]

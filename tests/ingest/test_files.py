@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import weft
+import sennit
 from ingest.conftest import contents_of, counts, paths_of, reasons, write
-from weft.errors import InvalidInput, NotFound
-from weft.ingest import Scope, index
+from sennit.errors import InvalidInput, NotFound
+from sennit.ingest import Scope, index
 
 LONG = "\n\n".join(
     f"Paragraph {n} about topic {n % 7}.\n" + f"It has words, number {n}. " * 12 for n in range(40)
@@ -31,7 +31,7 @@ def tree(root: Path) -> Path:
     return root
 
 
-def forbid_embedding(db: weft.Weft, monkeypatch: pytest.MonkeyPatch) -> None:
+def forbid_embedding(db: sennit.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> object:
         raise AssertionError("a text was embedded")
 
@@ -39,7 +39,7 @@ def forbid_embedding(db: weft.Weft, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(type(embedder), "embed_documents", refuse)
 
 
-def test_files_become_records_that_name_them(db: weft.Weft, tree: Path) -> None:
+def test_files_become_records_that_name_them(db: sennit.Database, tree: Path) -> None:
     report = index(db, tree)
     assert counts(report) == (5, 0, 0, 0, 0)
     assert report.records == len(db)
@@ -54,9 +54,9 @@ def test_files_become_records_that_name_them(db: weft.Weft, tree: Path) -> None:
 
 
 def test_a_second_run_reads_and_embeds_nothing(
-    db: weft.Weft, tree: Path, monkeypatch: pytest.MonkeyPatch
+    db: sennit.Database, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.ingest.files.SETTLED_NS", 0)
+    monkeypatch.setattr("sennit.ingest.files.SETTLED_NS", 0)
     index(db, tree)
     before = contents_of(db)
     forbid_embedding(db, monkeypatch)
@@ -66,7 +66,7 @@ def test_a_second_run_reads_and_embeds_nothing(
     assert contents_of(db) == before
 
 
-def test_a_touched_file_is_compared_and_stays(db: weft.Weft, tree: Path) -> None:
+def test_a_touched_file_is_compared_and_stays(db: sennit.Database, tree: Path) -> None:
     index(db, tree)
     before = contents_of(db)
     os.utime(tree / "b.txt")
@@ -74,7 +74,7 @@ def test_a_touched_file_is_compared_and_stays(db: weft.Weft, tree: Path) -> None
     assert contents_of(db) == before
 
 
-def test_a_changed_file_is_one_update_and_keeps_its_other_passages(db: weft.Weft, tree: Path) -> None:
+def test_a_changed_file_is_one_update_and_keeps_its_other_passages(db: sennit.Database, tree: Path) -> None:
     index(db, tree)
     before = set(contents_of(db))
     (tree / "a.md").write_text(str(TREE["a.md"]).replace("Paragraph 3 ", "Paragraph three ", 1))
@@ -85,7 +85,7 @@ def test_a_changed_file_is_one_update_and_keeps_its_other_passages(db: weft.Weft
 
 
 def test_a_line_put_in_at_the_top_moves_the_lines_and_keeps_the_ids(
-    db: weft.Weft, tree: Path, monkeypatch: pytest.MonkeyPatch
+    db: sennit.Database, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index(db, tree)
     before = {record.id: record.lines for record in db if record.kind == "code"}
@@ -98,7 +98,7 @@ def test_a_line_put_in_at_the_top_moves_the_lines_and_keeps_the_ids(
 
 
 def test_a_renamed_file_is_one_rename_and_embeds_nothing(
-    db: weft.Weft, tree: Path, monkeypatch: pytest.MonkeyPatch
+    db: sennit.Database, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index(db, tree)
     records = len(db)
@@ -109,7 +109,7 @@ def test_a_renamed_file_is_one_rename_and_embeds_nothing(
     assert paths_of(db, tree) == {"b.txt", "src/c.py", "src/d.html", "src/renamed.md"}
 
 
-def test_a_deleted_file_leaves_nothing(db: weft.Weft, tree: Path) -> None:
+def test_a_deleted_file_leaves_nothing(db: sennit.Database, tree: Path) -> None:
     index(db, tree)
     (tree / "b.txt").unlink()
     report = index(db, tree)
@@ -118,7 +118,7 @@ def test_a_deleted_file_leaves_nothing(db: weft.Weft, tree: Path) -> None:
     assert "b.txt" not in paths_of(db, tree)
 
 
-def test_only_what_is_under_the_roots_of_the_run_is_removed(db: weft.Weft, tree: Path) -> None:
+def test_only_what_is_under_the_roots_of_the_run_is_removed(db: sennit.Database, tree: Path) -> None:
     index(db, tree)
     (tree / "b.txt").unlink()
     (tree / "src/c.py").unlink()
@@ -131,7 +131,7 @@ def test_only_what_is_under_the_roots_of_the_run_is_removed(db: weft.Weft, tree:
 
 
 def test_a_folder_that_is_gone_is_removed_when_named_and_refused_when_unknown(
-    db: weft.Weft, tree: Path
+    db: sennit.Database, tree: Path
 ) -> None:
     index(db, tree)
     shutil.rmtree(tree)
@@ -141,13 +141,13 @@ def test_a_folder_that_is_gone_is_removed_when_named_and_refused_when_unknown(
         index(db, tree)
 
 
-def test_a_single_file_can_be_indexed(db: weft.Weft, tree: Path) -> None:
+def test_a_single_file_can_be_indexed(db: sennit.Database, tree: Path) -> None:
     assert index(db, [tree / "b.txt", str(tree / "src" / "c.py")]).added == 2
     assert counts(index(db, tree)) == (3, 0, 0, 0, 2)
 
 
 def test_the_same_file_by_several_ways_is_one_file(
-    db: weft.Weft, tree: Path, monkeypatch: pytest.MonkeyPatch
+    db: sennit.Database, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tree.parent / "link").symlink_to(tree)
     assert index(db, [tree, tree / "src", tree.parent / "link"]).added == 5
@@ -155,13 +155,13 @@ def test_the_same_file_by_several_ways_is_one_file(
     assert counts(index(db, ".")) == (0, 0, 0, 0, 5)
 
 
-def test_another_collection_moves_the_records(db: weft.Weft, tree: Path) -> None:
+def test_another_collection_moves_the_records(db: sennit.Database, tree: Path) -> None:
     index(db, tree)
     assert index(db, tree, collection="docs").updated == 5
     assert {record.collection for record in db} == {"docs"}
 
 
-def test_records_removed_by_hand_come_back(db: weft.Weft, tree: Path) -> None:
+def test_records_removed_by_hand_come_back(db: sennit.Database, tree: Path) -> None:
     index(db, tree)
     before = contents_of(db)
     db.remove([next(iter(before))])
@@ -169,16 +169,18 @@ def test_records_removed_by_hand_come_back(db: weft.Weft, tree: Path) -> None:
     assert contents_of(db) == before
 
 
-def test_records_of_others_are_left_alone(db: weft.Weft, tree: Path) -> None:
+def test_records_of_others_are_left_alone(db: sennit.Database, tree: Path) -> None:
     path = os.path.realpath(tree / "b.txt")
-    db.add([weft.Record(id="note", text="my note on it", parent=path, path=path)])
+    db.add([sennit.Record(id="note", text="my note on it", parent=path, path=path)])
     index(db, tree)
     (tree / "b.txt").unlink()
     index(db, tree)
     assert db.get("note") is not None
 
 
-def test_a_file_that_turns_binary_loses_its_records_and_can_come_back(db: weft.Weft, tree: Path) -> None:
+def test_a_file_that_turns_binary_loses_its_records_and_can_come_back(
+    db: sennit.Database, tree: Path
+) -> None:
     index(db, tree)
     (tree / "b.txt").write_bytes(b"\0\1\2")
     report = index(db, tree)
@@ -189,7 +191,7 @@ def test_a_file_that_turns_binary_loses_its_records_and_can_come_back(db: weft.W
     assert index(db, tree).added == 1
 
 
-def test_what_is_now_ignored_or_too_large_leaves(db: weft.Weft, tree: Path) -> None:
+def test_what_is_now_ignored_or_too_large_leaves(db: sennit.Database, tree: Path) -> None:
     index(db, tree)
     (tree / ".gitignore").write_text("src/\n")
     report = index(db, tree, scope=Scope(max_bytes=1000))
@@ -197,7 +199,7 @@ def test_what_is_now_ignored_or_too_large_leaves(db: weft.Weft, tree: Path) -> N
     assert "the most is 1,000" in reasons(report, tree)["a.md"]
 
 
-def test_identical_passages_of_a_file_are_all_kept(db: weft.Weft, root: Path) -> None:
+def test_identical_passages_of_a_file_are_all_kept(db: sennit.Database, root: Path) -> None:
     block = "def same():\n" + "    x = 1\n" * 200
     write(root, {"a.py": (block + "\n\n") * 3})
     index(db, root)
@@ -209,24 +211,24 @@ def test_identical_passages_of_a_file_are_all_kept(db: weft.Weft, root: Path) ->
 
 def test_the_database_does_not_index_itself(root: Path) -> None:
     write(root, {"a.txt": "words"})
-    with weft.open(root / "own.weft") as db:
+    with sennit.open(root / "own.sennit") as db:
         index(db, root, scope=Scope(hidden=True))
         assert paths_of(db, root) == {"a.txt"}
 
 
-def test_progress_counts_the_files_that_are_read(db: weft.Weft, tree: Path) -> None:
+def test_progress_counts_the_files_that_are_read(db: sennit.Database, tree: Path) -> None:
     seen: list[tuple[int, int]] = []
     index(db, tree, progress=lambda done, total, _: seen.append((done, total)))
     assert seen == [(n, 5) for n in range(1, 6)]
 
 
 def test_a_database_in_memory_takes_files_too(tree: Path) -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         assert index(db, tree).added == 5
         assert counts(index(db, tree)) == (0, 0, 0, 0, 5)
 
 
 @pytest.mark.parametrize("paths", [[], [""], ["a\0b"], [b"bytes"]])
-def test_what_is_no_path_is_refused(db: weft.Weft, paths: list[str]) -> None:
+def test_what_is_no_path_is_refused(db: sennit.Database, paths: list[str]) -> None:
     with pytest.raises(InvalidInput):
         index(db, paths)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-import weft
+import sennit
 from ingest.conftest import counts, locked, paths_of, reasons, write
 from ingest.test_reading import archives
-from weft.ingest import index, walk
-from weft.ingest.walk import Tree
+from sennit.ingest import index, walk
+from sennit.ingest.walk import Tree
 
 
-def test_a_broken_file_does_not_stop_the_rest(db: weft.Weft, root: Path) -> None:
+def test_a_broken_file_does_not_stop_the_rest(db: sennit.Database, root: Path) -> None:
     write(
         root,
         {
@@ -47,7 +47,7 @@ def test_a_broken_file_does_not_stop_the_rest(db: weft.Weft, root: Path) -> None
     assert by_name["half.txt"].text == "half"
 
 
-def test_a_gigabyte_is_not_read(db: weft.Weft, root: Path) -> None:
+def test_a_gigabyte_is_not_read(db: sennit.Database, root: Path) -> None:
     write(root, {"a.txt": "small"})
     with (root / "huge.log").open("wb") as file:
         file.truncate(1 << 30)
@@ -71,7 +71,7 @@ def test_a_gigabyte_is_not_read(db: weft.Weft, root: Path) -> None:
         "日本語.txt".encode(),
     ],
 )
-def test_any_name_can_be_indexed_again_and_removed(db: weft.Weft, root: Path, name: bytes) -> None:
+def test_any_name_can_be_indexed_again_and_removed(db: sennit.Database, root: Path, name: bytes) -> None:
     place = root / os.fsdecode(name)
     place.write_bytes(b"content of a file with an odd name")
     assert index(db, root).added == 1
@@ -84,7 +84,7 @@ def test_any_name_can_be_indexed_again_and_removed(db: weft.Weft, root: Path, na
     assert len(db) == 0
 
 
-def test_a_path_longer_than_an_id_is_kept_whole(db: weft.Weft, root: Path) -> None:
+def test_a_path_longer_than_an_id_is_kept_whole(db: sennit.Database, root: Path) -> None:
     folder = root.joinpath(*["d" * 240] * 6)
     write(
         root,
@@ -96,7 +96,7 @@ def test_a_path_longer_than_an_id_is_kept_whole(db: weft.Weft, root: Path) -> No
     assert index(db, root).removed == 1
 
 
-def test_lines_and_files_without_end_are_cut_and_nothing_is_lost(db: weft.Weft, root: Path) -> None:
+def test_lines_and_files_without_end_are_cut_and_nothing_is_lost(db: sennit.Database, root: Path) -> None:
     words = " ".join(f"word{n}" for n in range(60_000))
     write(root, {"line.json": words, "blank.txt": "\n" * 300_000, "many.txt": "x y z\n" * 50_000})
     report = index(db, root)
@@ -124,7 +124,7 @@ def test_lines_and_files_without_end_are_cut_and_nothing_is_lost(db: weft.Weft, 
     ],
 )
 def test_strange_shapes_take_time_by_their_length_only(
-    db: weft.Weft, root: Path, name: str, content: str
+    db: sennit.Database, root: Path, name: str, content: str
 ) -> None:
     write(root, {name: content})
     report = index(db, root)
@@ -134,7 +134,7 @@ def test_strange_shapes_take_time_by_their_length_only(
 
 def test_a_file_that_may_not_be_read_keeps_what_is_known(root: Path) -> None:
     write(root, {"a.txt": "known before", "closed/b.txt": "and this"})
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         index(db, root)
         (root / "a.txt").write_text("changed since")
         with locked(root / "a.txt", root / "closed"):
@@ -144,7 +144,7 @@ def test_a_file_that_may_not_be_read_keeps_what_is_known(root: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_looked_into_keeps_its_records(
-    db: weft.Weft, root: Path, monkeypatch: pytest.MonkeyPatch
+    db: sennit.Database, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, {"sub/a.txt": "kept", "b.txt": "gone soon"})
     index(db, root)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ingest.chunk import chunks
-from weft.ingest.html import VERSION, html
-from weft.ingest.readers import reader_of
+from sennit.ingest.chunk import chunks
+from sennit.ingest.html import VERSION, html
+from sennit.ingest.readers import reader_of
 
 PAGE = """<!DOCTYPE html>
 <html><head><title>The guide</title>

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from weft.ingest.ignore import MAX_PATTERN, MAX_PATTERNS, Rules
+from sennit.ingest.ignore import MAX_PATTERN, MAX_PATTERNS, Rules
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge here")
 

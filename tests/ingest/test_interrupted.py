@@ -15,10 +15,10 @@ from typing import NoReturn
 
 import pytest
 
-import weft
+import sennit
 from ingest.conftest import contents_of, counts, write
-from weft.ingest import IndexInterrupted, Scope, files, index
-from weft.stores.embedded.writing import Writer
+from sennit.ingest import IndexInterrupted, Scope, files, index
+from sennit.stores.embedded.writing import Writer
 
 REAL_FILES = 10_000
 PROGRAM = Path(__file__).with_name("run_index.py")
@@ -34,7 +34,7 @@ def fill(root: Path, seed: int, count: int = 120) -> None:
 
 
 def undisturbed(folder: Path, root: Path) -> dict[str, str]:
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         index(db, root)
         return contents_of(db)
 
@@ -58,10 +58,10 @@ def test_killed_at_random_and_run_again_gives_the_same_database(
 ) -> None:
     chance = random.Random(seed)
     fill(root, seed)
-    expected = undisturbed(tmp_path / "calm.weft", root)
+    expected = undisturbed(tmp_path / "calm.sennit", root)
     for _ in range(4):
-        killed(tmp_path / "killed.weft", root, chance.randrange(120))
-    assert undisturbed(tmp_path / "killed.weft", root) == expected
+        killed(tmp_path / "killed.sennit", root, chance.randrange(120))
+    assert undisturbed(tmp_path / "killed.sennit", root) == expected
 
     # And again, over a tree that has changed meanwhile.
     for path in chance.sample(sorted(root.rglob("f*")), 30):
@@ -73,15 +73,15 @@ def test_killed_at_random_and_run_again_gives_the_same_database(
         else:
             write(root, {str(path.relative_to(root)): f"{path.read_text()}\n\nOne more paragraph."})
     for _ in range(3):
-        killed(tmp_path / "killed.weft", root, chance.randrange(12))
-    again = undisturbed(tmp_path / "killed.weft", root)
-    assert again == undisturbed(tmp_path / "fresh.weft", root)
-    with weft.open(tmp_path / "killed.weft") as db:
+        killed(tmp_path / "killed.sennit", root, chance.randrange(12))
+    again = undisturbed(tmp_path / "killed.sennit", root)
+    assert again == undisturbed(tmp_path / "fresh.sennit", root)
+    with sennit.open(tmp_path / "killed.sennit") as db:
         assert index(db, root).records == 0
 
 
 def test_ctrl_c_reports_what_is_done_and_the_next_run_goes_on(
-    tmp_path: Path, root: Path, db: weft.Weft, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, root: Path, db: sennit.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "BATCH_RECORDS", 10)
     fill(root, 1, 40)
@@ -99,11 +99,11 @@ def test_ctrl_c_reports_what_is_done_and_the_next_run_goes_on(
     rest = index(db, root)
     assert rest.added == 40 - report.added
     assert rest.unchanged == report.added
-    assert contents_of(db) == undisturbed(tmp_path / "calm.weft", root)
+    assert contents_of(db) == undisturbed(tmp_path / "calm.sennit", root)
 
 
 def test_a_write_that_fails_leaves_each_file_as_it_was(
-    db: weft.Weft, root: Path, monkeypatch: pytest.MonkeyPatch
+    db: sennit.Database, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, {"a.txt": "first text"})
     index(db, root)
@@ -123,11 +123,11 @@ def test_a_write_that_fails_leaves_each_file_as_it_was(
 
 def test_two_runs_at_once_end_like_one(tmp_path: Path, root: Path) -> None:
     fill(root, 3, 40)
-    command = [sys.executable, str(PROGRAM), str(tmp_path / "shared.weft"), str(root)]
+    command = [sys.executable, str(PROGRAM), str(tmp_path / "shared.sennit"), str(root)]
     runs = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
     assert [run.wait() for run in runs] == [0, 0]
-    with weft.open(tmp_path / "shared.weft") as db:
-        assert contents_of(db) == undisturbed(tmp_path / "calm.weft", root)
+    with sennit.open(tmp_path / "shared.sennit") as db:
+        assert contents_of(db) == undisturbed(tmp_path / "calm.sennit", root)
 
 
 def real_files(root: Path, count: int, leave_out: Callable[[str], NoReturn]) -> None:
@@ -143,7 +143,7 @@ def real_files(root: Path, count: int, leave_out: Callable[[str], NoReturn]) -> 
         shutil.copyfile(path, copy)
 
 
-def vectors_of(db: weft.Weft) -> tuple[int, int, float]:
+def vectors_of(db: sennit.Database) -> tuple[int, int, float]:
     with db.store.database.read() as connection:
         found: tuple[int, int, float] = connection.execute(
             "SELECT count(*), max(number), max(created) FROM vectors"
@@ -157,12 +157,12 @@ def test_ten_thousand_real_files_killed_at_random(
     tmp_path: Path, root: Path, leave_out: Callable[[str], NoReturn]
 ) -> None:
     real_files(root, REAL_FILES, leave_out)
-    expected = undisturbed(tmp_path / "calm.weft", root)
+    expected = undisturbed(tmp_path / "calm.sennit", root)
     chance = random.Random(0)
     for _ in range(6):
-        killed(tmp_path / "killed.weft", root, chance.randrange(REAL_FILES))
-    assert undisturbed(tmp_path / "killed.weft", root) == expected
-    with weft.open(tmp_path / "killed.weft") as db:
+        killed(tmp_path / "killed.sennit", root, chance.randrange(REAL_FILES))
+    assert undisturbed(tmp_path / "killed.sennit", root) == expected
+    with sennit.open(tmp_path / "killed.sennit") as db:
         before = vectors_of(db)
         assert index(db, root).records == 0
         assert vectors_of(db) == before
@@ -172,12 +172,12 @@ def test_ten_thousand_real_files_killed_at_random(
 @pytest.mark.slow
 def test_thousands_of_real_files(tmp_path: Path) -> None:
     libraries = Path(sysconfig.get_paths()["stdlib"])
-    with weft.open(tmp_path / "real.weft", embedding__provider="none") as db:
+    with sennit.open(tmp_path / "real.sennit", embedding__provider="none") as db:
         scope = Scope(exclude=("site-packages/", "test/", "tests/"))
         report = index(db, libraries, scope=scope)
         assert report.seen > 2000
         assert report.added > 500
-        by_path: dict[str, list[weft.Record]] = {}
+        by_path: dict[str, list[sennit.Record]] = {}
         for record in db:
             by_path.setdefault(record.path or "", []).append(record)
         for path, found in by_path.items():

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import weft
+import sennit
 from ingest.conftest import reasons, write
-from weft.ingest import index, pdf
-from weft.ingest.reading import Unreadable
+from sennit.ingest import index, pdf
+from sennit.ingest.reading import Unreadable
 
-pytest.importorskip("pypdfium2", reason="weft[pdf] is not installed")
+pytest.importorskip("pypdfium2", reason="sennit[pdf] is not installed")
 
 
 def document(*streams: bytes, extra: str = "", packed: bool = False) -> bytes:
@@ -50,7 +50,7 @@ def shows(*lines: str) -> bytes:
     return b"BT /F 12 Tf 50 700 Td " + " ".join(f"({line}) Tj 0 -14 Td" for line in lines).encode() + b" ET"
 
 
-def test_a_page_is_cited_by_its_number(db: weft.Weft, root: Path) -> None:
+def test_a_page_is_cited_by_its_number(db: sennit.Database, root: Path) -> None:
     write(root, {"a.pdf": document(shows("the harbour at dawn", "is quiet"), shows("the market at noon"))})
     report = index(db, root)
     assert (report.added, report.skipped) == (1, [])
@@ -105,10 +105,10 @@ def test_too_many_pages_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_its_package_a_pdf_is_skipped_and_tried_again_later(
-    db: weft.Weft, root: Path, monkeypatch: pytest.MonkeyPatch
+    db: sennit.Database, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, {"a.pdf": document(shows("words"))})
     with monkeypatch.context() as patch:
         patch.setattr(pdf, "_installed", lambda: False)
-        assert "weft[pdf]" in reasons(index(db, root), root)["a.pdf"]
+        assert "sennit[pdf]" in reasons(index(db, root), root)["a.pdf"]
     assert index(db, root).added == 1

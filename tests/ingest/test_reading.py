@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ingest.reading import Unreadable, contents, decode
+from sennit.ingest.reading import Unreadable, contents, decode
 
 GERMAN = "Größe und Maß: über die Straße\n" * 20
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ingest.conftest import locked, write
-from weft.errors import InvalidInput
-from weft.ingest.walk import MAX_DEPTH, Scope, Tree, walk
+from sennit.errors import InvalidInput
+from sennit.ingest.walk import MAX_DEPTH, Scope, Tree, walk
 
 
 def found(root: Path, scope: Scope | None = None) -> set[str]:
@@ -50,9 +50,10 @@ def test_ignore_files_count_at_every_level_and_the_deepest_decides(root: Path) -
     assert found(root, Scope(ignore_files=False)) == everything
 
 
-def test_weftignore_precedes_ignore_which_precedes_gitignore(root: Path) -> None:
+def test_sennitignore_precedes_ignore_which_precedes_gitignore(root: Path) -> None:
     write(
-        root, {".gitignore": "a\nb\n", ".ignore": "!a\nc\n", ".weftignore": "!c\n", "a": "", "b": "", "c": ""}
+        root,
+        {".gitignore": "a\nb\n", ".ignore": "!a\nc\n", ".sennitignore": "!c\n", "a": "", "b": "", "c": ""},
     )
     assert found(root) == {"a", "c"}
 
@@ -86,28 +87,28 @@ def test_include_and_exclude_take_patterns(root: Path) -> None:
         Scope(exclude=("!a",))
 
 
-def test_a_weft_toml_in_the_folder_can_only_narrow(root: Path) -> None:
+def test_a_sennit_toml_in_the_folder_can_only_narrow(root: Path) -> None:
     write(
         root,
         {
-            "weft.toml": '[ingest]\nexclude = ["*.log", "!b.txt", 3]\nmax_bytes = 100\nhidden = true\n[embedding]\nbase_url = "http://x"\n',
-            ".gitignore": "b.txt\nweft.toml\n",
+            "sennit.toml": '[ingest]\nexclude = ["*.log", "!b.txt", 3]\nmax_bytes = 100\nhidden = true\n[embedding]\nbase_url = "http://x"\n',
+            ".gitignore": "b.txt\nsennit.toml\n",
             "a.log": "",
             "b.txt": "",
             ".hidden": "",
             "large.txt": "x" * 200,
-            "sub/weft.toml": "[ingest]\nmax_bytes = 1000000000\n",
+            "sub/sennit.toml": "[ingest]\nmax_bytes = 1000000000\n",
             "sub/large.txt": "x" * 200,
             "sub/a.txt": "",
         },
     )
-    assert found(root) == {"sub/weft.toml", "sub/a.txt"} - {"sub/weft.toml"}
+    assert found(root) == {"sub/sennit.toml", "sub/a.txt"} - {"sub/sennit.toml"}
     assert set(skipped(root)) == {"large.txt", "sub/large.txt"}
 
 
-def test_a_broken_weft_toml_is_reported(root: Path) -> None:
-    write(root, {"weft.toml": "[ingest\n", "a.txt": ""})
-    assert "not valid TOML" in skipped(root)["weft.toml"]
+def test_a_broken_sennit_toml_is_reported(root: Path) -> None:
+    write(root, {"sennit.toml": "[ingest\n", "a.txt": ""})
+    assert "not valid TOML" in skipped(root)["sennit.toml"]
     assert "a.txt" in found(root)
 
 

@@ -14,11 +14,11 @@ from types import TracebackType
 
 import pytest
 
-import weft
+import sennit
 from ingest.conftest import contents_of, locked, paths_of, write
-from weft.errors import MissingExtra, NotFound, SourceError, StoreError
-from weft.ingest import IndexReport, Scope, index, watch
-from weft.ingest.watch import Watched
+from sennit.errors import MissingExtra, NotFound, SourceError, StoreError
+from sennit.ingest import IndexReport, Scope, index, watch
+from sennit.ingest.watch import Watched
 
 PATIENCE = 60
 """Seconds until a test gives up; it goes on as soon as what it waits for is there."""
@@ -34,7 +34,7 @@ def until(holds: Callable[[], bool]) -> None:
 class Watching:
     """A watch in a thread of its own, with the places it looked at and the reports it gave."""
 
-    def __init__(self, db: weft.Weft, *paths: Path, scope: Scope | None = None) -> None:
+    def __init__(self, db: sennit.Database, *paths: Path, scope: Scope | None = None) -> None:
         self.places: list[frozenset[str] | None] = []
         self.reports: list[IndexReport] = []
         self.failures: list[Exception] = []
@@ -75,20 +75,20 @@ class Watching:
 
 
 @pytest.fixture
-def watching(db: weft.Weft, root: Path) -> Iterator[Watching]:
+def watching(db: sennit.Database, root: Path) -> Iterator[Watching]:
     write(root, {"a.md": "alpha", "sub/b.md": "beta", "sub/c.md": "gamma"})
     with Watching(db, root) as started:
         yield started
 
 
-def test_the_first_round_takes_in_everything(watching: Watching, db: weft.Weft, root: Path) -> None:
+def test_the_first_round_takes_in_everything(watching: Watching, db: sennit.Database, root: Path) -> None:
     assert paths_of(db, root) == {"a.md", "sub/b.md", "sub/c.md"}
     assert watching.places == [None]
     assert watching.reports[0].added == 3
 
 
 def test_a_saved_file_is_found_and_only_it_is_looked_at(
-    watching: Watching, db: weft.Weft, root: Path
+    watching: Watching, db: sennit.Database, root: Path
 ) -> None:
     (root / "a.md").write_text("the ferry leaves at noon")
     until(lambda: [hit.text for hit in db.search("ferry", limit=1)] == ["the ferry leaves at noon"])
@@ -99,7 +99,7 @@ def test_a_saved_file_is_found_and_only_it_is_looked_at(
     }
 
 
-def test_an_atomic_save_a_rename_and_a_removal(watching: Watching, db: weft.Weft, root: Path) -> None:
+def test_an_atomic_save_a_rename_and_a_removal(watching: Watching, db: sennit.Database, root: Path) -> None:
     (root / ".a.md.swap").write_text("alpha, saved as editors do")
     (root / ".a.md.swap").replace(root / "a.md")
     until(lambda: any("as editors do" in record.text for record in db))
@@ -130,7 +130,7 @@ def test_the_watched_folder_itself_may_go_and_come_back(watching: Watching, root
     watching.until_files_are(root, "new.md", "later.md")
 
 
-def test_a_single_file_is_followed_through_atomic_saves(db: weft.Weft, root: Path) -> None:
+def test_a_single_file_is_followed_through_atomic_saves(db: sennit.Database, root: Path) -> None:
     write(root, {"one.md": "first", "other.md": "other"})
     with Watching(db, root / "one.md") as watching:
         for text in ("second", "third"):
@@ -141,14 +141,16 @@ def test_a_single_file_is_followed_through_atomic_saves(db: weft.Weft, root: Pat
         watching.until_files_are(root)
 
 
-def test_a_burst_of_a_thousand_files(watching: Watching, db: weft.Weft, root: Path) -> None:
+def test_a_burst_of_a_thousand_files(watching: Watching, db: sennit.Database, root: Path) -> None:
     for number in range(1000):
         (root / f"burst-{number}.md").write_text(f"file {number}")
     until(lambda: len(db) == 1003)
     assert len(paths_of(db, root)) == 1003
 
 
-def test_a_file_that_cannot_be_taken_in_stops_nothing(watching: Watching, db: weft.Weft, root: Path) -> None:
+def test_a_file_that_cannot_be_taken_in_stops_nothing(
+    watching: Watching, db: sennit.Database, root: Path
+) -> None:
     (root / "broken.md").write_bytes(b"\0\1\2")
     until(lambda: any(report.skipped for report in watching.reports))
     (root / "fine.md").write_text("fine")
@@ -156,7 +158,7 @@ def test_a_file_that_cannot_be_taken_in_stops_nothing(watching: Watching, db: we
 
 
 def test_rules_of_ignore_files_hold_and_follow_their_changes(
-    watching: Watching, db: weft.Weft, root: Path
+    watching: Watching, db: sennit.Database, root: Path
 ) -> None:
     (root / ".gitignore").write_text("*.log\nsub/\n")
     watching.until_files_are(root, "a.md")
@@ -169,16 +171,16 @@ def test_rules_of_ignore_files_hold_and_follow_their_changes(
     assert not any("x.log" in path for report in watching.reports for path, _ in report.skipped)
 
 
-def test_names_that_are_no_text_are_followed(watching: Watching, db: weft.Weft, root: Path) -> None:
+def test_names_that_are_no_text_are_followed(watching: Watching, db: sennit.Database, root: Path) -> None:
     Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.md")).write_text("noir")
     until(lambda: any(record.text == "noir" for record in db))
 
 
 def test_what_the_database_writes_in_the_folder_is_no_change(root: Path) -> None:
     write(root, {"a.md": "alpha"})
-    with weft.open(root / "own.weft") as db, Watching(db, root, scope=Scope(hidden=True)) as watching:
+    with sennit.open(root / "own.sennit") as db, Watching(db, root, scope=Scope(hidden=True)) as watching:
         for number in range(5):
-            db.add([weft.Record(id=f"r{number}", text="written by hand")])
+            db.add([sennit.Record(id=f"r{number}", text="written by hand")])
             (root / "a.md").write_text(f"alpha {number}")
             until(lambda number=number: any(r.text == f"alpha {number}" for r in db))  # type: ignore[misc]
     assert {place for places in watching.places[1:] for place in places or ()} == {
@@ -196,7 +198,7 @@ def test_a_round_that_fails_is_reported_and_made_up_for(
     assert [str(error) for error in watching.failures] == ["no space left", "for the moment"]
 
 
-def test_the_first_round_raises_what_is_wrong(db: weft.Weft, tmp_path: Path) -> None:
+def test_the_first_round_raises_what_is_wrong(db: sennit.Database, tmp_path: Path) -> None:
     def rounds(roots: Sequence[str], only: frozenset[str] | None) -> IndexReport:
         return index(db, roots, only=only)
 
@@ -204,18 +206,25 @@ def test_the_first_round_raises_what_is_wrong(db: weft.Weft, tmp_path: Path) -> 
         next(watch.watch(rounds, Watched.at([tmp_path / "nowhere"]), threading.Event()))
 
 
-def test_a_missing_package_is_named(db: weft.Weft, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(db: sennit.Database, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "watchfiles", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'weft\[watch\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'sennit\[watch\]'"):
         next(watch.watch(lambda *_: IndexReport(), Watched.at([root]), threading.Event()))
 
 
 def test_which_changes_matter(root: Path) -> None:
-    watched = Watched.at([root], leave_out=[root / "own.weft"])
+    watched = Watched.at([root], leave_out=[root / "own.sennit"])
     real = os.path.realpath(root)
-    for name in ("a.md", "sub/a.md", ".gitignore", "sub/.weftignore", "weft.toml"):
+    for name in ("a.md", "sub/a.md", ".gitignore", "sub/.sennitignore", "sennit.toml"):
         assert watched.wants(f"{real}/{name}")
-    for name in ("own.weft/weft.db", ".git/index", "sub/.git/HEAD", ".hidden", ".venv/x", ".venv/.gitignore"):
+    for name in (
+        "own.sennit/sennit.db",
+        ".git/index",
+        "sub/.git/HEAD",
+        ".hidden",
+        ".venv/x",
+        ".venv/.gitignore",
+    ):
         assert not watched.wants(f"{real}/{name}")
     assert not watched.wants(f"{real}-too/a.md")
     assert Watched.at([root], hidden=True).wants(f"{real}/.hidden")
@@ -227,7 +236,7 @@ def test_which_changes_matter(root: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_looking_at_what_changed_ends_like_looking_at_everything(
-    tmp_path: Path, root: Path, db: weft.Weft, seed: int
+    tmp_path: Path, root: Path, db: sennit.Database, seed: int
 ) -> None:
     chance = random.Random(seed)
     names = [
@@ -254,12 +263,12 @@ def test_looking_at_what_changed_ends_like_looking_at_everything(
             shutil.rmtree(folder, ignore_errors=True)
             changed.add(str(folder))
         index(db, root, scope=scope, only=changed)
-        with weft.open(tmp_path / f"whole-{turn}") as whole:
+        with sennit.open(tmp_path / f"whole-{turn}") as whole:
             index(whole, root, scope=scope)
             assert contents_of(db).keys() == contents_of(whole).keys()
 
 
-def test_a_part_outside_the_paths_is_not_looked_at(db: weft.Weft, root: Path) -> None:
+def test_a_part_outside_the_paths_is_not_looked_at(db: sennit.Database, root: Path) -> None:
     write(root, {"a/x.md": "x", "b/y.md": "y"})
     real = os.path.realpath(root)
     assert index(db, root / "a", only=[f"{real}/b/y.md", f"{real}/b"]).seen == 0
@@ -267,7 +276,7 @@ def test_a_part_outside_the_paths_is_not_looked_at(db: weft.Weft, root: Path) ->
     assert index(db, root / "b" / "y.md", only=[f"{real}/b"]).added == 1
 
 
-def test_what_cannot_be_looked_at_stays(db: weft.Weft, root: Path) -> None:
+def test_what_cannot_be_looked_at_stays(db: sennit.Database, root: Path) -> None:
     write(root, {"sub/b.md": "beta"})
     index(db, root)
     with locked(root / "sub"):

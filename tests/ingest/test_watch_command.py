@@ -1,4 +1,4 @@
-"""`weft index --watch`, as a process of its own."""
+"""`sennit index --watch`, as a process of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-import weft
+import sennit
 from ingest.conftest import write
 
 
@@ -38,7 +38,7 @@ class Program:
 
 @contextmanager
 def watching(folder: Path, *args: str) -> Iterator[Program]:
-    code = "from weft.apps.cli import main; main()"
+    code = "from sennit.apps.cli import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", code, "index", "--watch", "--db", str(folder), *args],
         stdout=subprocess.PIPE,
@@ -65,7 +65,7 @@ def test_one_line_of_json_for_each_round_and_ctrl_c_ends_it_well(tmp_path: Path,
         assert program.report()["files"]["added"] == 2
         save(root / "c.md", "the ferry leaves at noon")
         assert program.report()["files"]["added"] == 1
-        with weft.open(tmp_path / "db") as db:
+        with sennit.open(tmp_path / "db") as db:
             assert [hit.text for hit in db.search("ferry", limit=1)] == ["the ferry leaves at noon"]
         (root / "b.md").unlink()
         assert program.report()["files"]["removed"] == 1

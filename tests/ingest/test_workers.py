@@ -17,20 +17,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import weft
+import sennit
 from ingest.conftest import contents_of, reasons, write
-from weft.embedding import EmbeddingSpec
-from weft.ingest import index, workers
-from weft.ingest.making import Content, Here, Made, Model, Task
-from weft.ingest.profiles import PROFILES
-from weft.ingest.reading import Unreadable
-from weft.ingest.wire import as_outcome, of_outcome
-from weft.ingest.workers import MANY, Workers, maker_for
-from weft.programs import receive, send
-from weft.records import Record
-from weft.stores.embedded.codec import embedding_hash
-from weft.stores.embedded.prepared import Prepared, prepared
-from weft.vectors import Vectors
+from sennit.embedding import EmbeddingSpec
+from sennit.ingest import index, workers
+from sennit.ingest.making import Content, Here, Made, Model, Task
+from sennit.ingest.profiles import PROFILES
+from sennit.ingest.reading import Unreadable
+from sennit.ingest.wire import as_outcome, of_outcome
+from sennit.ingest.workers import MANY, Workers, maker_for
+from sennit.programs import receive, send
+from sennit.records import Record
+from sennit.stores.embedded.codec import embedding_hash
+from sennit.stores.embedded.prepared import Prepared, prepared
+from sennit.vectors import Vectors
 
 PROGRAM = Path(__file__).with_name("run_index.py")
 TASK = Task("code", "mine", ("/tree",))
@@ -73,7 +73,7 @@ def tree(root: Path, count: int, times: int = 1) -> None:
     )
 
 
-def vectors_of(db: weft.Weft) -> dict[bytes, bytes]:
+def vectors_of(db: sennit.Database) -> dict[bytes, bytes]:
     with db.store.database.read() as connection:
         return dict(connection.execute("SELECT hash, vector FROM vectors"))
 
@@ -88,12 +88,12 @@ def test_programs_make_the_same_records_and_vectors(
     def nothing_left(_: object, texts: Sequence[str]) -> None:
         raise AssertionError(texts)
 
-    with weft.open(tmp_path / "programs.weft") as beside, monkeypatch.context() as patch:
+    with sennit.open(tmp_path / "programs.sennit") as beside, monkeypatch.context() as patch:
         beside.vectors.settle()
         # All vectors come from the programs.
-        patch.setattr("weft.embedding.cache.CachedQueries.embed_documents", nothing_left)
+        patch.setattr("sennit.embedding.cache.CachedQueries.embed_documents", nothing_left)
         told = index(beside, root, profile=profile)
-    with weft.open(tmp_path / "programs.weft") as beside, weft.open(tmp_path / "here.weft") as here:
+    with sennit.open(tmp_path / "programs.sennit") as beside, sennit.open(tmp_path / "here.sennit") as here:
         monkeypatch.setattr(workers, "MUCH", 10**9)
         assert reasons(index(here, root, profile=profile), root) == reasons(told, root)
         assert len(here) > 32
@@ -107,7 +107,7 @@ def test_programs_make_the_same_records_and_vectors(
 @pytest.mark.usefixtures("beside")
 def test_without_vectors_none_are_made(tmp_path: Path, root: Path) -> None:
     tree(root, MANY)
-    with weft.open(tmp_path / "none.weft", embedding__provider="none") as db:
+    with sennit.open(tmp_path / "none.sennit", embedding__provider="none") as db:
         assert db.vectors.portable() == []
         assert index(db, root).added > 32
         assert not vectors_of(db)
@@ -186,7 +186,7 @@ def test_what_is_under_way_ends_when_a_run_does() -> None:
 
 @pytest.mark.usefixtures("beside")
 def test_a_program_that_cannot_be_started_is_said_and_tried_again(
-    root: Path, db: weft.Weft, monkeypatch: pytest.MonkeyPatch
+    root: Path, db: sennit.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree(root, MANY)
     for broken in ("/nowhere/python", "/bin/false"):
@@ -200,12 +200,12 @@ def test_a_program_that_cannot_be_started_is_said_and_tried_again(
 
 @pytest.mark.usefixtures("beside")
 def test_nothing_is_imported_from_the_folder_that_is_indexed(
-    root: Path, db: weft.Weft, monkeypatch: pytest.MonkeyPatch
+    root: Path, db: sennit.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree(root, MANY)
     write(
         root,
-        {f"{name}.py": "raise SystemExit('imported')" for name in ("json", "weft", "tree_sitter", "numpy")},
+        {f"{name}.py": "raise SystemExit('imported')" for name in ("json", "sennit", "tree_sitter", "numpy")},
     )
     monkeypatch.chdir(root)
     assert index(db, root, profile="code").added > 32
@@ -215,7 +215,7 @@ def stopped(tmp_path: Path, root: Path, stop: Callable[[int], None]) -> str:
     """What a run and its programs write to the terminal when it is stopped in the middle and all have ended."""
     tree(root, 600, 200)
     with subprocess.Popen(
-        [sys.executable, str(PROGRAM), str(tmp_path / "stopped.weft"), str(root)],
+        [sys.executable, str(PROGRAM), str(tmp_path / "stopped.sennit"), str(root)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -233,14 +233,14 @@ def stopped(tmp_path: Path, root: Path, stop: Callable[[int], None]) -> str:
 def test_ctrl_c_ends_the_programs_and_only_the_run_says_so(tmp_path: Path, root: Path) -> None:
     said = stopped(tmp_path, root, lambda pid: os.killpg(pid, signal.SIGINT))
     assert "IndexInterrupted" in said
-    assert "weft/ingest/program.py" not in said
+    assert "sennit/ingest/program.py" not in said
 
 
 def test_programs_end_with_the_run_that_is_killed(tmp_path: Path, root: Path) -> None:
     assert stopped(tmp_path, root, lambda pid: os.kill(pid, signal.SIGKILL)) == ""
 
 
-def test_vectors_of_another_model_are_neither_made_nor_taken(db: weft.Weft) -> None:
+def test_vectors_of_another_model_are_neither_made_nor_taken(db: sennit.Database) -> None:
     ((fingerprint, spec),) = db.vectors.portable()
     other = Model(f"{fingerprint}-of-another-table", spec)
     with Workers(Task("code", "mine", (), (other,)), 1) as alone:
@@ -259,7 +259,7 @@ def test_vectors_of_another_model_are_neither_made_nor_taken(db: weft.Weft) -> N
 
 
 def test_every_model_that_is_wanted_has_its_vectors(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "both.weft") as db:
+    with sennit.open(tmp_path / "both.sennit") as db:
         db.add([Record(id="a", text="some words")])
         other = Vectors(db.store, EmbeddingSpec(dimensions=64), explicit=True)
         models = tuple(Model(*model) for model in other.portable())
@@ -323,6 +323,6 @@ def test_half_a_message_is_none(missing: int) -> None:
 
 
 def test_a_program_starts_without_what_only_the_store_needs() -> None:
-    asked = "import sys, weft.ingest.program; print({'faiss', 'filelock'} & set(sys.modules))"
+    asked = "import sys, sennit.ingest.program; print({'faiss', 'filelock'} & set(sys.modules))"
     told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "set()"

@@ -55,7 +55,7 @@ class ChatServer(ModelServer):
         return f"{self.url}/v1" if provider == "openai" else self.url
 
     def settings(self) -> dict[str, object]:
-        """To be asked by weft, once for each answer, in OpenAI's protocol."""
+        """To be asked by sennit, once for each answer, in OpenAI's protocol."""
         return {
             "llm__provider": "openai",
             "llm__model": "small",
@@ -67,7 +67,7 @@ class ChatServer(ModelServer):
     def environment(self) -> dict[str, str]:
         """The same for another process."""
         return {
-            f"WEFT_{name.replace('__', '_').upper()}": str(value) for name, value in self.settings().items()
+            f"SENNIT_{name.replace('__', '_').upper()}": str(value) for name, value in self.settings().items()
         }
 
     def answer(self, request: Request) -> Answer:

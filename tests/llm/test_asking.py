@@ -9,11 +9,11 @@ from typing import cast
 
 import pytest
 
-import weft
+import sennit
 from llm.server import PATHS, Answer, ChatServer, as_json, endless, events, hang, reset, streamed, whole
-from weft.errors import InvalidInput, NotFound, SettingsError
-from weft.records import Record
-from weft.settings import load
+from sennit.errors import InvalidInput, NotFound, SettingsError
+from sennit.records import Record
+from sennit.settings import load
 
 LEASES = (
     "# Leases\n\n## Overview\n\nA lease is a loan of a job to a worker. It ends by itself.\n\n"
@@ -23,21 +23,21 @@ LEASES = (
 WORKERS = "# Workers\n\n## Overview\n\nA worker runs jobs in slots. Slots are processes.\n"
 every_provider = pytest.mark.parametrize("provider", list(PATHS))
 
-Open = Callable[..., weft.Weft]
+Open = Callable[..., sennit.Database]
 
 
 @pytest.fixture
 def opened(tmp_path: Path, server: ChatServer) -> Iterator[Open]:
     (tmp_path / "leases.md").write_text(LEASES)
     (tmp_path / "workers.md").write_text(WORKERS)
-    databases: list[weft.Weft] = []
+    databases: list[sennit.Database] = []
 
-    def open_with(provider: str = "none", **settings: object) -> weft.Weft:
+    def open_with(provider: str = "none", **settings: object) -> sennit.Database:
         own: dict[str, object] = {"llm__provider": provider}
         if provider != "none":
             own |= {"llm__model": "small", "llm__base_url": server.base_url(provider), "llm__retries": 0}
         named = {key.replace("__", "."): value for key, value in (own | settings).items()}
-        db = weft.open(":memory:", settings=load(overrides=named))
+        db = sennit.open(":memory:", settings=load(overrides=named))
         db.index(tmp_path, recipe="docs")
         databases.append(db)
         return db
@@ -151,7 +151,7 @@ def test_an_answer_that_cites_nothing_is_marked(server: ChatServer, opened: Open
 
 
 def test_nothing_found_is_said_and_no_model_is_asked(server: ChatServer) -> None:
-    with weft.open(
+    with sennit.open(
         ":memory:", llm__provider="ollama", llm__model="m", llm__base_url=server.url, llm__transform="none"
     ) as db:
         answer = db.ask("what is a lease?")
@@ -254,7 +254,7 @@ def test_what_the_caller_may_not_see_is_in_no_prompt_and_no_answer(server: ChatS
     db.add([secret])
     answer = db.ask("lease of the vault")
     assert "eleven" not in answer.prompt
-    owner = db.ask("lease of the vault", caller=weft.OWNER)
+    owner = db.ask("lease of the vault", caller=sennit.OWNER)
     assert "eleven" in owner.prompt
 
 

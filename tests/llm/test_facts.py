@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-import weft
+import sennit
 from llm.server import ChatServer
-from weft import Record
+from sennit import Record
 
 TEXT = "Ana works at Acme. She may move to Porto."
 
 
 @pytest.fixture
-def opened(tmp_path: Path, server: ChatServer) -> Iterator[Callable[..., weft.Weft]]:
-    made: list[weft.Weft] = []
+def opened(tmp_path: Path, server: ChatServer) -> Iterator[Callable[..., sennit.Database]]:
+    made: list[sennit.Database] = []
 
-    def open_with() -> weft.Weft:
-        db = weft.open(
+    def open_with() -> sennit.Database:
+        db = sennit.open(
             tmp_path / "db",
             llm__provider="ollama",
             llm__model="m",
@@ -40,7 +40,7 @@ def said(server: ChatServer, answer: object) -> None:
 
 
 def test_facts_of_a_model_are_kept_with_where_they_are_from(
-    server: ChatServer, opened: Callable[..., weft.Weft]
+    server: ChatServer, opened: Callable[..., sennit.Database]
 ) -> None:
     said(server, [{"subject": "Ana", "relation": "works at", "object": "Acme", "text": "works there"}])
     db = opened()
@@ -50,7 +50,7 @@ def test_facts_of_a_model_are_kept_with_where_they_are_from(
     assert found.problems == ()
     (fact,) = found.facts
     assert (fact.sources, fact.sensitivity, fact.scope) == (("note",), "sensitive", "me")
-    kept = db.get(fact.id, caller=weft.OWNER)
+    kept = db.get(fact.id, caller=sennit.OWNER)
     assert kept is not None
     assert db.get(fact.id) is None  # who may not see the text may not see what is in it
 
@@ -67,7 +67,7 @@ def test_facts_of_a_model_are_kept_with_where_they_are_from(
     ],
 )
 def test_what_does_not_stand_in_the_text_is_left_out(
-    server: ChatServer, opened: Callable[..., weft.Weft], invented: object
+    server: ChatServer, opened: Callable[..., sennit.Database], invented: object
 ) -> None:
     said(server, [invented, {"subject": "ana", "relation": "works at", "object": "ACME"}])
     found = opened().extract_facts([Record(id="note", text=TEXT)])
@@ -76,7 +76,7 @@ def test_what_does_not_stand_in_the_text_is_left_out(
 
 @pytest.mark.parametrize("answer", ["I cannot help with that.", "{}", "[", "[1, 2", ""])
 def test_without_a_list_the_plain_statements_are_read_and_the_reason_is_said(
-    server: ChatServer, opened: Callable[..., weft.Weft], answer: str
+    server: ChatServer, opened: Callable[..., sennit.Database], answer: str
 ) -> None:
     said(server, answer)
     found = opened().extract_facts([Record(id="note", text=TEXT)])
@@ -86,7 +86,7 @@ def test_without_a_list_the_plain_statements_are_read_and_the_reason_is_said(
 
 
 def test_without_a_model_plain_statements_are_read() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id="note", text=TEXT)])
         found = db.extract_facts(db)
         assert found.by == "offline"

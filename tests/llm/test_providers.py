@@ -9,10 +9,10 @@ import pytest
 
 from embedding.server import endless
 from llm.server import PATHS, Answer, ChatServer, as_json, cut_short, events, hang, reset, streamed, whole
-from weft.errors import SettingsError, SourceError
-from weft.llm import LanguageModel, LanguageSpec, language_model
-from weft.llm.base import Provider
-from weft.llm.remote import MAX_TEXT, lines_of
+from sennit.errors import SettingsError, SourceError
+from sennit.llm import LanguageModel, LanguageSpec, language_model
+from sennit.llm.base import Provider
+from sennit.llm.remote import MAX_TEXT, lines_of
 
 KEY = "sk-very-secret"
 PROVIDERS = list(PATHS)

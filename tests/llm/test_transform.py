@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from llm.server import Answer, ChatServer, as_json, hang, reset, whole
 from llm.test_providers import model
-from weft.llm.cache import Recent
-from weft.llm.offline import corrected, keywords, parts_of
-from weft.llm.transform import MAX_CHARACTERS, MAX_WORDS, ByModel, keywords_in, transformed, untouched
+from sennit.llm.cache import Recent
+from sennit.llm.offline import corrected, keywords, parts_of
+from sennit.llm.transform import MAX_CHARACTERS, MAX_WORDS, ByModel, keywords_in, transformed, untouched
 
 QUESTION = "why does my job run twice?"
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ranking.code import CodeSense, PerFile
-from weft.ranking.stages import Keys, Ranked, Staged, stage_from_dict, stage_to_dict
-from weft.records import Record
+from sennit.ranking.code import CodeSense, PerFile
+from sennit.ranking.stages import Keys, Ranked, Staged, stage_from_dict, stage_to_dict
+from sennit.records import Record
 
 OUTLINES = "code_files"
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.ranking.fusion import (
+from sennit.ranking.fusion import (
     ISR,
     METHODS,
     RBC,
@@ -29,8 +29,8 @@ from weft.ranking.fusion import (
     order,
     sources_named,
 )
-from weft.ranking.normalise import NORMALISATIONS
-from weft.ranking.rankfusion import Keys
+from sennit.ranking.normalise import NORMALISATIONS
+from sennit.ranking.rankfusion import Keys
 
 NAMES = ("keyword", "vector", "graph")
 SHARES = {"keyword": 0.3, "vector": 0.7, "graph": 0.1}
@@ -263,7 +263,7 @@ def test_a_fusion_survives_its_table(method: Fusion) -> None:
     assert fusion_from_dict(fusion_to_dict(method)) == method
 
 
-def test_tables_as_in_weft_toml() -> None:
+def test_tables_as_in_sennit_toml() -> None:
     assert fusion_from_dict({"method": "rrf", "k": 60, "first_rank": 0}) == RRF(k=60.0, first_rank=0.0)
     table = {"keyword": 0.3, "vector": 0.7}
     rules = {"keyword": "max", "vector": "none"}

@@ -14,7 +14,7 @@ from typing import NoReturn, TypedDict
 import numpy as np
 import pytest
 
-from weft.ranking.fusion import (
+from sennit.ranking.fusion import (
     ISR,
     METHODS,
     RBC,
@@ -29,7 +29,7 @@ from weft.ranking.fusion import (
     fuse,
     order,
 )
-from weft.ranking.normalise import NORMALISATIONS
+from sennit.ranking.normalise import NORMALISATIONS
 
 
 class Params(TypedDict, total=False):
@@ -75,16 +75,16 @@ RANX_NORMS = {
     "borda": "borda",
 }
 
-# The cases weft answers differently on purpose, by id, with the reason.
+# The cases sennit answers differently on purpose, by id, with the reason.
 SKIPPED: dict[str, str] = {
     **{
         f"ranx-{method}-borda-{query}": "the expected scores rank all three lists alike, though the lists "
-        "differ; in weft a fusion by rank takes the ranks of each list and no normalisation"
+        "differ; in sennit a fusion by rank takes the ranks of each list and no normalisation"
         for method in ("rrf", "isr", "log_isr", "bordafuse", "rbc")
         for query in ("q1", "q2")
     },
     **{
-        f"ranx-condorcet-{norm}-q1": "d1 and d2 draw their duel; ranx parts them by the course of its sort, weft "
+        f"ranx-condorcet-{norm}-q1": "d1 and d2 draw their duel; ranx parts them by the course of its sort, sennit "
         "scores them equal and orders them by id"
         for norm in RANX_NORMS
     },

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ranking.naming import LEAST_ENDING, Said, alike, parts_of
+from sennit.ranking.naming import LEAST_ENDING, Said, alike, parts_of
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=7), max_size=6)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from weft.ranking.normalise import MAX_MAGNITUDE, NORMALISATIONS, Floats, normalise
+from sennit.ranking.normalise import MAX_MAGNITUDE, NORMALISATIONS, Floats, normalise
 
 SPREAD_RULES = ("minmax", "sum", "zscore", "dbsf", "dbsf_sample")
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import weft
-from weft import Caller, Record
-from weft.errors import InvalidInput, NotFound, SettingsError
-from weft.ranking.dedupe import Dedupe
-from weft.ranking.fusion import RRF, fuse
-from weft.ranking.stages import Ranked
-from weft.recipes import BUILT_IN
-from weft.records import Record as Kept
+import sennit
+from sennit import Caller, Record
+from sennit.errors import InvalidInput, NotFound, SettingsError
+from sennit.ranking.dedupe import Dedupe
+from sennit.ranking.fusion import RRF, fuse
+from sennit.ranking.stages import Ranked
+from sennit.recipes import BUILT_IN
+from sennit.records import Record as Kept
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 
@@ -34,8 +34,8 @@ def chunk(artifact: str, index: int, text: str, **more: object) -> Record:
 
 
 @pytest.fixture
-def db() -> weft.Weft:
-    return weft.open(":memory:")
+def db() -> sennit.Database:
+    return sennit.open(":memory:")
 
 
 # Fusion
@@ -53,7 +53,7 @@ def test_rank_2_in_one_list_and_rank_5_in_another_score_0_0315() -> None:
     assert round(score, 4) == 0.0315
 
 
-def test_the_first_of_a_list_scores_a_sixtieth(db: weft.Weft) -> None:
+def test_the_first_of_a_list_scores_a_sixtieth(db: sennit.Database) -> None:
     db.add([Record(id="a", text="harbour lights", collection="artifacts")])
     (hit,) = db.search("harbour lights", recipe="artifacts")
     assert hit.score == pytest.approx(2 / 60)
@@ -69,7 +69,7 @@ def test_the_settings_are_those_of_the_specification() -> None:
 
 
 def test_the_settings_can_be_changed() -> None:
-    with weft.open(
+    with sennit.open(
         ":memory:",
         artifacts__rrf_constant=10,
         artifacts__overfetch_multiplier=7,
@@ -81,17 +81,17 @@ def test_the_settings_can_be_changed() -> None:
         with pytest.raises(InvalidInput, match="from 1 to 9"):
             db.search("x", recipe="artifacts", limit=10)
     with pytest.raises(SettingsError, match="rrf_constant"):
-        weft.open(":memory:", artifacts__rrf_constant=0)
+        sennit.open(":memory:", artifacts__rrf_constant=0)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 51, 1000, True, 2.5])
-def test_a_limit_outside_1_to_50_is_refused(db: weft.Weft, limit: int) -> None:
+def test_a_limit_outside_1_to_50_is_refused(db: sennit.Database, limit: int) -> None:
     with pytest.raises(InvalidInput, match="from 1 to 50"):
         db.search("x", recipe="artifacts", limit=limit)
 
 
 @pytest.mark.parametrize("limit", [1, 50])
-def test_a_limit_from_1_to_50_is_taken(db: weft.Weft, limit: int) -> None:
+def test_a_limit_from_1_to_50_is_taken(db: sennit.Database, limit: int) -> None:
     db.add([Record(id=f"{n:03}", text=f"harbour {n}", collection="artifacts") for n in range(60)])
     assert len(db.search("harbour", recipe="artifacts", limit=limit)) == limit
 
@@ -99,7 +99,7 @@ def test_a_limit_from_1_to_50_is_taken(db: weft.Weft, limit: int) -> None:
 # Collections
 
 
-def test_memory_is_searched_on_request_and_history_by_name(db: weft.Weft) -> None:
+def test_memory_is_searched_on_request_and_history_by_name(db: sennit.Database) -> None:
     db.add(
         [
             Record(id=name, text="harbour lights", collection=name)
@@ -118,13 +118,13 @@ def test_memory_is_searched_on_request_and_history_by_name(db: weft.Weft) -> Non
 
 def test_a_new_collection_is_a_line_of_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("weft.toml").write_text('[artifacts]\ncollections = ["artifacts", "artifact_chunks", "events"]\n')
-    with weft.open(":memory:") as db:
+    Path("sennit.toml").write_text('[artifacts]\ncollections = ["artifacts", "artifact_chunks", "events"]\n')
+    with sennit.open(":memory:") as db:
         db.add([Record(id="launch", text="harbour festival", collection="events")])
         assert [hit.id for hit in db.search("harbour", recipe="artifacts")] == ["launch"]
 
 
-def test_a_collection_that_is_not_there_is_named(db: weft.Weft) -> None:
+def test_a_collection_that_is_not_there_is_named(db: sennit.Database) -> None:
     with pytest.raises(NotFound, match=r"'evnts'.*artifacts, artifact_chunks, memory, history"):
         db.search("x", recipe="artifacts", include=["evnts"])
     with pytest.raises(InvalidInput, match="list of collection names"):
@@ -134,7 +134,7 @@ def test_a_collection_that_is_not_there_is_named(db: weft.Weft) -> None:
 
 
 def test_one_embedding_of_the_query_serves_every_collection(
-    db: weft.Weft, monkeypatch: pytest.MonkeyPatch
+    db: sennit.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db.add([Record(id="a", text="harbour", collection="artifacts")])
     asked: list[str] = []
@@ -156,7 +156,7 @@ def whole_of(record: Kept) -> str:
     return record.parent or record.id
 
 
-def test_a_chunk_is_preferred_to_its_whole_whatever_their_order(db: weft.Weft) -> None:
+def test_a_chunk_is_preferred_to_its_whole_whatever_their_order(db: sennit.Database) -> None:
     db.add(
         [
             Record(id="guide", text="harbour lights", collection="artifacts"),
@@ -172,7 +172,7 @@ def test_a_chunk_is_preferred_to_its_whole_whatever_their_order(db: weft.Weft) -
     assert result[0].explanation.displaced == ("guide",)
 
 
-def test_between_chunks_of_one_artifact_the_higher_score_stays(db: weft.Weft) -> None:
+def test_between_chunks_of_one_artifact_the_higher_score_stays(db: sennit.Database) -> None:
     db.add(
         [
             chunk("guide", 0, "a word on ferries"),
@@ -224,7 +224,7 @@ def test_dedupe_leaves_one_per_whole_the_best_part_first(drawn: list[tuple[int, 
 
 
 @pytest.fixture
-def six(db: weft.Weft) -> weft.Weft:
+def six(db: sennit.Database) -> sennit.Database:
     words = ("anchor", "beacon", "cable", "dinghy", "engine", "flag")
     db.add([chunk("book", n, f"chapter about the {word}") for n, word in enumerate(words)])
     return db
@@ -235,20 +235,20 @@ def six(db: weft.Weft) -> weft.Weft:
     [("dinghy", 1, [2, 3, 4]), ("anchor", 1, [0, 1]), ("flag", 1, [4, 5]), ("dinghy", 2, [1, 2, 3, 4, 5])],
 )
 def test_a_chunk_comes_with_its_neighbours(
-    six: weft.Weft, query: str, reach: int, positions: list[int]
+    six: sennit.Database, query: str, reach: int, positions: list[int]
 ) -> None:
     hit = six.search(query, recipe="artifacts", limit=1, neighbours=reach)[0]
     assert [record.position for record in hit.neighbours] == positions
     assert hit.passage == "\n[CHUNK BOUNDARY]\n".join(record.text for record in hit.neighbours)
 
 
-def test_without_being_asked_no_neighbour_comes(six: weft.Weft) -> None:
+def test_without_being_asked_no_neighbour_comes(six: sennit.Database) -> None:
     hit = six.search("dinghy", recipe="artifacts", limit=1)[0]
     assert hit.neighbours == ()
     assert hit.passage == hit.text == "chapter about the dinghy"
 
 
-def test_a_neighbour_that_may_not_be_seen_is_not_shown(db: weft.Weft) -> None:
+def test_a_neighbour_that_may_not_be_seen_is_not_shown(db: sennit.Database) -> None:
     db.add(
         [
             chunk("book", 0, "anchor"),
@@ -267,7 +267,7 @@ def test_a_neighbour_that_may_not_be_seen_is_not_shown(db: weft.Weft) -> None:
 # Storing
 
 
-def test_an_artifact_is_cut_and_its_chunks_know_their_place(db: weft.Weft) -> None:
+def test_an_artifact_is_cut_and_its_chunks_know_their_place(db: sennit.Database) -> None:
     text = "\n\n".join(f"Paragraph {n} tells of the harbour, number {n}. " * 12 for n in range(8))
     db.add_artifacts([Record(id="book", title="The book", text=text, metadata={"source_system": "drive"})])
     chunks = sorted((r for r in db if r.collection == "artifact_chunks"), key=lambda r: r.position or 0)
@@ -281,7 +281,7 @@ def test_an_artifact_is_cut_and_its_chunks_know_their_place(db: weft.Weft) -> No
     assert all(r.text in text for r in chunks)
 
 
-def test_an_update_of_an_artifact_leaves_no_chunk_of_the_old_one(db: weft.Weft) -> None:
+def test_an_update_of_an_artifact_leaves_no_chunk_of_the_old_one(db: sennit.Database) -> None:
     long = "\n\n".join(f"Old paragraph {n} about anchors. " * 20 for n in range(6))
     db.add_artifacts([Record(id="book", text=long), Record(id="other", text="anchors too")])
     db.add_artifacts([Record(id="book", text="New and short, about beacons.")])
@@ -290,13 +290,13 @@ def test_an_update_of_an_artifact_leaves_no_chunk_of_the_old_one(db: weft.Weft) 
     assert all("anchor" not in hit.text for hit in hits)
 
 
-def test_removing_an_artifact_removes_its_chunks(db: weft.Weft) -> None:
+def test_removing_an_artifact_removes_its_chunks(db: sennit.Database) -> None:
     db.add_artifacts([Record(id="book", text="anchors"), Record(id="other", text="anchors")])
     assert db.remove(["book"]) == 2
     assert {r.id for r in db} == {"other", "other#0"}
 
 
-def test_an_artifact_is_stored_whole_or_not_at_all(db: weft.Weft) -> None:
+def test_an_artifact_is_stored_whole_or_not_at_all(db: sennit.Database) -> None:
     db.add_artifacts([Record(id="book", text="anchors")])
 
     def breaks(record: Record) -> list[str]:
@@ -309,7 +309,7 @@ def test_an_artifact_is_stored_whole_or_not_at_all(db: weft.Weft) -> None:
     assert {r.id: r.text for r in db} == {"book": "anchors", "book#0": "anchors"}
 
 
-def test_a_tenants_artifact_is_its_own(db: weft.Weft) -> None:
+def test_a_tenants_artifact_is_its_own(db: sennit.Database) -> None:
     db.add_artifacts([Record(id="book", text="anchors", tenant="acme"), Record(id="book", text="beacons")])
     db.add_artifacts([Record(id="book", text="cables")])
     acme = Caller(tenant="acme", everything=True)
@@ -321,7 +321,7 @@ def test_a_tenants_artifact_is_its_own(db: weft.Weft) -> None:
 # Filters
 
 
-def test_a_filtered_search_is_full_whenever_enough_match(db: weft.Weft) -> None:
+def test_a_filtered_search_is_full_whenever_enough_match(db: sennit.Database) -> None:
     db.add(
         [
             Record(
@@ -350,13 +350,13 @@ def test_a_filtered_search_is_full_whenever_enough_match(db: weft.Weft) -> None:
 
 
 def test_a_search_is_logged_with_counts_before_and_after_fusion_and_dedupe(
-    db: weft.Weft, caplog: pytest.LogCaptureFixture
+    db: sennit.Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     db.add_artifacts([Record(id="secret-name", text="harbour lights"), Record(id="b", text="harbour")])
-    with caplog.at_level(logging.INFO, logger="weft.search"):
+    with caplog.at_level(logging.INFO, logger="sennit.search"):
         db.search("harbour lights", recipe="artifacts")
-    (record,) = [record for record in caplog.records if record.name == "weft.search"]
-    event = record.weft  # type: ignore[attr-defined]
+    (record,) = [record for record in caplog.records if record.name == "sennit.search"]
+    event = record.sennit  # type: ignore[attr-defined]
     assert event["before_fusion"] == 8
     assert event["after_fusion"] == 4
     assert event["after_stages"] == {"dedupe": 2}
@@ -371,7 +371,7 @@ def test_a_search_is_logged_with_counts_before_and_after_fusion_and_dedupe(
 @settings(max_examples=30)
 @given(st.lists(st.sampled_from(["harbour", "lights", "ferry", "tide"]), min_size=1, max_size=6))
 def test_order_is_by_score_and_equal_scores_by_id(words: list[str]) -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id=f"{n}", text=word, collection="artifacts") for n, word in enumerate(words)])
         hits = db.search("harbour ferry", recipe="artifacts", limit=50)
         assert [(-hit.score, hit.id) for hit in hits] == sorted((-hit.score, hit.id) for hit in hits)

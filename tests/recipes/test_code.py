@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import weft
+import sennit
 
 GO = Path(__file__).resolve().parent.parent / "fixtures" / "goproject"
 
@@ -19,13 +19,13 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def db(project: Path, tmp_path: Path) -> Iterator[weft.Weft]:
-    with weft.open(tmp_path / "db") as db:
+def db(project: Path, tmp_path: Path) -> Iterator[sennit.Database]:
+    with sennit.open(tmp_path / "db") as db:
         db.index(project, recipe="code")
         yield db
 
 
-def test_every_entity_of_a_project_is_a_record_with_its_place(db: weft.Weft, project: Path) -> None:
+def test_every_entity_of_a_project_is_a_record_with_its_place(db: sennit.Database, project: Path) -> None:
     key = f"{(project / 'auth.go').resolve()}::Authenticator.Authenticate"
     record = db.get(key)
     assert record is not None
@@ -54,24 +54,24 @@ def test_every_entity_of_a_project_is_a_record_with_its_place(db: weft.Weft, pro
         ("when does a token expire", "Token"),
     ],
 )
-def test_a_search_finds_the_entity_that_is_meant(db: weft.Weft, query: str, name: str) -> None:
+def test_a_search_finds_the_entity_that_is_meant(db: sennit.Database, query: str, name: str) -> None:
     found = [hit.record.metadata.get("qualified") for hit in db.search(query, recipe="code", limit=5)]
     assert name in found
 
 
-def test_the_files_of_a_search_come_each_once_first(db: weft.Weft) -> None:
+def test_the_files_of_a_search_come_each_once_first(db: sennit.Database) -> None:
     paths = [hit.record.path for hit in db.search("sign in with a token", recipe="code", limit=3)]
     assert len(set(paths)) == len(paths)
 
 
-def test_a_plan_takes_what_a_search_found(db: weft.Weft) -> None:
+def test_a_plan_takes_what_a_search_found(db: sennit.Database) -> None:
     best = db.search("how is a password compared", recipe="code", limit=1)[0].record
     plan = db.plan(f"`{best.metadata['qualified']}`")
     assert plan.entries[0].key == best.id
     assert plan.entries[0].text == best.text
 
 
-def test_a_file_that_is_gone_leaves_plans_and_searches(db: weft.Weft, project: Path) -> None:
+def test_a_file_that_is_gone_leaves_plans_and_searches(db: sennit.Database, project: Path) -> None:
     (project / "internal" / "store" / "basket.go").unlink()
     report = db.index(project, recipe="code")
     assert report.removed == 1
@@ -81,7 +81,7 @@ def test_a_file_that_is_gone_leaves_plans_and_searches(db: weft.Weft, project: P
     assert not [path for path in found if path.endswith("basket.go")]
 
 
-def test_a_file_that_does_not_parse_still_gives_what_does(db: weft.Weft, project: Path) -> None:
+def test_a_file_that_does_not_parse_still_gives_what_does(db: sennit.Database, project: Path) -> None:
     (project / "broken.go").write_text(
         "package shop\n\nfunc good() int { return 1 }\n\nfunc bad( {\n\nfunc alsoGood() int { return 2 }\n"
     )

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
-from weft import Fact, Record
-from weft.context.briefing import briefing, memory_of
-from weft.sources.base import Ask
-from weft.sources.graph import GraphSource
-from weft.sources.keyword import KeywordSource
-from weft.sources.vector import VectorSource
-from weft.stores.contract import Found
+import sennit
+from sennit import Fact, Record
+from sennit.context.briefing import briefing, memory_of
+from sennit.sources.base import Ask
+from sennit.sources.graph import GraphSource
+from sennit.sources.keyword import KeywordSource
+from sennit.sources.vector import VectorSource
+from sennit.stores.contract import Found
 
 SOURCES = ("keyword", "vector", "graph")
 SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(SOURCES, size)]
@@ -72,7 +72,7 @@ def test_the_rest_answer_and_what_is_missing_is_named(
     down: tuple[str, ...], how: str, released: threading.Event
 ) -> None:
     sources = {name: Broken(how, released) if name in down else Own(REAL[name]()) for name in SOURCES}
-    with weft.open(":memory:", sources=sources, search__deadline=0.3) as db:
+    with sennit.open(":memory:", sources=sources, search__deadline=0.3) as db:
         db.add([Record(id="turn", text="We plan the Goa trip", metadata={"speaker": "Priya"})])
         db.add_facts([Fact(subject="Priya", relation="plans", object="Goa")])
         result = db.search("What does Priya plan in Goa?", recipe="memory")

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import weft
-from weft.context.pages import organised
-from weft.ranking.fusion import RRF, Weighted, fuse
-from weft.recipes import BUILT_IN
-from weft.records import Record
-from weft.results import Hit
-from weft.sources.wording import Wording
+import sennit
+from sennit.context.pages import organised
+from sennit.ranking.fusion import RRF, Weighted, fuse
+from sennit.recipes import BUILT_IN
+from sennit.records import Record
+from sennit.results import Hit
+from sennit.sources.wording import Wording
 
 PAGES = {
     "docs/retries.md": (
@@ -38,11 +38,11 @@ PAGES = {
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[weft.Weft]:
+def db(tmp_path: Path) -> Iterator[sennit.Database]:
     for name, text in PAGES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    with weft.open(":memory:") as opened:
+    with sennit.open(":memory:") as opened:
         opened.index(tmp_path, recipe="docs")
         yield opened
 
@@ -66,7 +66,7 @@ def test_a_hit_in_one_list_only_gets_that_list_s_share() -> None:
     assert scores[3] == pytest.approx(0.7 * 0.5)
 
 
-def test_keyword_scores_are_brought_to_0_to_1(db: weft.Weft) -> None:
+def test_keyword_scores_are_brought_to_0_to_1(db: sennit.Database) -> None:
     found = db.search("lease worker", recipe="docs", explain=True)
     shares = [s.share for hit in found for s in hit.explanation.standings if s.source == "keyword"]  # type: ignore[union-attr]
     assert max(shares) == pytest.approx(0.3)
@@ -75,7 +75,7 @@ def test_keyword_scores_are_brought_to_0_to_1(db: weft.Weft) -> None:
 
 @pytest.mark.parametrize("recipe", ["docs", "examples"])
 @pytest.mark.parametrize("top_k", [1, 5, 20])
-def test_both_sources_fetch_top_k_and_five_more(db: weft.Weft, recipe: str, top_k: int) -> None:
+def test_both_sources_fetch_top_k_and_five_more(db: sennit.Database, recipe: str, top_k: int) -> None:
     trace = db.search("job", recipe=recipe, limit=top_k, explain=True).trace
     assert trace is not None
     assert {source.source: source.pool for source in trace.sources} == {
@@ -85,19 +85,19 @@ def test_both_sources_fetch_top_k_and_five_more(db: weft.Weft, recipe: str, top_
 
 
 def test_reciprocal_ranks_can_be_selected() -> None:
-    with weft.open(":memory:", docs__fusion="rrf", docs__more=7) as db:
+    with sennit.open(":memory:", docs__fusion="rrf", docs__more=7) as db:
         assert db.recipes["docs"].fusion == db.recipes["examples"].fusion == RRF(k=60, first_rank=1)
         assert db.recipes["docs"].sources[0].pool.size(3) == 10
 
 
-def test_sections_and_examples_have_each_their_own_search(db: weft.Weft) -> None:
+def test_sections_and_examples_have_each_their_own_search(db: sennit.Database) -> None:
     assert {hit.collection for hit in db.search("retries job", recipe="docs")} == {"docs"}
     examples = db.search("retries job", recipe="examples")
     assert {hit.collection for hit in examples} == {"examples"}
     assert "@app.task(retries=3)" in examples[0].text
 
 
-def test_technical_and_concept_pages_are_chunked_alike_into_one_collection(db: weft.Weft) -> None:
+def test_technical_and_concept_pages_are_chunked_alike_into_one_collection(db: sennit.Database) -> None:
     kinds = {(record.path or "").split("/")[-2]: set[str]() for record in db if record.collection == "docs"}
     for record in db:
         if record.collection == "docs":
@@ -113,7 +113,9 @@ def test_technical_and_concept_pages_are_chunked_alike_into_one_collection(db: w
 # Transform and editor: what is asked of whom
 
 
-def test_the_search_by_meaning_gets_the_keywords_and_the_search_by_words_the_question(db: weft.Weft) -> None:
+def test_the_search_by_meaning_gets_the_keywords_and_the_search_by_words_the_question(
+    db: sennit.Database,
+) -> None:
     query = "borrowed thing"
     plain = db.search(query, recipe="docs", explain=True)
     changed = db.search(query, recipe="docs", wording=Wording("lease loan of a job"), explain=True)
@@ -133,7 +135,7 @@ def test_the_search_by_meaning_gets_the_keywords_and_the_search_by_words_the_que
     assert "transform" not in plain.trace.to_dict()
 
 
-def test_hints_count_in_both_searches_and_less_than_the_question(db: weft.Weft) -> None:
+def test_hints_count_in_both_searches_and_less_than_the_question(db: sennit.Database) -> None:
     (first, *_) = db.search("slots", recipe="docs")
     hinted = db.search("slots", recipe="docs", wording=Wording(hints=("lease", "renewed")), explain=True)
     assert hinted[0].id == first.id
@@ -145,7 +147,7 @@ def test_hints_count_in_both_searches_and_less_than_the_question(db: weft.Weft) 
     assert {hit.id for hit in alone} < {hit.id for hit in found}
 
 
-def test_why_explains_the_search_whose_question_was_put_differently(db: weft.Weft) -> None:
+def test_why_explains_the_search_whose_question_was_put_differently(db: sennit.Database) -> None:
     hints = Wording(hints=("lease", "renewed"))
     found = db.search("slots", recipe="keyword", wording=hints)
     brought = next(hit for hit in found if hit.title == "Leases > Length")
@@ -161,7 +163,7 @@ def test_why_explains_the_search_whose_question_was_put_differently(db: weft.Wef
 # Organised by page
 
 
-def test_each_page_has_its_summary_then_short_examples_then_sections(db: weft.Weft) -> None:
+def test_each_page_has_its_summary_then_short_examples_then_sections(db: sennit.Database) -> None:
     result = db.search("dead letter backoff pause", recipe="docs", limit=3)
     page = result.pages[0]
     assert (page.name, [chunk.kind for chunk in page.chunks[:2]]) == (
@@ -171,7 +173,7 @@ def test_each_page_has_its_summary_then_short_examples_then_sections(db: weft.We
     assert {chunk.kind for chunk in page.chunks[2:]} == {"SECTION"}
 
 
-def test_examples_of_500_characters_and_more_stay_out(db: weft.Weft) -> None:
+def test_examples_of_500_characters_and_more_stay_out(db: sennit.Database) -> None:
     pages = {page.name: page for page in db.search("slots crash worker", recipe="docs").pages}
     assert [chunk.kind for chunk in pages["Workers"].chunks][:2] == ["PAGE_SUMMARY", "SECTION"]
 
@@ -179,7 +181,7 @@ def test_examples_of_500_characters_and_more_stay_out(db: weft.Weft) -> None:
 def test_how_short_examples_must_be_is_a_setting(tmp_path: Path) -> None:
     (tmp_path / "workers.md").write_text(PAGES["docs/workers.md"])
     for most, comes in ((100_000, True), (0, False)):
-        with weft.open(":memory:", docs__short_examples=most) as db:
+        with sennit.open(":memory:", docs__short_examples=most) as db:
             db.index(tmp_path, recipe="docs")
             (page,) = db.search("slots", recipe="docs").pages
             assert ("PAGE_EXAMPLES" in [chunk.kind for chunk in page.chunks]) == comes
@@ -253,7 +255,7 @@ class _Broken:
 @pytest.mark.parametrize(("broken", "rest"), [("keyword", "vector"), ("vector", "keyword")])
 def test_when_one_source_fails_the_other_answers(tmp_path: Path, broken: str, rest: str) -> None:
     (tmp_path / "a.md").write_text(PAGES["concepts/leases.md"])
-    with weft.open(":memory:", sources={broken: _Broken()}) as db:  # type: ignore[dict-item]
+    with sennit.open(":memory:", sources={broken: _Broken()}) as db:  # type: ignore[dict-item]
         db.index(tmp_path, recipe="docs")
         result = db.search("lease", recipe="docs")
         assert len(result)
@@ -267,7 +269,7 @@ def test_when_one_source_fails_the_other_answers(tmp_path: Path, broken: str, re
 
 def test_without_embedding_the_words_answer(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(PAGES["concepts/leases.md"])
-    with weft.open(":memory:", embedding__provider="none") as db:
+    with sennit.open(":memory:", embedding__provider="none") as db:
         db.index(tmp_path, recipe="docs")
         result = db.search("lease", recipe="docs")
         assert result[0].title.startswith("Leases")
@@ -275,7 +277,7 @@ def test_without_embedding_the_words_answer(tmp_path: Path) -> None:
 
 
 def test_nothing_found_is_an_empty_list_and_an_honest_answer() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         assert list(db.search("lease", recipe="docs")) == []
         answer = db.ask("what is a lease?")
         assert answer.text == "Nothing was found that answers this."

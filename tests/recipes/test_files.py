@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import weft
-from weft import Caller, Record
-from weft.context.status import status
-from weft.folders import ReadError
-from weft.ranking.fusion import RRF
-from weft.ranking.places import Place, join
-from weft.recipes import BUILT_IN, DISTANCES, SourceUse
+import sennit
+from sennit import Caller, Record
+from sennit.context.status import status
+from sennit.folders import ReadError
+from sennit.ranking.fusion import RRF
+from sennit.ranking.places import Place, join
+from sennit.recipes import BUILT_IN, DISTANCES, SourceUse
 
 RECIPE = BUILT_IN["files"]
 
@@ -39,8 +39,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def db(tmp_path: Path, folder: Path) -> Iterator[weft.Weft]:
-    with weft.open(tmp_path / "db") as opened:
+def db(tmp_path: Path, folder: Path) -> Iterator[sennit.Database]:
+    with sennit.open(tmp_path / "db") as opened:
         opened.index(folder)
         yield opened
 
@@ -48,7 +48,7 @@ def db(tmp_path: Path, folder: Path) -> Iterator[weft.Weft]:
 # grep_search
 
 
-def test_a_match_comes_with_ten_lines_around_it(db: weft.Weft, folder: Path) -> None:
+def test_a_match_comes_with_ten_lines_around_it(db: sennit.Database, folder: Path) -> None:
     (passage,) = db.grep("lighthouse").passages
     assert (passage.first, passage.last) == (20, 40)
     assert passage.matched == (30,)
@@ -58,7 +58,7 @@ def test_a_match_comes_with_ten_lines_around_it(db: weft.Weft, folder: Path) -> 
 
 @pytest.mark.parametrize(("at", "lines"), [(1, (1, 11)), (5, (1, 15)), (60, (50, 60))])
 def test_a_passage_ends_where_the_file_does(
-    db: weft.Weft, folder: Path, at: int, lines: tuple[int, int]
+    db: sennit.Database, folder: Path, at: int, lines: tuple[int, int]
 ) -> None:
     (folder / "edge.txt").write_text(page("periscope", at))
     (passage,) = db.grep("periscope").passages
@@ -67,7 +67,7 @@ def test_a_passage_ends_where_the_file_does(
 
 @pytest.mark.parametrize(("gap", "passages"), [(1, 1), (20, 1), (21, 2)])
 def test_two_matches_within_twenty_lines_are_one_passage(
-    db: weft.Weft, folder: Path, gap: int, passages: int
+    db: sennit.Database, folder: Path, gap: int, passages: int
 ) -> None:
     rows = page("periscope", 20, 80).splitlines()
     rows[20 + gap - 1] = "another periscope"
@@ -93,13 +93,13 @@ def test_a_chunk_at_distance_05_is_discarded_and_nearer_ones_stay(distance: floa
 )
 def test_the_metric_is_a_setting(metric: str, cosine: float, distance: float) -> None:
     assert DISTANCES[metric](np.array([cosine]))[0] == pytest.approx(distance)
-    with weft.open(":memory:", files__metric=metric, files__vector_score_threshold=distance) as db:
+    with sennit.open(":memory:", files__metric=metric, files__vector_score_threshold=distance) as db:
         use = next(use for use in db.recipes["files"].sources if use.source == "vector")
         assert not use.near_enough(np.array([cosine - 1e-9]))[0]
         assert use.near_enough(np.array([cosine + 1e-6]))[0]
 
 
-def test_the_trace_names_the_metric_and_why_gives_the_distance(db: weft.Weft, folder: Path) -> None:
+def test_the_trace_names_the_metric_and_why_gives_the_distance(db: sennit.Database, folder: Path) -> None:
     query = "ferry to the island"
     result = db.search(query, recipe="files", explain=True)
     assert result.trace is not None
@@ -114,7 +114,7 @@ def test_the_trace_names_the_metric_and_why_gives_the_distance(db: weft.Weft, fo
 # hybrid_search
 
 
-def test_both_run_and_fuse_by_reciprocal_rank_into_ten(db: weft.Weft) -> None:
+def test_both_run_and_fuse_by_reciprocal_rank_into_ten(db: sennit.Database) -> None:
     assert RECIPE.fusion == RRF(k=60, first_rank=1)
     assert RECIPE.limit == 10
     assert [use.source for use in RECIPE.sources] == ["grep", "vector"]
@@ -123,14 +123,14 @@ def test_both_run_and_fuse_by_reciprocal_rank_into_ten(db: weft.Weft) -> None:
     assert hit.score == pytest.approx(2 / 61)
 
 
-def test_without_a_match_the_vector_results_stand_in_their_own_order(db: weft.Weft) -> None:
+def test_without_a_match_the_vector_results_stand_in_their_own_order(db: sennit.Database) -> None:
     hits = db.search("a ferry carries cars across the water", recipe="files", keywords=["zzzz-not-there"])
     alone = db.search("a ferry carries cars across the water", recipe="vector")
     assert hits
     assert [hit.id for hit in hits] == [hit.id for hit in alone][: len(hits)]
 
 
-def test_without_a_near_chunk_the_matches_stand_in_their_own_order(db: weft.Weft) -> None:
+def test_without_a_near_chunk_the_matches_stand_in_their_own_order(db: sennit.Database) -> None:
     hits = db.search("qqq www eee", recipe="files", keywords=["lighthouse", "ferry", "water"])
     found = db.grep(["lighthouse", "ferry", "water"]).passages
     assert [hit.record.lines for hit in hits] == [(p.first, p.last) for p in found]
@@ -139,14 +139,14 @@ def test_without_a_near_chunk_the_matches_stand_in_their_own_order(db: weft.Weft
 
 @pytest.mark.parametrize("keywords", [None, [], [""], ["   "], ["Where is the lighthouse?"]])
 def test_keywords_that_are_missing_empty_or_the_question_are_taken_from_it(
-    db: weft.Weft, keywords: list[str] | None
+    db: sennit.Database, keywords: list[str] | None
 ) -> None:
     hits = db.search("Where is the lighthouse?", recipe="files", keywords=keywords)
     assert any("grep" in hit.sources and "lighthouse" in hit.text for hit in hits)
     assert hits[0].metadata["keywords"] == ["lighthouse"]
 
 
-def test_a_passage_and_a_chunk_of_one_place_are_one_result(db: weft.Weft, folder: Path) -> None:
+def test_a_passage_and_a_chunk_of_one_place_are_one_result(db: sennit.Database, folder: Path) -> None:
     hits = db.search("ferry cars people island water", recipe="files", keywords=["ferry"])
     assert [hit.record.path for hit in hits].count(str(folder / "boats.md")) == 1
     chunk = next(record.id for record in db if record.path == str(folder / "boats.md"))
@@ -173,12 +173,12 @@ def test_places_join_by_overlap_across_lists_and_never_within_one() -> None:
     assert gave_way == {2: -2, 1: -1}
 
 
-def test_a_citation_is_the_real_path_with_its_lines(db: weft.Weft, folder: Path) -> None:
+def test_a_citation_is_the_real_path_with_its_lines(db: sennit.Database, folder: Path) -> None:
     hits = db.search("the lighthouse", recipe="files")
     assert hits[0].citation == f"{folder / 'harbour.txt'}:20-40"
 
 
-def test_every_search_says_how_much_came_back(db: weft.Weft) -> None:
+def test_every_search_says_how_much_came_back(db: sennit.Database) -> None:
     result = db.search("the lighthouse", recipe="files", keywords=["lighthouse"])
     assert f"{sum(len(hit.text) for hit in result):,} characters" in status(result)
     answer = db.grep("lighthouse")
@@ -192,7 +192,7 @@ def test_a_limit_that_grep_hits_is_said(tmp_path: Path) -> None:
     notes.mkdir()
     for n in range(80):
         (notes / f"{n:03}.txt").write_text("harbour\n")
-    with weft.open(tmp_path / "db2") as db:
+    with sennit.open(tmp_path / "db2") as db:
         db.index(notes)
         result = db.search("harbour", recipe="files", keywords=["harbour"])
         assert any(one.source == "grep" for one in result.degraded)
@@ -202,7 +202,7 @@ def test_a_limit_that_grep_hits_is_said(tmp_path: Path) -> None:
 # read_file
 
 
-def test_a_file_is_read_whole(db: weft.Weft, folder: Path) -> None:
+def test_a_file_is_read_whole(db: sennit.Database, folder: Path) -> None:
     assert db.read_file("kitchen.md").text == (folder / "kitchen.md").read_text()
     assert (
         db.read_file(str(folder / "harbour.txt"), lines=(30, 30)).text.strip() == "here the lighthouse stands"
@@ -218,7 +218,7 @@ def test_a_file_is_read_whole(db: weft.Weft, folder: Path) -> None:
         (".", "IS_DIRECTORY"),
     ],
 )
-def test_each_failure_has_its_code(db: weft.Weft, folder: Path, path: str, code: str) -> None:
+def test_each_failure_has_its_code(db: sennit.Database, folder: Path, path: str, code: str) -> None:
     (folder.parent / "outside.txt").write_text("secret")
     with pytest.raises(ReadError) as error:
         db.read_file(path)
@@ -230,7 +230,9 @@ def test_each_failure_has_its_code(db: weft.Weft, folder: Path, path: str, code:
 # Privacy
 
 
-def test_a_file_that_the_caller_may_not_see_is_neither_found_nor_read(db: weft.Weft, folder: Path) -> None:
+def test_a_file_that_the_caller_may_not_see_is_neither_found_nor_read(
+    db: sennit.Database, folder: Path
+) -> None:
     hidden = [record for record in db if record.path == str(folder / "boats.md")]
     db.add([Record.from_dict({**record.to_dict(), "sensitivity": "private"}) for record in hidden])
     assert not db.grep("ferry").passages
@@ -251,7 +253,7 @@ def test_a_file_that_the_caller_may_not_see_is_neither_found_nor_read(db: weft.W
 
 
 def test_files_that_were_never_indexed_are_of_the_level_of_the_settings(tmp_path: Path, folder: Path) -> None:
-    with weft.open(tmp_path / "db", files__folders=[str(folder)], files__sensitivity="sensitive") as db:
+    with sennit.open(tmp_path / "db", files__folders=[str(folder)], files__sensitivity="sensitive") as db:
         assert not db.grep("ferry").passages
         assert db.grep("ferry", caller=Caller(clearance="sensitive")).passages
         assert not db.grep("ferry", caller=Caller(tenant="acme", clearance="private")).passages
@@ -259,24 +261,24 @@ def test_files_that_were_never_indexed_are_of_the_level_of_the_settings(tmp_path
 
 def test_the_database_itself_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("periscope")
-    with weft.open(tmp_path / "visible.weft") as db:
+    with sennit.open(tmp_path / "visible.sennit") as db:
         db.add([Record(id="a", text="periscope")])
         assert [Path(p.path).name for p in db.grep("periscope").passages] == ["note.txt"]
         with pytest.raises(ReadError, match="NOT_FOUND"):
-            db.read_file("visible.weft/weft.db")
+            db.read_file("visible.sennit/sennit.db")
 
 
 def test_a_source_that_cannot_run_is_reported_and_the_other_answers(
-    db: weft.Weft, monkeypatch: pytest.MonkeyPatch
+    db: sennit.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.folders.ripgrep.binary", lambda: "/nonexistent/rg")
+    monkeypatch.setattr("sennit.folders.ripgrep.binary", lambda: "/nonexistent/rg")
     result = db.search("a ferry carries cars across the water", recipe="files")
     assert [one.source for one in result.degraded] == ["grep"]
     assert result.hits
 
 
 def test_the_use_of_a_distance_is_checked() -> None:
-    with pytest.raises(weft.WeftError, match="max_distance"):
+    with pytest.raises(sennit.SennitError, match="max_distance"):
         SourceUse(source="vector", max_distance=-1)
-    with pytest.raises(weft.WeftError, match="metric"):
+    with pytest.raises(sennit.SennitError, match="metric"):
         SourceUse(source="vector", metric="manhattan")  # type: ignore[arg-type]

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import weft
-from weft import Fact, Record
-from weft.context.briefing import HEADING, briefing, memory_of
-from weft.errors import InvalidInput
-from weft.ranking.decay import Decay
-from weft.ranking.diversity import MMR, jaccard, select
-from weft.ranking.evidence import Evidence
-from weft.ranking.fusion import RRF, fuse
-from weft.ranking.stages import Ranked
-from weft.recipes import BUILT_IN, Pool, SourceUse
-from weft.sources.base import Ask
-from weft.stores.contract import Found
+import sennit
+from sennit import Fact, Record
+from sennit.context.briefing import HEADING, briefing, memory_of
+from sennit.errors import InvalidInput
+from sennit.ranking.decay import Decay
+from sennit.ranking.diversity import MMR, jaccard, select
+from sennit.ranking.evidence import Evidence
+from sennit.ranking.fusion import RRF, fuse
+from sennit.ranking.stages import Ranked
+from sennit.recipes import BUILT_IN, Pool, SourceUse
+from sennit.sources.base import Ask
+from sennit.stores.contract import Found
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 RECIPE = BUILT_IN["memory"]
@@ -196,8 +196,8 @@ FLIGHTS = "Looking at flights to Goa for next month"
 
 
 @pytest.fixture
-def example() -> weft.Weft:
-    db = weft.open(
+def example() -> sennit.Database:
+    db = sennit.open(
         ":memory:", sources={"keyword": Fixed(GOA, TOLD, DATES), "vector": Fixed(TOLD, GOA, FLIGHTS)}
     )
     ages = {GOA: 5.0, TOLD: 3.0, DATES: 3.0, FLIGHTS: 45.0}
@@ -221,7 +221,7 @@ def example() -> weft.Weft:
     return db
 
 
-def test_the_worked_example_fuses_and_fades_as_specified(example: weft.Weft) -> None:
+def test_the_worked_example_fuses_and_fades_as_specified(example: sennit.Database) -> None:
     result = example.search("What did I tell Priya about vacation?", recipe="memory", explain=True)
     hits = {hit.text: hit for hit in result}
     told = hits[TOLD].explanation
@@ -238,7 +238,7 @@ def test_the_worked_example_fuses_and_fades_as_specified(example: weft.Weft) -> 
     assert fact.sources == ("graph",)
 
 
-def test_the_worked_example_ends_in_its_block(example: weft.Weft) -> None:
+def test_the_worked_example_ends_in_its_block(example: sennit.Database) -> None:
     result = example.search("What did I tell Priya about vacation?", recipe="memory")
     lines = briefing([memory_of(hit.record) for hit in result]).splitlines()
     assert lines[0] == "<memory>"
@@ -254,7 +254,7 @@ def test_the_worked_example_ends_in_its_block(example: weft.Weft) -> None:
 
 
 def test_a_fact_is_found_by_the_graph_and_not_by_its_words() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id="s", text="Goa is warm in March", metadata={"speaker": "Priya"})])
         db.add_facts([Fact(subject="Rajesh", relation="visits", object="Goa")])
         found = {
@@ -264,7 +264,7 @@ def test_a_fact_is_found_by_the_graph_and_not_by_its_words() -> None:
 
 
 def test_a_superseded_fact_leaves_the_results_and_stays_in_history() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add_facts([Fact(subject="Rajesh", relation="lives in", object="Pune")])
         db.add_facts([Fact(subject="Rajesh", relation="lives in", object="Goa")], same_relation=True)
         assert [hit.text for hit in db.search("Where is Rajesh?", recipe="memory")] == [
@@ -275,7 +275,7 @@ def test_a_superseded_fact_leaves_the_results_and_stays_in_history() -> None:
 
 def test_looking_back_leaves_out_what_is_older() -> None:
     now = datetime.now(UTC)
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add(
             [
                 Record(id=f"{h}", text="harbour walk", timestamp=now - timedelta(hours=h))
@@ -295,7 +295,7 @@ def test_looking_back_leaves_out_what_is_older() -> None:
 
 
 def test_operators_in_a_question_are_words() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id="a", text="harbour and ferry"), Record(id="b", text="tide")])
         found = {hit.id for hit in db.search('"harbour" AND (ferry* OR -tide) NOT +x:y^2 ~', recipe="memory")}
     assert {"a", "b"} <= found
@@ -311,13 +311,13 @@ def conversation(*texts: str) -> list[Record]:
 def test_the_answer_next_to_the_words_that_match_is_found() -> None:
     filler = [f"talk about nothing in particular, part {n}" for n in range(30)]
     turns = conversation(*filler, "When did you go to the lighthouse?", "Last Tuesday!", *filler)
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([*turns, *[Record(id=f"x{n}", text=f"a lighthouse elsewhere, number {n}") for n in range(12)]])
         found = [
             hit.text for hit in db.search("When did you go to the lighthouse?", recipe="memory", limit=5)
         ]
         assert "Last Tuesday!" in found
-        alone = weft.Recipe(
+        alone = sennit.Recipe(
             name="alone", sources=RECIPE.sources, fusion=RECIPE.fusion, stages=RECIPE.stages[1:]
         )
         assert "Last Tuesday!" not in [
@@ -330,7 +330,7 @@ def test_the_answer_next_to_the_words_that_match_is_found() -> None:
 def test_a_neighbour_that_the_filter_leaves_out_stays_out() -> None:
     turns = conversation(*[f"lighthouse visit number {n}" for n in range(12)], "Last Tuesday!")
     turns = [Record(**{**t.to_dict(), "metadata": {"ok": t.text != "Last Tuesday!"}}) for t in turns]  # type: ignore[arg-type]
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add(turns)
         found = db.search("lighthouse visit number 11", recipe="memory", filters={"ok": True}, limit=20)
         assert all(hit.metadata["ok"] for hit in found)
@@ -345,11 +345,11 @@ def test_few_candidates_keep_their_ranks() -> None:
 
 
 def test_evidence_is_a_setting() -> None:
-    with weft.open(":memory:", memory__evidence=False) as db:
+    with sennit.open(":memory:", memory__evidence=False) as db:
         assert [step.name for step in db.recipes["memory"].stages] == ["decay", "mmr"]
 
 
 def test_a_recipe_of_ones_own_can_say_all_this() -> None:
     table = RECIPE.to_dict()
-    assert weft.recipes.recipe_from_dict("memory", table) == RECIPE
+    assert sennit.recipes.recipe_from_dict("memory", table) == RECIPE
     assert SourceUse(source="keyword", where='kind = "x"').where == 'kind = "x"'

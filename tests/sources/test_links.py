@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
-import weft
-from weft import Record, Weft
-from weft.evaluation.datasets import read_collection
-from weft.evaluation.metrics import figures_of
-from weft.facts import Entity
-from weft.graph.linking import Linking
-from weft.privacy import OWNER, Caller
-from weft.ranking.fusion import Weighted
-from weft.recipes import Recipe, SourceUse
-from weft.recipes.values import Pool
-from weft.sources.links import LinkSource
+import sennit
+from sennit import Database, Record
+from sennit.evaluation.datasets import read_collection
+from sennit.evaluation.metrics import figures_of
+from sennit.facts import Entity
+from sennit.graph.linking import Linking
+from sennit.privacy import OWNER, Caller
+from sennit.ranking.fusion import Weighted
+from sennit.recipes import Recipe, SourceUse
+from sennit.recipes.values import Pool
+from sennit.sources.links import LinkSource
 
 ONLY = Recipe(
     name="links",
@@ -50,36 +50,36 @@ ALIEN = Record(id="alien", title="Alien (film)", text="Alien was directed by Rid
 
 
 @pytest.fixture
-def db() -> Iterator[Weft]:
-    with weft.open(":memory:") as opened:
+def db() -> Iterator[Database]:
+    with sennit.open(":memory:") as opened:
         opened.add([JAWS, SPIELBERG, CINCINNATI, ALIEN])
         yield opened
 
 
-def found(db: Weft, query: str, **asked: object) -> list[str]:
+def found(db: Database, query: str, **asked: object) -> list[str]:
     result = db.search(query, recipe=ONLY, **asked)  # type: ignore[arg-type]
     assert result.degraded == ()
     return [hit.id for hit in result]
 
 
-def test_a_named_record_comes_first_and_then_what_it_mentions(db: Weft) -> None:
+def test_a_named_record_comes_first_and_then_what_it_mentions(db: Database) -> None:
     assert found(db, "Who directed Jaws?") == ["jaws", "steven"]
 
 
-def test_each_link_says_why(db: Weft) -> None:
+def test_each_link_says_why(db: Database) -> None:
     hits = db.search("Who directed Jaws?", recipe=ONLY, explain=True)
     notes = [hit.explanation.standings[0].note for hit in hits if hit.explanation]
     assert notes == ["you named *Jaws*", "*Jaws (film)*, which you named, mentions *Steven Spielberg*"]
 
 
-def test_the_best_keyword_hits_are_followed_too(db: Weft) -> None:
+def test_the_best_keyword_hits_are_followed_too(db: Database) -> None:
     hits = db.search("the thriller of 1975", recipe=ONLY, explain=True)
     assert [hit.id for hit in hits] == ["steven"]
     assert hits[0].explanation is not None
     assert hits[0].explanation.standings[0].note == "*Jaws (film)* mentions *Steven Spielberg*"
 
 
-def test_a_new_title_links_old_records_and_a_removed_one_unlinks_them(db: Weft) -> None:
+def test_a_new_title_links_old_records_and_a_removed_one_unlinks_them(db: Database) -> None:
     asked = "Who made Alien?"
     assert found(db, asked) == ["alien"]
     db.add([Record(id="scott", title="Ridley Scott", text="An English director.")])
@@ -90,7 +90,7 @@ def test_a_new_title_links_old_records_and_a_removed_one_unlinks_them(db: Weft) 
     assert found(db, asked) == ["alien", "steven"]
 
 
-def test_an_alias_is_as_good_as_a_title(db: Weft) -> None:
+def test_an_alias_is_as_good_as_a_title(db: Database) -> None:
     db.add(
         [
             Entity(
@@ -101,13 +101,13 @@ def test_an_alias_is_as_good_as_a_title(db: Weft) -> None:
     assert found(db, "what does priya love") == ["priya", "city"]
 
 
-def test_a_filter_holds_for_what_is_found_and_for_what_leads_there(db: Weft) -> None:
+def test_a_filter_holds_for_what_is_found_and_for_what_leads_there(db: Database) -> None:
     db.add([Record(id="jaws", title=JAWS.title, text=JAWS.text, collection="films")])
     assert found(db, "Who directed Jaws?", filters={"collection": "films"}) == ["jaws"]
     assert found(db, "Who directed Jaws?", filters={"collection": "default"}) == []
 
 
-def test_what_a_caller_may_not_see_neither_appears_nor_leads_anywhere(db: Weft) -> None:
+def test_what_a_caller_may_not_see_neither_appears_nor_leads_anywhere(db: Database) -> None:
     db.add([Record(id="jaws", title=JAWS.title, text=JAWS.text, sensitivity="private")])
     assert found(db, "Who directed Jaws?", caller=OWNER) == ["jaws", "steven"]
     assert found(db, "Who directed Jaws?", caller=Caller()) == []
@@ -115,14 +115,14 @@ def test_what_a_caller_may_not_see_neither_appears_nor_leads_anywhere(db: Weft) 
     assert found(db, "Who directed Jaws?", caller=Caller()) == ["jaws"]
 
 
-def test_a_hidden_longer_name_does_not_hide_a_shorter_one(db: Weft) -> None:
+def test_a_hidden_longer_name_does_not_hide_a_shorter_one(db: Database) -> None:
     db.add([Record(id="x", title="Cincinnati Kings", text="A club.", sensitivity="private")])
     assert found(db, "Where do the Cincinnati Kings play?", caller=Caller()) == ["city"]
 
 
 def test_without_names_nothing_changes() -> None:
     texts = ("Priya said that Goa is lovely", "the river floods the valley", "bread rises because of yeast")
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id=str(at), text=text) for at, text in enumerate(texts)])
         for query in ("Where is Goa?", "why does bread rise"):
             plain, linked = (db.search(query, recipe=recipe) for recipe in (PLAIN, LINKED))
@@ -130,7 +130,7 @@ def test_without_names_nothing_changes() -> None:
 
 
 def test_the_pool_is_never_exceeded_and_equal_scores_are_ordered_by_id() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([Record(id=f"r{at:02}", title="Mount Doom", text="A volcano.") for at in range(30)])
         assert found(db, "Who climbed Mount Doom?", limit=4) == ["r00", "r01", "r02", "r03"]
 
@@ -138,7 +138,7 @@ def test_the_pool_is_never_exceeded_and_equal_scores_are_ordered_by_id() -> None
 def test_a_source_of_other_settings_follows_them() -> None:
     own = {"near": LinkSource(Linking(seeds=0))}
     recipe = Recipe(name="near", sources=(SourceUse(source="near"),), fusion=Weighted({"near": 1.0}, "none"))
-    with weft.open(":memory:", sources=own) as db:
+    with sennit.open(":memory:", sources=own) as db:
         db.add([JAWS, SPIELBERG])
         assert [hit.id for hit in db.search("the thriller of 1975", recipe=recipe)] == []
         assert [hit.id for hit in db.search("who made Jaws", recipe=recipe)] == ["jaws", "steven"]
@@ -152,7 +152,7 @@ def test_links_find_what_several_steps_lead_to_and_harm_nothing(
     shared_data: object, name: str, recall: float, queries: int
 ) -> None:
     collection = read_collection(shared_data / name).first(queries)  # type: ignore[operator]
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         for at in range(0, len(collection.documents), 1000):
             db.add(collection.documents[at : at + 1000])
         means = []

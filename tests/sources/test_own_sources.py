@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import weft
-from weft import Recipe, Record, Result, Weft
-from weft.errors import SourceError
-from weft.ranking.fusion import RRF
-from weft.recipes import SourceUse
-from weft.sources.base import Ask
-from weft.stores.contract import Found
+import sennit
+from sennit import Database, Recipe, Record, Result
+from sennit.errors import SourceError
+from sennit.ranking.fusion import RRF
+from sennit.recipes import SourceUse
+from sennit.sources.base import Ask
+from sennit.stores.contract import Found
 
 RECIPE = Recipe(
     name="with-mine",
@@ -44,11 +44,11 @@ class Mine:
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[[Mine], Weft]]:
+def opened(tmp_path: Path) -> Iterator[Callable[[Mine], Database]]:
     databases = []
 
-    def open_with(mine: Mine) -> Weft:
-        db = weft.open(tmp_path / "db", sources={"mine": mine}, search__deadline=2.0, privacy__open=True)
+    def open_with(mine: Mine) -> Database:
+        db = sennit.open(tmp_path / "db", sources={"mine": mine}, search__deadline=2.0, privacy__open=True)
         databases.append(db)
         db.add([Record(id=f"r{n}", text=f"harbour number {n}") for n in range(5)])
         db.add([PRIVATE])
@@ -111,14 +111,14 @@ def answering(value: object) -> Callable[[Ask], Any]:
     ],
 )
 def test_a_source_that_fails_or_talks_nonsense_is_named(
-    opened: Callable[[Mine], Weft], answer: Callable[[Ask], Any], reason: str, inline: bool
+    opened: Callable[[Mine], Database], answer: Callable[[Ask], Any], reason: str, inline: bool
 ) -> None:
     db = opened(Mine(answer, inline=inline))
     assert_others_answer(db.search("harbour", recipe=RECIPE), reason)
     assert_others_answer(db.search("harbour", recipe=RECIPE, explain=True), reason)
 
 
-def test_a_sound_source_counts(opened: Callable[[Mine], Weft]) -> None:
+def test_a_sound_source_counts(opened: Callable[[Mine], Database]) -> None:
     db = opened(Mine(lambda ask: Found(np.array([key(ask, "r4")]), np.array([1.0]))))
     result = db.search("harbour", recipe=RECIPE, explain=True)
     assert not result.degraded
@@ -127,26 +127,26 @@ def test_a_sound_source_counts(opened: Callable[[Mine], Weft]) -> None:
     assert [s.rank for s in result[0].explanation.standings if s.source == "mine"] == [1]
 
 
-def test_plain_lists_are_an_answer_too(opened: Callable[[Mine], Weft]) -> None:
+def test_plain_lists_are_an_answer_too(opened: Callable[[Mine], Database]) -> None:
     db = opened(Mine(lambda ask: ([key(ask, "r3")], [2])))
     assert db.search("harbour", recipe=RECIPE)[0].id == "r3"
 
 
-def test_a_source_may_answer_nothing(opened: Callable[[Mine], Weft]) -> None:
+def test_a_source_may_answer_nothing(opened: Callable[[Mine], Database]) -> None:
     db = opened(Mine(answering(([], []))))
     result = db.search("harbour", recipe=RECIPE)
     assert not result.degraded
     assert len(result) == 6
 
 
-def test_more_than_the_pool_is_cut(opened: Callable[[Mine], Weft]) -> None:
+def test_more_than_the_pool_is_cut(opened: Callable[[Mine], Database]) -> None:
     db = opened(Mine(lambda ask: ([key(ask, f"r{n}") for n in range(5)], [5, 4, 3, 2, 1])))
     result = db.search("harbour", recipe=RECIPE, limit=2, explain=True)
     assert result.trace is not None
     assert len(result.trace.sources[2].keys) == 2
 
 
-def test_a_removed_record_is_no_record(opened: Callable[[Mine], Weft]) -> None:
+def test_a_removed_record_is_no_record(opened: Callable[[Mine], Database]) -> None:
     keys: list[int] = []
 
     def remembered(ask: Ask) -> Any:
@@ -160,7 +160,7 @@ def test_a_removed_record_is_no_record(opened: Callable[[Mine], Weft]) -> None:
     assert_others_answer(db.search("harbour", recipe=RECIPE), "no record")
 
 
-def test_a_source_cannot_get_a_record_past_the_filter(opened: Callable[[Mine], Weft]) -> None:
+def test_a_source_cannot_get_a_record_past_the_filter(opened: Callable[[Mine], Database]) -> None:
     db = opened(Mine(lambda ask: ([key(ask, "private")], [9.0])))
     assert "private" in {hit.id for hit in db.search("harbour", recipe=RECIPE)}
     result = db.search("harbour", recipe=RECIPE, filters="scope = 'public'")
@@ -168,7 +168,7 @@ def test_a_source_cannot_get_a_record_past_the_filter(opened: Callable[[Mine], W
     assert "private" not in {hit.id for hit in result}
 
 
-def test_a_hanging_source_is_not_waited_for_and_not_piled_up(opened: Callable[[Mine], Weft]) -> None:
+def test_a_hanging_source_is_not_waited_for_and_not_piled_up(opened: Callable[[Mine], Database]) -> None:
     never = threading.Event()
     calls: list[int] = []
 
@@ -192,7 +192,7 @@ def test_a_hanging_source_is_not_waited_for_and_not_piled_up(opened: Callable[[M
     never.set()
 
 
-def test_a_source_that_recovers_is_asked_again(opened: Callable[[Mine], Weft]) -> None:
+def test_a_source_that_recovers_is_asked_again(opened: Callable[[Mine], Database]) -> None:
     hold = threading.Event()
 
     def wait(ask: Ask) -> Any:
@@ -209,7 +209,7 @@ def test_a_source_that_recovers_is_asked_again(opened: Callable[[Mine], Weft]) -
     assert result[0].id == "r2"
 
 
-def test_closing_with_a_hanging_source_is_quick(opened: Callable[[Mine], Weft]) -> None:
+def test_closing_with_a_hanging_source_is_quick(opened: Callable[[Mine], Database]) -> None:
     never = threading.Event()
     db = opened(Mine(lambda ask: never.wait(60)))
     assert db.search("harbour", recipe=RECIPE).degraded
@@ -219,7 +219,7 @@ def test_closing_with_a_hanging_source_is_quick(opened: Callable[[Mine], Weft]) 
     never.set()
 
 
-def test_a_source_that_is_not_there_is_named(opened: Callable[[Mine], Weft]) -> None:
+def test_a_source_that_is_not_there_is_named(opened: Callable[[Mine], Database]) -> None:
     db = opened(Mine(answering(([], []))))
     recipe = Recipe(
         name="x",
@@ -232,7 +232,7 @@ def test_a_source_that_is_not_there_is_named(opened: Callable[[Mine], Weft]) -> 
     assert "keyword" in result.degraded[0].reason
 
 
-def test_when_every_source_fails_the_answer_is_empty_and_says_so(opened: Callable[[Mine], Weft]) -> None:
+def test_when_every_source_fails_the_answer_is_empty_and_says_so(opened: Callable[[Mine], Database]) -> None:
     db = opened(Mine(raising(RuntimeError("no"))))
     recipe = Recipe(name="x", sources=(SourceUse(source="mine"),), fusion=RRF(k=60, first_rank=1))
     result = db.search("harbour", recipe=recipe, explain=True)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-import weft
-from weft import Record, Result, Weft
+import sennit
+from sennit import Database, Record, Result
 
 LETTERS = "bdfghjlmnprtvz"
 COMMON = "gemeinsam"
@@ -40,7 +40,7 @@ def numbered(record_id: str, number: int, **fields: object) -> Record:
     return Record.from_dict({"id": record_id, "text": text, **fields})
 
 
-def ids(result: Result | Iterable[weft.Hit]) -> list[str]:
+def ids(result: Result | Iterable[sennit.Hit]) -> list[str]:
     return [hit.id for hit in result]
 
 
@@ -48,15 +48,15 @@ def scores(result: Result) -> list[tuple[str, float]]:
     return [(hit.id, hit.score) for hit in result]
 
 
-def by_keyword(db: Weft, query: str, limit: int = 1000, filters: str | None = None) -> list[str]:
+def by_keyword(db: Database, query: str, limit: int = 1000, filters: str | None = None) -> list[str]:
     return ids(_sound(db.search(query, recipe="keyword", limit=limit, filters=filters)))
 
 
-def by_vector(db: Weft, query: str, limit: int = 1000) -> list[str]:
+def by_vector(db: Database, query: str, limit: int = 1000) -> list[str]:
     return ids(_sound(db.search(query, recipe="vector", limit=limit)))
 
 
-def is_nearest(db: Weft, record: Record) -> bool:
+def is_nearest(db: Database, record: Record) -> bool:
     """Whether a search for a record's own text finds it as near as can be; another may be as near."""
     result = _sound(db.search(record.text, recipe="vector", limit=10))
     best = result[0].score
@@ -68,7 +68,7 @@ def _sound(result: Result) -> Result:
     return result
 
 
-def assert_holds(db: Weft, expected: Mapping[str, Record], gone: Iterable[str] = ()) -> None:
+def assert_holds(db: Database, expected: Mapping[str, Record], gone: Iterable[str] = ()) -> None:
     """Exactly the expected records are found, by id, by keyword and by vector; no word of `gone` is."""
     assert len(db) == len(expected)
     assert {record.id: record for record in db} == expected

@@ -7,7 +7,7 @@ import random
 import sys
 import time
 
-import weft
+import sennit
 
 from .helpers import COMMON, by_keyword, ids, is_nearest, numbered
 
@@ -17,7 +17,7 @@ def main(folder: str, who: str, seconds: str) -> None:
     own: dict[str, int] = {}
     number, rounds = me * 1_000_000, 0
     end = time.monotonic() + float(seconds)
-    with weft.open(folder, store__fold_at=16) as db:
+    with sennit.open(folder, store__fold_at=16) as db:
         while time.monotonic() < end:
             rounds += 1
             batch: dict[str, int] = {}

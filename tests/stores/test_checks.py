@@ -14,22 +14,22 @@ import numpy as np
 import pytest
 import xxhash
 
-import weft
-from weft.embedding import EmbeddingSpec, build
-from weft.filters import field
-from weft.stores.embedded import fields
-from weft.stores.embedded.arrays import read_arrays, write_arrays
-from weft.stores.embedded.checks import Finding, check, repair
-from weft.stores.embedded.codec import half
-from weft.stores.embedded.models import Model
-from weft.stores.embedded.store import EmbeddedStore
+import sennit
+from sennit.embedding import EmbeddingSpec, build
+from sennit.filters import field
+from sennit.stores.embedded import fields
+from sennit.stores.embedded.arrays import read_arrays, write_arrays
+from sennit.stores.embedded.checks import Finding, check, repair
+from sennit.stores.embedded.codec import half
+from sennit.stores.embedded.models import Model
+from sennit.stores.embedded.store import EmbeddedStore
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A database with two segments in each index, removals in them, and a tail."""
     path = tmp_path / "db"
-    with weft.open(path) as db:
+    with sennit.open(path) as db:
         db.add([record(at) for at in range(40)])
         db.remove(["r3", "r4"])
         db.optimise()
@@ -40,8 +40,8 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def record(at: int, said: str = "says") -> weft.Record:
-    return weft.Record(
+def record(at: int, said: str = "says") -> sennit.Record:
+    return sennit.Record(
         id=f"r{at}",
         text=f"The record number {at} {said} something about topic{at % 7}.",
         title=f"Title {at}" if at % 2 else "",
@@ -77,7 +77,7 @@ def mended(folder: Path) -> list[str]:
 
 
 def sql(folder: Path, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(folder / "weft.db")) as connection:
+    with closing(sqlite3.connect(folder / "sennit.db")) as connection:
         changed = connection.execute(statement, values).rowcount
         connection.commit()
         assert changed > 0, "the damage must be done"
@@ -86,7 +86,7 @@ def sql(folder: Path, statement: str, *values: object) -> None:
 def rewrite(
     folder: Path, index: str, change: Callable[[dict[str, np.ndarray]], None], *, of: str = ""
 ) -> None:
-    """Alter the first segment of an index, with the right checksums: as a bug in weft would."""
+    """Alter the first segment of an index, with the right checksums: as a bug in sennit would."""
     manifest = folder / "index" / index / "manifest.json"
     document = json.loads(manifest.read_bytes())
     entry = next(entry for entry in document["body"]["segments"] if entry["of"] == of)
@@ -119,14 +119,14 @@ def test_a_sound_database_has_no_problems(folder: Path, quick: bool) -> None:
 
 
 def test_a_database_in_memory_and_an_empty_one_are_checked_too(tmp_path: Path) -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([record(at) for at in range(5)])
         assert [f for f in check(db.store) if f.level == "problem"] == []
     assert problems_of_new(tmp_path / "new") == []
 
 
 def problems_of_new(folder: Path) -> list[Finding]:
-    weft.open(folder).close()
+    sennit.open(folder).close()
     return [f for f in findings(folder) if f.level != "ok"]
 
 
@@ -208,13 +208,13 @@ def test_an_index_that_disagrees_is_found_and_rebuilt(
     assert problems(folder, quick=True)
     assert mended(folder) == [f"rebuilt the {index} index from the records"]
     assert problems(folder) == {}
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert db.search("topic3", recipe="keyword").hits
 
 
 def with_kept_fields(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fields, "SETTLE_AT", 1)
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert [hit.id for hit in db.search("number", filters=field("n") == 8)] == ["r8"]
         db.add([record(51)])
 
@@ -249,13 +249,13 @@ def test_kept_values_that_are_not_those_of_the_records_are_found_and_forgotten(
     assert "values of n is not what the records say" in found["fields"]
     assert "forgot what was kept of the values of n" in mended(folder)[0]
     assert problems(folder) == {}
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert [hit.id for hit in db.search("number", filters=field("n") == 8)] == ["r8"]
 
 
 def test_kept_values_of_removed_records_are_no_problem(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_kept_fields(folder, monkeypatch)
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.remove(["r8", "r9"])
     assert problems(folder) == {}
 
@@ -287,7 +287,7 @@ def test_vectors_are_cleared_and_made_again(folder: Path, statement: str, said: 
     for _ in range(2):
         # What a first repair queues, an index may have yet to let go of.
         mended(folder)
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.keeper.embed_backlog()
         assert len(db.search("record", limit=100)) == len(db)
     assert problems(folder) == {}
@@ -301,7 +301,7 @@ def test_vectors_of_another_text_are_found_and_made_again(folder: Path) -> None:
     )
     assert list(problems(folder)) == ["model"]
     mended(folder)
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.keeper.embed_backlog()
     assert problems(folder) == {}
 
@@ -316,7 +316,7 @@ def test_a_record_changed_from_outside_is_reported_and_left_alone(folder: Path) 
 
 
 def test_a_damaged_database_is_told_and_nothing_else(folder: Path) -> None:
-    path = folder / "weft.db"
+    path = folder / "sennit.db"
     with closing(sqlite3.connect(path)) as connection:
         (page,) = connection.execute("PRAGMA page_size").fetchone()
         query = "SELECT rootpage FROM sqlite_master WHERE name = 'records_embedding'"
@@ -328,7 +328,7 @@ def test_a_damaged_database_is_told_and_nothing_else(folder: Path) -> None:
         found = check(store)
     assert [f.check for f in found] == ["database"]
     assert found[0].level == "problem"
-    assert "weft export" in found[0].message
+    assert "sennit export" in found[0].message
 
 
 def test_what_is_left_over_is_swept(folder: Path) -> None:

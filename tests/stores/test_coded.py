@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import weft
-from weft.filters import parse_filter
-from weft.stores.embedded import layers, ranges, vector, vector_segment
-from weft.stores.embedded.coded import lists_for
-from weft.stores.embedded.products import Compact
-from weft.stores.embedded.selection import Selection
-from weft.stores.embedded.vector_segment import VectorSegment
+import sennit
+from sennit.filters import parse_filter
+from sennit.stores.embedded import layers, ranges, vector, vector_segment
+from sennit.stores.embedded.coded import lists_for
+from sennit.stores.embedded.products import Compact
+from sennit.stores.embedded.selection import Selection
+from sennit.stores.embedded.vector_segment import VectorSegment
 
 from .helpers import assert_holds, by_vector, numbered, segments
 
@@ -130,7 +130,7 @@ def test_codes_are_used_grown_and_revived(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(layers, "FOLD_CHUNK", 40)
     expected = {f"r{n}": numbered(f"r{n}", n, metadata={"n": n}) for n in range(100)}
     folder = tmp_path / "db"
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add(expected.values())
         db.keeper.fold(wait=True)
         assert len(segments(folder, "vector-1")) >= 3
@@ -144,7 +144,7 @@ def test_codes_are_used_grown_and_revived(tmp_path: Path, monkeypatch: pytest.Mo
         del expected["r3"], expected["r5"]
         assert_holds(db, expected)
         db.optimise()
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert_holds(db, expected)
         assert not db.store.notices
         with db.store.snapshot() as snapshot:
@@ -154,7 +154,7 @@ def test_codes_are_used_grown_and_revived(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_taking_in_a_write_looks_at_the_new_records_only() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add(numbered(f"r{n}", n) for n in range(50))
         with db.store.database.read() as connection:
             plan = connection.execute(f"EXPLAIN QUERY PLAN {vector.LOAD}", (1, 49, 50)).fetchall()
@@ -165,8 +165,8 @@ def test_taking_in_a_write_looks_at_the_new_records_only() -> None:
 
 def test_one_text_many_times_still_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_segment, "CODED_FROM", 30)
-    with weft.open(tmp_path / "db") as db:
-        db.add(weft.Record(id=f"{n:03}", text="the same words") for n in range(200))
+    with sennit.open(tmp_path / "db") as db:
+        db.add(sennit.Record(id=f"{n:03}", text="the same words") for n in range(200))
         db.optimise()
         assert len(by_vector(db, "same words", limit=50)) == 50
         for _ in range(3):
@@ -281,7 +281,7 @@ def test_only_a_merge_with_the_oldest_segment_is_worth_codes_at_once(
 ) -> None:
     monkeypatch.setattr(vector_segment, "CODED_FROM", 30)
     monkeypatch.setattr(ranges, "MERGE_RATIO", 0.5)
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         for start, stop in ((0, 200), (200, 240), (240, 280)):
             db.add(numbered(f"r{n}", n) for n in range(start, stop))
             db.keeper.fold(wait=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft import Record
+import sennit
+from sennit import Record
 
 from .helpers import assert_holds, numbered, word
 
@@ -68,7 +68,7 @@ def survive(folder: Path, rounds: range) -> None:
     for round_ in rounds:
         fold_at = 1 + round_ % 8
         confirmed, possible, number = killed(folder, state, round_, number, fold_at)
-        with weft.open(folder, store__fold_at=1000) as db:
+        with sennit.open(folder, store__fold_at=1000) as db:
             kept = {record.id: record for record in db}
             assert kept in (records_of(confirmed), records_of(possible)), f"round {round_}"
             state = possible if kept == records_of(possible) else confirmed

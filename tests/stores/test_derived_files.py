@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import xxhash
 
-import weft
-from weft import Record
-from weft.stores.embedded import keeper
+import sennit
+from sennit import Record
+from sennit.stores.embedded import keeper
 
 from .helpers import COMMON, assert_holds, index_files, numbered, scores, segments, word
 
@@ -27,7 +27,7 @@ def prepared(tmp_path: Path) -> tuple[Path, Expected]:
     """A closed database of several segments, with updates, removals and a tail."""
     folder = tmp_path / "db"
     expected: Expected = {}
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         for batch in range(4):
             records = [numbered(f"r{n}", n) for n in range(batch * 10, batch * 10 + 10)]
             db.add(records)
@@ -45,12 +45,12 @@ GONE = [word(n) for n in (1, 2, 12, 23, 35)]
 
 
 def check(folder: Path, expected: Expected, *, said: bool = True) -> None:
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert_holds(db, expected, GONE)
         assert bool(db.store.notices) == said, db.store.notices
         db.optimise()
         assert_holds(db, expected, GONE)
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert_holds(db, expected, GONE)
         assert not db.store.notices
 
@@ -113,7 +113,7 @@ def test_every_file_may_be_harmed_at_once(
     for path in index_files(folder):
         if path.suffix != ".lock":
             harm(path)
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert_holds(db, expected, GONE)
 
 
@@ -159,7 +159,7 @@ def test_a_list_that_names_other_files_is_not_believed(prepared: tuple[Path, Exp
     shutil.copy(stranger, folder / "index" / kind / "stranger.seg")
 
     def change(entries: list[dict[str, object]]) -> None:
-        entries[0]["file"] = "../../weft.db"
+        entries[0]["file"] = "../../sennit.db"
         entries[1]["file"] = "not-there.seg"
         entries[2]["file"] = "stranger.seg"
         entries[2]["checksum"] = xxhash.xxh3_128_hexdigest(stranger.read_bytes())
@@ -200,7 +200,7 @@ def test_a_file_where_the_index_should_be_costs_speed_only(
     folder, expected = prepared
     shutil.rmtree(folder / path)
     (folder / path).write_text("in the way")
-    with weft.open(folder, store__fold_at=1) as db:
+    with sennit.open(folder, store__fold_at=1) as db:
         assert_holds(db, expected, GONE)
         db.add([numbered("new", 999)])
         assert_holds(db, {**expected, "new": numbered("new", 999)}, GONE)
@@ -211,7 +211,7 @@ def test_an_index_folder_of_an_earlier_day_is_right(tmp_path: Path, monkeypatch:
     """Copied before later writes, whose removals have been forgotten since."""
     monkeypatch.setattr(keeper, "PURGE_AT", 1)
     folder, expected = tmp_path / "db", {}
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add([numbered(f"r{n}", n) for n in range(30)])
         db.optimise()
         shutil.copytree(folder / "index", tmp_path / "earlier")
@@ -222,7 +222,7 @@ def test_an_index_folder_of_an_earlier_day_is_right(tmp_path: Path, monkeypatch:
         assert db.store.purge(1) == 30
     shutil.rmtree(folder / "index")
     shutil.copytree(tmp_path / "earlier", folder / "index")
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert_holds(db, expected, [word(n) for n in range(30)])
         assert db.store.notices
 
@@ -230,16 +230,16 @@ def test_an_index_folder_of_an_earlier_day_is_right(tmp_path: Path, monkeypatch:
 def test_records_of_an_earlier_day_are_right_with_a_later_index(tmp_path: Path) -> None:
     """The database file is restored from a backup, the index folder is not."""
     folder = tmp_path / "db"
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add([numbered(f"r{n}", n) for n in range(10)])
-    shutil.copy(folder / "weft.db", tmp_path / "backup.db")
-    with weft.open(folder) as db:
+    shutil.copy(folder / "sennit.db", tmp_path / "backup.db")
+    with sennit.open(folder) as db:
         db.add([numbered(f"r{n}", 100 + n) for n in range(20)])
         db.optimise()
-    for path in folder.glob("weft.db*"):
+    for path in folder.glob("sennit.db*"):
         path.unlink()
-    shutil.copy(tmp_path / "backup.db", folder / "weft.db")
-    with weft.open(folder) as db:
+    shutil.copy(tmp_path / "backup.db", folder / "sennit.db")
+    with sennit.open(folder) as db:
         db.add([numbered(f"s{n}", 200 + n) for n in range(50)])
         expected = {f"r{n}": numbered(f"r{n}", n) for n in range(10)}
         expected |= {f"s{n}": numbered(f"s{n}", 200 + n) for n in range(50)}
@@ -249,21 +249,21 @@ def test_records_of_an_earlier_day_are_right_with_a_later_index(tmp_path: Path) 
 
 def test_the_index_of_another_database_is_not_taken_for_ours(tmp_path: Path) -> None:
     for name, first in (("one", 0), ("two", 500)):
-        with weft.open(tmp_path / name) as db:
+        with sennit.open(tmp_path / name) as db:
             db.add([numbered(f"r{n}", first + n) for n in range(20)])
             db.optimise()
     shutil.rmtree(tmp_path / "two" / "index")
     shutil.copytree(tmp_path / "one" / "index", tmp_path / "two" / "index")
-    with weft.open(tmp_path / "two") as db:
+    with sennit.open(tmp_path / "two") as db:
         assert_holds(db, {f"r{n}": numbered(f"r{n}", 500 + n) for n in range(20)}, [word(3)])
         assert db.store.notices
 
 
 def test_an_index_left_behind_by_a_deleted_database_is_not_believed(prepared: tuple[Path, Expected]) -> None:
     folder, _ = prepared
-    for path in folder.glob("weft.db*"):
+    for path in folder.glob("sennit.db*"):
         path.unlink()
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         records = [numbered(f"n{n}", 300 + n) for n in range(60)]
         db.add(records)
         assert_holds(db, {record.id: record for record in records}, [word(n) for n in range(40)])
@@ -273,18 +273,18 @@ def test_a_hole_between_segments_is_not_merged_over(tmp_path: Path) -> None:
     """The background work merges while a lost segment's records are still too few to be folded."""
     folder = tmp_path / "db"
     expected = {f"r{n}": numbered(f"r{n}", n) for n in range(9)}
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         for n in range(0, 9, 3):
             db.add([expected[f"r{m}"] for m in range(n, n + 3)])
             db.keeper.fold(wait=True)
     segments(folder, "keyword")[1].unlink()
     segments(folder, "vector-1")[1].unlink()
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert_holds(db, expected)
         db.keeper.fold(1000)
         db.keeper.settle(whole=True)
         assert_holds(db, expected)
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert_holds(db, expected)
 
 
@@ -292,7 +292,7 @@ def test_harm_to_an_open_database_is_repaired_too(
     prepared: tuple[Path, Expected], caplog: pytest.LogCaptureFixture
 ) -> None:
     folder, expected = prepared
-    with weft.open(folder) as db, caplog.at_level(logging.WARNING, "weft.store"):
+    with sennit.open(folder) as db, caplog.at_level(logging.WARNING, "sennit.store"):
         before = scores(db.search(COMMON, recipe="keyword", limit=100))
         for path in index_files(folder):
             if path.suffix != ".lock":
@@ -311,7 +311,7 @@ def test_harm_to_an_open_database_is_repaired_too(
 
 def test_replaced_files_are_gone_at_once(prepared: tuple[Path, Expected]) -> None:
     folder, expected = prepared
-    with weft.open(folder) as db, weft.open(folder) as other:
+    with sennit.open(folder) as db, sennit.open(folder) as other:
         assert_holds(other, expected, GONE)
         db.optimise()
         assert len(segments(folder, "keyword")) == len(segments(folder, "vector-1")) == 1
@@ -326,12 +326,12 @@ def test_who_opens_while_segments_are_replaced_finds_everything(tmp_path: Path) 
 
     def look() -> None:
         while not done.is_set():
-            with weft.open(folder, embedding__provider="none") as reader:
+            with sennit.open(folder, embedding__provider="none") as reader:
                 found = len(reader.search("r1", recipe="keyword", limit=1))
                 if not found or reader.store.notices:
                     failures.append((found, reader.store.notices))
 
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add([numbered("r0", 0, title="r1")])
         reader = threading.Thread(target=look)
         reader.start()

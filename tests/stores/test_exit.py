@@ -8,9 +8,9 @@ from pathlib import Path
 
 PROGRAM = """
 import sys, threading, time
-import weft
+import sennit
 
-db = weft.open(sys.argv[1], embedding__provider="static")
+db = sennit.open(sys.argv[1], embedding__provider="static")
 working = threading.Event()
 
 def slow(model, texts):
@@ -20,7 +20,7 @@ def slow(model, texts):
     return None
 
 db.keeper._embed = slow
-db.add([weft.Record(id="a", text="harbour")])
+db.add([sennit.Record(id="a", text="harbour")])
 with db.store.database.write() as connection:
     connection.execute("INSERT INTO pending SELECT number, (SELECT row FROM records) FROM models")
 db.keeper.nudge()

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import weft
+import sennit
+from sennit import Filter, Record, field
+from sennit.filters import Scalar, flatten
+from sennit.stores.embedded import columns, fields
+from sennit.stores.embedded.columns import Column, from_arrays, stored, to_arrays, type_of
+from sennit.stores.embedded.ranges import moment
+from sennit.stores.embedded.schema import APPLICATION_ID, MIGRATIONS
 from test_filters import records
-from weft import Filter, Record, field
-from weft.filters import Scalar, flatten
-from weft.stores.embedded import columns, fields
-from weft.stores.embedded.columns import Column, from_arrays, stored, to_arrays, type_of
-from weft.stores.embedded.ranges import moment
-from weft.stores.embedded.schema import APPLICATION_ID, MIGRATIONS
 
 from .helpers import COMMON, ids, numbered, poll
 
@@ -55,11 +55,11 @@ def some(first: int, last: int) -> Iterator[Record]:
     return (numbered(f"r{n}", n, metadata={"n": n, "even": n % 2 == 0}) for n in range(first, last))
 
 
-def found(db: weft.Weft, wanted: Filter) -> set[str]:
+def found(db: sennit.Database, wanted: Filter) -> set[str]:
     return set(ids(db.search(COMMON, limit=1000, filters=wanted)))
 
 
-def changes(db: weft.Weft) -> int:
+def changes(db: sennit.Database) -> int:
     with db.store.database.read() as connection:
         return moment(connection)[0]
 
@@ -73,12 +73,12 @@ def kept(folder: Path) -> dict[str, int]:
 def test_a_new_process_reads_only_what_is_newer_than_what_is_kept(
     tmp_path: Path, read: list[tuple[str, int, int]]
 ) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add(some(0, 20))
         assert found(db, field("n") < 3) == {"r0", "r1", "r2"}
         assert ("n", 0, changes(db)) in read
         assert kept(tmp_path / "db")["n"] == changes(db)
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         read.clear()
         assert found(db, field("n") >= 18) == {"r18", "r19"}
         assert "n" not in {name for name, _, _ in read}
@@ -89,9 +89,9 @@ def test_a_new_process_reads_only_what_is_newer_than_what_is_kept(
 
 
 def test_a_write_writes_no_row_for_a_field(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add([numbered("a", 1, metadata={"tags": [f"t{n}" for n in range(500)]})])
-    with closing(sqlite3.connect(tmp_path / "db" / "weft.db")) as connection:
+    with closing(sqlite3.connect(tmp_path / "db" / "sennit.db")) as connection:
         tables = [
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         ]
@@ -100,14 +100,14 @@ def test_a_write_writes_no_row_for_a_field(tmp_path: Path) -> None:
 
 
 def test_who_may_see_a_record_is_kept_without_being_asked_for(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add(some(0, 20))
         db.optimise()
     assert kept(tmp_path / "db").keys() == set(fields.ALWAYS)
 
 
 def test_few_changes_to_many_are_not_written_again(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add(some(0, 100))
         assert len(found(db, field("n") >= 0)) == 100
         before = changes(db)
@@ -123,7 +123,7 @@ def test_who_names_ever_new_fields_does_not_fill_memory_or_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fields, "FIELDS_KEPT", 3)
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add(some(0, 20))
         for turn in range(2):
             for name in ("n", "even", "missing", "absent", "gone", "never", "n"):
@@ -135,22 +135,22 @@ def test_who_names_ever_new_fields_does_not_fill_memory_or_disk(
 
 
 def test_a_damaged_file_is_read_from_the_records_again_and_said(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add(some(0, 20))
         assert len(found(db, field("even") == True)) == 10  # noqa: E712
     for file in (tmp_path / "db" / "index" / "fields").glob("*.seg"):
         file.write_bytes(file.read_bytes()[:-1] + b"x")
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         assert len(found(db, field("even") == True)) == 10  # noqa: E712
         assert any("the field even are read from the records again" in said for said in db.store.notices)
 
 
 def test_a_damaged_list_of_files_costs_time_only(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add(some(0, 20))
         assert len(found(db, field("n") < 3)) == 3
     (tmp_path / "db" / "index" / "fields" / "manifest.json").write_text("{")
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         assert len(found(db, field("n") < 3)) == 3
         assert any("fields are read from the records again" in said for said in db.store.notices)
         assert kept(tmp_path / "db")["n"] == changes(db)
@@ -158,21 +158,21 @@ def test_a_damaged_list_of_files_costs_time_only(tmp_path: Path) -> None:
 
 def test_files_of_a_database_that_was_set_back_are_not_believed(tmp_path: Path) -> None:
     path = tmp_path / "db"
-    with weft.open(path) as db:
+    with sennit.open(path) as db:
         db.add(some(0, 10))
-    shutil.copy(path / "weft.db", tmp_path / "copy")
-    with weft.open(path) as db:
+    shutil.copy(path / "sennit.db", tmp_path / "copy")
+    with sennit.open(path) as db:
         db.add(some(10, 30))
         assert len(found(db, field("n") >= 10)) == 20
-    shutil.copy(tmp_path / "copy", path / "weft.db")
-    with weft.open(path) as db:
+    shutil.copy(tmp_path / "copy", path / "sennit.db")
+    with sennit.open(path) as db:
         db.add(numbered(f"x{n}", n, metadata={"n": -n}) for n in range(1, 21))
         assert found(db, field("n") >= 10) == set()
         assert len(found(db, field("n") < 0)) == 20
 
 
 def test_a_folder_that_cannot_be_written_does_not_fail_a_search(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add(some(0, 20))
         place = tmp_path / "db" / "index" / "fields"
         shutil.rmtree(place, ignore_errors=True)
@@ -182,7 +182,7 @@ def test_a_folder_that_cannot_be_written_does_not_fail_a_search(tmp_path: Path) 
 
 
 def test_a_search_begun_before_a_file_was_written_does_not_see_what_came_after(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as one, weft.open(tmp_path / "db") as other:
+    with sennit.open(tmp_path / "db") as one, sennit.open(tmp_path / "db") as other:
         one.add(some(0, 10))
         with one.store.snapshot() as before:
             other.add(some(10, 20))
@@ -194,10 +194,10 @@ def test_a_search_begun_before_a_file_was_written_does_not_see_what_came_after(t
         assert len(found(one, field("n") >= 5)) == 15
 
 
-def test_the_table_of_fields_of_an_older_weft_is_dropped(tmp_path: Path) -> None:
+def test_the_table_of_fields_of_an_older_sennit_is_dropped(tmp_path: Path) -> None:
     before = next(at for at, step in enumerate(MIGRATIONS) if "DROP TABLE fields" in step)
     (tmp_path / "db").mkdir()
-    with closing(sqlite3.connect(tmp_path / "db" / "weft.db")) as connection:
+    with closing(sqlite3.connect(tmp_path / "db" / "sennit.db")) as connection:
         for step in MIGRATIONS[:before]:
             connection.executescript(step)
         connection.execute("INSERT INTO field_names VALUES (1, 'n')")
@@ -205,7 +205,7 @@ def test_the_table_of_fields_of_an_older_weft_is_dropped(tmp_path: Path) -> None
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {before}")
         connection.commit()
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add(some(0, 9))
         assert found(db, field("n") == 7) == {"r7"}
 
@@ -233,7 +233,7 @@ def test_columns_are_the_same_however_they_came_about(pairs: list[tuple[Scalar, 
 
 @given(record=records)
 def test_a_field_read_from_the_records_has_the_values_that_flatten_gives(record: Record) -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([record])
         with db.store.database.read() as connection:
             for name in {name for name, _ in flatten(record)} | {"missing", "kind", "tenant"}:

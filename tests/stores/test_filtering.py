@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import weft
+import sennit
+from sennit import Database, Filter, Record
+from sennit.filters import matches
+from sennit.stores.embedded import fields
 from test_filters import filters, records
-from weft import Filter, Record, Weft
-from weft.filters import matches
-from weft.stores.embedded import fields
 
 from .helpers import COMMON, ids, numbered
 
@@ -26,7 +26,7 @@ def named(found: list[Record], start: int = 0) -> list[Record]:
     ]
 
 
-def agree(db: Weft, wanted: Filter, expected: dict[str, Record]) -> None:
+def agree(db: Database, wanted: Filter, expected: dict[str, Record]) -> None:
     passing = sorted(name for name, record in expected.items() if matches(wanted, record))
     for recipe in ("keyword", "vector", "default"):
         result = db.search(WORD, recipe=recipe, limit=1000, filters=wanted)
@@ -48,7 +48,7 @@ def agree(db: Weft, wanted: Filter, expected: dict[str, Record]) -> None:
 def test_a_filtered_search_finds_what_the_filter_accepts(
     first: list[Record], later: list[Record], wanted: list[Filter], fold: bool, settle: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch, weft.open(":memory:") as db:
+    with pytest.MonkeyPatch.context() as patch, sennit.open(":memory:") as db:
         patch.setattr(fields, "SETTLE_AT", settle)
         expected = {record.id: record for record in named(first)}
         db.add(expected.values())
@@ -73,7 +73,7 @@ def test_a_filter_is_evaluated_again_after_many_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fields, "RELOAD_AFTER", 5)
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         for n in range(0, 30, 10):
             db.add(numbered(f"r{m}", m, metadata={"m": m}) for m in range(n, n + 10))
             agree_count = len(db.search("gemeinsam", limit=100, filters={"m": {"gte": 5}}))
@@ -82,7 +82,7 @@ def test_a_filter_is_evaluated_again_after_many_changes(
 
 def test_the_fewest_still_get_all_that_they_may_see(tmp_path: Path) -> None:
     """One record in a hundred passes, and every one of them is worse than all the others."""
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add(
             Record(
                 id=f"{n:04}",
@@ -101,7 +101,7 @@ def test_the_fewest_still_get_all_that_they_may_see(tmp_path: Path) -> None:
 
 
 def test_another_process_s_fields_are_seen(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as one, weft.open(tmp_path / "db") as other:
+    with sennit.open(tmp_path / "db") as one, sennit.open(tmp_path / "db") as other:
         one.add([numbered("a", 1, metadata={"colour": "red"})])
         assert ids(other.search("gemeinsam", filters="colour = 'red'")) == ["a"]
         other.add([numbered("b", 2, metadata={"colour": "red", "shape": "round"})])
@@ -117,10 +117,10 @@ def test_a_choice_of_collections_is_right_whatever_was_asked_before(tmp_path: Pa
         for n in range(60)
     }
     names = ("odd", "even", "none")
-    wanted = [weft.field("collection").is_in(some) for some in (names, names[:1], names[1:], names[2:])]
-    with weft.open(tmp_path / "db") as db:
+    wanted = [sennit.field("collection").is_in(some) for some in (names, names[:1], names[1:], names[2:])]
+    with sennit.open(tmp_path / "db") as db:
         db.add(expected.values())
-        for one in [*wanted, *(~one for one in wanted), weft.field("collection") == "even"]:
+        for one in [*wanted, *(~one for one in wanted), sennit.field("collection") == "even"]:
             passing = {name for name, record in expected.items() if matches(one, record)}
             assert set(ids(db.search(COMMON, limit=100, filters=one))) == passing
         later = numbered("r99", 99, collection="odd")

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import weft
-from weft import Weft
-from weft.programs import Message, Program
-from weft.stores.embedded import keyword
-from weft.stores.embedded.arrays import Arrays
-from weft.stores.embedded.folding import Folder
-from weft.stores.embedded.segments import Entry
+import sennit
+from sennit import Database
+from sennit.programs import Message, Program
+from sennit.stores.embedded import keyword
+from sennit.stores.embedded.arrays import Arrays
+from sennit.stores.embedded.folding import Folder
+from sennit.stores.embedded.segments import Entry
 
 from .helpers import assert_holds, numbered
 
@@ -44,24 +44,24 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Entry | None]:
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[Weft]:
-    with weft.open(tmp_path / "db") as opened:
+def db(tmp_path: Path) -> Iterator[Database]:
+    with sennit.open(tmp_path / "db") as opened:
         yield opened
 
 
-def arrays_of(db: Weft) -> list[Arrays]:
+def arrays_of(db: Database) -> list[Arrays]:
     segments = db.store.keyword._store
     return [segments.read(entry) for entry in segments.entries()]
 
 
 def test_a_segment_of_another_program_is_the_same_to_the_last_bit(
-    db: Weft, tmp_path: Path, asked: list[Entry | None], monkeypatch: pytest.MonkeyPatch
+    db: Database, tmp_path: Path, asked: list[Entry | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db.add(RECORDS + TITLED)
     db.keeper.fold(wait=True)
     assert [entry is not None and entry.count for entry in asked] == [len(RECORDS + TITLED)]
     monkeypatch.setattr(keyword, "ELSEWHERE", 1000)
-    with weft.open(tmp_path / "here") as here:
+    with sennit.open(tmp_path / "here") as here:
         here.add(RECORDS + TITLED)
         here.keeper.fold(wait=True)
         assert len(asked) == 1
@@ -70,14 +70,14 @@ def test_a_segment_of_another_program_is_the_same_to_the_last_bit(
     assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
-def test_what_another_program_folded_is_found(db: Weft, asked: list[Entry | None]) -> None:
+def test_what_another_program_folded_is_found(db: Database, asked: list[Entry | None]) -> None:
     db.add(RECORDS)
     db.keeper.fold(wait=True)
     assert asked[0] is not None
     assert_holds(db, {record.id: record for record in RECORDS}, [])
 
 
-def test_once_started_a_program_folds_few_records_too(db: Weft, asked: list[Entry | None]) -> None:
+def test_once_started_a_program_folds_few_records_too(db: Database, asked: list[Entry | None]) -> None:
     few = [numbered(f"s{n}", 100 + n) for n in range(5)]
     db.add(few)
     db.keeper.fold(wait=True)
@@ -90,11 +90,11 @@ def test_once_started_a_program_folds_few_records_too(db: Weft, asked: list[Entr
 
 
 def test_where_no_program_answers_this_one_folds(
-    db: Weft, asked: list[Entry | None], monkeypatch: pytest.MonkeyPatch
+    db: Database, asked: list[Entry | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert db.store._folder is not None
     # A module that ends without an answer.
-    db.store._folder._program = Program("weft.errors")
+    db.store._folder._program = Program("sennit.errors")
     db.add(RECORDS)
     db.keeper.fold(wait=True)
     assert asked == [None]
@@ -102,7 +102,7 @@ def test_where_no_program_answers_this_one_folds(
     assert_holds(db, {record.id: record for record in RECORDS}, [])
 
 
-def test_a_program_of_another_version_is_not_believed(db: Weft, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_of_another_version_is_not_believed(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     db.add(RECORDS)
     folder = db.store._folder
     assert folder is not None
@@ -110,14 +110,14 @@ def test_a_program_of_another_version_is_not_believed(db: Weft, monkeypatch: pyt
     assert folder.fold(0, 40) is None
 
 
-def test_what_is_removed_while_a_program_folds_is_still_seen_by_an_earlier_moment(db: Weft) -> None:
+def test_what_is_removed_while_a_program_folds_is_still_seen_by_an_earlier_moment(db: Database) -> None:
     db.add(RECORDS)
     folder = db.store._folder
     assert folder is not None
     with db.store.snapshot() as before:
         assert before.count() == len(RECORDS)
         assert db.store.database.path is not None
-        with weft.open(db.store.database.path.parent) as beside:
+        with sennit.open(db.store.database.path.parent) as beside:
             beside.remove(["r3"])
             entry = folder.fold(0, before.seq)
             assert entry is not None
@@ -126,12 +126,12 @@ def test_what_is_removed_while_a_program_folds_is_still_seen_by_an_earlier_momen
             assert entry.clean == before.seq + 1
             db.store.keyword._store.publish([entry])
         assert before.count() == len(RECORDS)
-        assert len(before.passing(weft.filters.EVERYTHING)) == len(RECORDS)
+        assert len(before.passing(sennit.filters.EVERYTHING)) == len(RECORDS)
     assert len(db) == len(RECORDS) - 1
 
 
 def test_the_program_imports_nothing_from_the_working_folder(
-    db: Weft, tmp_path: Path, asked: list[Entry | None], monkeypatch: pytest.MonkeyPatch
+    db: Database, tmp_path: Path, asked: list[Entry | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('imported')")
     monkeypatch.chdir(tmp_path)
@@ -141,7 +141,7 @@ def test_the_program_imports_nothing_from_the_working_folder(
 
 
 def test_the_program_ends_when_there_is_no_more_to_do_and_when_the_database_is_closed(tmp_path: Path) -> None:
-    db = weft.open(tmp_path / "db")
+    db = sennit.open(tmp_path / "db")
     folder = db.store._folder
     assert folder is not None
     db.add(RECORDS)
@@ -159,7 +159,7 @@ def test_the_program_ends_when_there_is_no_more_to_do_and_when_the_database_is_c
     assert second.ended
 
 
-@pytest.mark.parametrize("module", ["weft.errors", "weft.there_is_no_such_module", "this"])
+@pytest.mark.parametrize("module", ["sennit.errors", "sennit.there_is_no_such_module", "this"])
 def test_a_program_that_ends_or_says_something_else_gives_no_answer(module: str) -> None:
     program = Program(module)
     program.ask(Message({}))
@@ -169,7 +169,7 @@ def test_a_program_that_ends_or_says_something_else_gives_no_answer(module: str)
 
 
 def test_closing_ends_a_program_that_is_at_work(tmp_path: Path) -> None:
-    db = weft.open(tmp_path / "db")
+    db = sennit.open(tmp_path / "db")
     folder = db.store._folder
     assert folder is not None
     # It reads until there is no more, and then only answers.
@@ -182,7 +182,7 @@ def test_closing_ends_a_program_that_is_at_work(tmp_path: Path) -> None:
 
 
 def test_where_no_program_can_be_started_this_one_folds(
-    db: Weft, asked: list[Entry | None], monkeypatch: pytest.MonkeyPatch
+    db: Database, asked: list[Entry | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "")
     db.add(RECORDS)
@@ -192,7 +192,7 @@ def test_where_no_program_can_be_started_this_one_folds(
 
 
 def test_a_database_in_memory_is_folded_here() -> None:
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add(RECORDS)
         db.keeper.fold(wait=True)
         assert sum(len(arrays["rows"]) for arrays in arrays_of(db)) == len(RECORDS)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft import Record, Weft
-from weft.stores.embedded import keeper, layers
+import sennit
+from sennit import Database, Record
+from sennit.stores.embedded import keeper, layers
 
 from .embedding_server import EmbeddingServer
 from .helpers import COMMON, by_keyword, numbered, poll, segments
@@ -24,7 +24,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
     running.close()
 
 
-def found(db: Weft, query: str = COMMON) -> set[str]:
+def found(db: Database, query: str = COMMON) -> set[str]:
     """What the vector source finds, whether it is degraded or not."""
     return {hit.id for hit in db.search(query, recipe="vector", limit=1000)}
 
@@ -37,7 +37,7 @@ def test_a_record_is_found_by_keyword_at_once_and_by_vector_later(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
     server.hold()
-    with weft.open(tmp_path / "db", **server.settings) as db:
+    with sennit.open(tmp_path / "db", **server.settings) as db:
         records = make(5)
         began = time.monotonic()
         db.add(records.values())
@@ -58,7 +58,7 @@ def test_a_record_is_found_by_keyword_at_once_and_by_vector_later(
 def test_a_server_that_is_down_is_named_and_nothing_is_lost(tmp_path: Path, server: EmbeddingServer) -> None:
     server.failing = True
     records = make(8)
-    with weft.open(tmp_path / "db", **server.settings) as db:
+    with sennit.open(tmp_path / "db", **server.settings) as db:
         db.add(records.values())
         result = db.search(COMMON)
         assert {hit.id for hit in result} == set(records)
@@ -82,12 +82,12 @@ def test_a_server_that_is_down_is_named_and_nothing_is_lost(tmp_path: Path, serv
 def test_what_a_process_did_not_get_to_the_next_does(tmp_path: Path, server: EmbeddingServer) -> None:
     server.hold()
     records = make(6)
-    with weft.open(tmp_path / "db", **server.settings) as db:
+    with sennit.open(tmp_path / "db", **server.settings) as db:
         db.add(records.values())
         server.failing = True
         server.release()
     server.failing = False
-    with weft.open(tmp_path / "db", **server.settings) as db:
+    with sennit.open(tmp_path / "db", **server.settings) as db:
         poll(lambda: found(db) == set(records))
 
 
@@ -96,7 +96,7 @@ def test_a_hanging_server_holds_up_neither_a_search_nor_closing(
 ) -> None:
     monkeypatch.setattr(keeper, "CLOSE_SECONDS", 0.2)
     records = make(3)
-    with weft.open(tmp_path / "db", search__deadline=0.2, **server.settings) as db:
+    with sennit.open(tmp_path / "db", search__deadline=0.2, **server.settings) as db:
         db.add(records.values())
         poll(lambda: found(db) == set(records))
         server.hold()
@@ -117,7 +117,7 @@ def test_late_vectors_are_in_the_index_once_however_it_is_folded(
     monkeypatch.setattr(layers, "FOLD_CHUNK", 4)
     folder = tmp_path / "db"
     records = make(10)
-    with weft.open(folder, **server.settings) as db:
+    with sennit.open(folder, **server.settings) as db:
         db.add(list(records.values())[:2])
         poll(lambda: len(found(db)) == 2)
         server.hold()
@@ -132,7 +132,7 @@ def test_late_vectors_are_in_the_index_once_however_it_is_folded(
         assert found(db) == set(records)
     # A lost segment is built anew, with vectors that another segment has because they came late.
     segments(folder, "vector-1")[0].unlink()
-    with weft.open(folder, **server.settings) as db:
+    with sennit.open(folder, **server.settings) as db:
         result = db.search(COMMON, recipe="vector", limit=100)
         assert not result.degraded
         assert sorted(hit.id for hit in result) == sorted(records)
@@ -145,11 +145,11 @@ def test_late_vectors_are_in_the_index_once_however_it_is_folded(
 def test_a_database_never_sends_texts_where_its_user_did_not_say(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
-    with weft.open(tmp_path / "db", **server.settings) as db:
+    with sennit.open(tmp_path / "db", **server.settings) as db:
         db.add(make(2).values())
         poll(lambda: len(found(db)) == 2)
     asked = len(server.texts)
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add([numbered("new", 9)])
         result = db.search(COMMON)
         assert len(result) == 3

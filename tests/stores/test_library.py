@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 WRITE = """
-import os, sys, weft
-with weft.open(sys.argv[1]) as db:
-    db.add([weft.Record(id="a", text="some words")])
+import os, sys, sennit
+with sennit.open(sys.argv[1]) as db:
+    db.add([sennit.Record(id="a", text="some words")])
     before = "faiss" in sys.modules
     assert db.search("words")[0].id == "a"
 print(before, "faiss" in sys.modules, os.environ.get("OPENBLAS_CORETYPE"))

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import weft
-from weft import Fact, Record, Weft
-from weft.stores.embedded import keeper
-from weft.stores.embedded.codec import SELECT, embedding_hash
-from weft.stores.embedded.prepared import prepared
+import sennit
+from sennit import Database, Fact, Record
+from sennit.stores.embedded import keeper
+from sennit.stores.embedded.codec import SELECT, embedding_hash
+from sennit.stores.embedded.prepared import prepared
 
 from .helpers import assert_holds, numbered
 
@@ -26,12 +26,12 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeper, "MUCH", 40)
 
 
-def counts(db: Weft) -> list[int]:
+def counts(db: Database) -> list[int]:
     """How many segments each index has."""
     return [len(index.covered()) for index in db.store.live_indexes()]
 
 
-def load(db: Weft) -> None:
+def load(db: Database) -> None:
     """Batch after batch, each folded at once and then settled as in the background."""
     for batch in BATCHES:
         db.add(batch)
@@ -40,14 +40,14 @@ def load(db: Weft) -> None:
 
 
 def test_segments_of_a_load_are_merged_when_it_ends(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         with db.keeper.loading():
             load(db)
             db.add([numbered("tail", 99)])
             assert counts(db) == [len(BATCHES)] * 2
             assert_holds(db, {**EXPECTED, "tail": numbered("tail", 99)})
         assert max(counts(db)) < len(BATCHES)
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         with db.store.database.read() as connection:
             (last,) = connection.execute("SELECT max(row) FROM records").fetchone()
         # Nothing is left to be read into a tail.
@@ -59,14 +59,14 @@ def test_more_segments_than_are_let_be_are_merged_during_a_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeper, "COMING", 3)
-    with weft.open(tmp_path / "db") as db, db.keeper.loading():
+    with sennit.open(tmp_path / "db") as db, db.keeper.loading():
         load(db)
         assert max(counts(db)) <= 3
         assert_holds(db, EXPECTED)
 
 
 def test_a_load_that_fails_and_one_of_little_leave_merging_to_others(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         with contextlib.suppress(KeyboardInterrupt), db.keeper.loading():
             load(db)
             raise KeyboardInterrupt
@@ -90,7 +90,7 @@ def test_records_that_come_prepared_are_written_as_others_are(tmp_path: Path) ->
     everything = (SELECT, "SELECT * FROM names", "SELECT * FROM edges", "SELECT hash, vector FROM vectors")
     found = []
     for name, given_records in (("plain", RECORDS), ("ready", [prepared(record) for record in RECORDS])):
-        with weft.open(tmp_path / name) as db:
+        with sennit.open(tmp_path / name) as db:
             assert db.apply(given_records).added == len(RECORDS)
             assert db.apply(given_records).unchanged == len(RECORDS)
             with db.store.database.read() as connection:

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.stores.embedded.database import LENGTHEN_AT, LOG_BYTES
+import sennit
+from sennit.stores.embedded.sqlite import LENGTHEN_AT, LOG_BYTES
 
 from .helpers import assert_holds, numbered
 
 LIMITED = """
 import resource, sys
-import weft
+import sennit
 from stores.helpers import numbered
 
-with weft.open(sys.argv[1]) as db:
+with sennit.open(sys.argv[1]) as db:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
     for number in range(int(sys.argv[3])):
         db.add([numbered(f"r{number}", number)])
@@ -28,40 +28,40 @@ with weft.open(sys.argv[1]) as db:
 
 
 def log_of(folder: Path) -> Path:
-    return folder / "weft.db-wal"
+    return folder / "sennit.db-wal"
 
 
 @pytest.mark.parametrize("count", [LENGTHEN_AT - 1, LENGTHEN_AT, LENGTHEN_AT + 1, 5 * LENGTHEN_AT])
 def test_what_was_confirmed_is_in_a_copy_made_before_anything_was_closed(tmp_path: Path, count: int) -> None:
     records = {f"r{number}": numbered(f"r{number}", number) for number in range(count)}
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         for record in records.values():
             db.add([record])
         # As a power cut leaves it: the file and its log, and nothing that is only in memory.
         (tmp_path / "copy").mkdir()
-        for name in ("weft.db", "weft.db-wal"):
+        for name in ("sennit.db", "sennit.db-wal"):
             shutil.copy(tmp_path / "db" / name, tmp_path / "copy" / name)
-    with weft.open(tmp_path / "copy") as db:
+    with sennit.open(tmp_path / "copy") as db:
         assert_holds(db, records, ())
         db.add([numbered("more", count)])
-    with weft.open(tmp_path / "copy") as db:
+    with sennit.open(tmp_path / "copy") as db:
         assert_holds(db, records | {"more": numbered("more", count)}, ())
 
 
 def test_two_that_write_in_turn_keep_each_others_records(tmp_path: Path) -> None:
     records = {f"r{number}": numbered(f"r{number}", number) for number in range(4 * LENGTHEN_AT)}
-    with weft.open(tmp_path / "db") as one, weft.open(tmp_path / "db") as other:
+    with sennit.open(tmp_path / "db") as one, sennit.open(tmp_path / "db") as other:
         for number, record in enumerate(records.values()):
             # One of them comes to the write that lengthens when the log holds much of the other's.
             (one if number % 3 else other).add([record])
         assert_holds(one, records, ())
         assert log_of(tmp_path / "db").stat().st_size == LOG_BYTES
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         assert_holds(db, records, ())
 
 
 def test_who_writes_a_few_times_does_not_fill_the_disk(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add([numbered("a", 1)])
         assert log_of(tmp_path / "db").stat().st_size < LOG_BYTES / 4
     assert not log_of(tmp_path / "db").exists()
@@ -77,5 +77,5 @@ def test_where_there_is_no_room_for_a_long_log_records_are_written_all_the_same(
         check=True,
     )
     assert done.stdout.split() == [str(number) for number in range(count)]
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         assert_holds(db, {f"r{number}": numbered(f"r{number}", number) for number in range(count)}, ())

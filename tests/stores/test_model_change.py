@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft import Weft
-from weft.stores.embedded import keeper, layers, models
+import sennit
+from sennit import Database
+from sennit.stores.embedded import keeper, layers, models
 
 from .helpers import COMMON, assert_holds, by_keyword, by_vector, is_nearest, numbered, poll
 
 SMALL: dict[str, Any] = {"embedding__dimensions": 64}
 
 
-def model_of(db: Weft) -> str:
+def model_of(db: Database) -> str:
     trace = db.search(COMMON, recipe="vector", limit=1, explain=True).trace
     assert trace is not None
     model = trace.state["model"]
@@ -26,21 +26,21 @@ def model_of(db: Weft) -> str:
     return model.split(":")[2]
 
 
-def stored(db: Weft) -> dict[int, int]:
+def stored(db: Database) -> dict[int, int]:
     """How many vectors the database holds of each length."""
     with db.store.database.read() as connection:
         found = connection.execute("SELECT length(vector) / 2, count(*) FROM vectors GROUP BY 1").fetchall()
     return dict(found)
 
 
-def is_swept(db: Weft, dimensions: int) -> bool:
+def is_swept(db: Database, dimensions: int) -> bool:
     return set(stored(db)) == {dimensions} and len(db.store.models.wanted()) == 1
 
 
 def test_every_answer_of_a_change_in_the_middle_comes_from_one_model(tmp_path: Path) -> None:
     folder = tmp_path / "db"
     expected = {f"r{n}": numbered(f"r{n}", n) for n in range(300)}
-    with weft.open(folder) as old:
+    with sennit.open(folder) as old:
         old.add(expected.values())
         stop, one, other, odd = threading.Event(), list[str](), list[str](), list[object]()
         numbers = iter(range(1000, 10**6))
@@ -68,7 +68,7 @@ def test_every_answer_of_a_change_in_the_middle_comes_from_one_model(tmp_path: P
         for thread in threads:
             thread.start()
         poll(lambda: bool(one and other))
-        with weft.open(folder, **SMALL) as new:
+        with sennit.open(folder, **SMALL) as new:
             poll(lambda: model_of(new) == "64" and "64" in one and "64" in other)
             stop.set()
             for thread in threads:
@@ -83,10 +83,10 @@ def test_every_answer_of_a_change_in_the_middle_comes_from_one_model(tmp_path: P
 
 def test_the_switch_is_seen_once_by_each_searcher(tmp_path: Path) -> None:
     folder = tmp_path / "db"
-    with weft.open(folder) as old, weft.open(folder) as reader:
+    with sennit.open(folder) as old, sennit.open(folder) as reader:
         old.add(numbered(f"r{n}", n) for n in range(50))
         seen = [model_of(reader)]
-        with weft.open(folder, **SMALL) as new:
+        with sennit.open(folder, **SMALL) as new:
             new.vectors.settle()
 
             def switched() -> bool:
@@ -102,9 +102,9 @@ def test_a_process_without_its_own_settings_keeps_the_database_s_model(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "db"
-    with weft.open(folder, **SMALL) as db:
+    with sennit.open(folder, **SMALL) as db:
         db.add(numbered(f"r{n}", n) for n in range(5))
-    with weft.open(folder) as db, caplog.at_level(logging.WARNING):
+    with sennit.open(folder) as db, caplog.at_level(logging.WARNING):
         assert model_of(db) == "64"
         db.add([numbered("more", 99)])
         assert model_of(db) == "64"
@@ -117,9 +117,9 @@ def test_an_interrupted_rebuild_is_resumed(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(keeper, "EMBED_BATCH", 4)
     folder = tmp_path / "db"
     expected = {f"r{n}": numbered(f"r{n}", n) for n in range(40)}
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add(expected.values())
-    with weft.open(folder, **SMALL) as db:
+    with sennit.open(folder, **SMALL) as db:
         db.keeper.close()  # nobody works in the background
         db.vectors.settle()
         building = db.store.models.wanted()[1]
@@ -129,7 +129,7 @@ def test_an_interrupted_rebuild_is_resumed(tmp_path: Path, monkeypatch: pytest.M
         db.store.models.fill(building.number, dict(zip((h for h, _ in batch), vectors, strict=True)))
         assert model_of(db) == "256"
         assert db.store.models.progress()[1].pending == 32
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         # Any process continues, also one that was told nothing about models.
         poll(lambda: is_swept(db, 64))
         assert model_of(db) == "64"
@@ -139,9 +139,9 @@ def test_an_interrupted_rebuild_is_resumed(tmp_path: Path, monkeypatch: pytest.M
 def test_records_written_while_the_model_is_built_are_in_both(tmp_path: Path) -> None:
     folder = tmp_path / "db"
     expected = {f"r{n}": numbered(f"r{n}", n) for n in range(20)}
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add(expected.values())
-    with weft.open(folder, **SMALL) as db, weft.open(folder) as other:
+    with sennit.open(folder, **SMALL) as db, sennit.open(folder) as other:
         for handle in (db, other):
             handle.keeper.close()  # nobody works in the background
         db.vectors.settle()
@@ -162,9 +162,9 @@ def test_records_written_while_the_model_is_built_are_in_both(tmp_path: Path) ->
 
 def test_a_reader_s_change_of_model_is_built_without_a_write(tmp_path: Path) -> None:
     folder = tmp_path / "db"
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add(numbered(f"r{n}", n) for n in range(10))
-    with weft.open(folder, embedding__dimensions=128) as db:
+    with sennit.open(folder, embedding__dimensions=128) as db:
         poll(lambda: model_of(db) == "128")
         poll(lambda: is_swept(db, 128))
         assert not list((folder / "index").glob("vector-1/*.seg"))
@@ -173,10 +173,10 @@ def test_a_reader_s_change_of_model_is_built_without_a_write(tmp_path: Path) -> 
 def test_there_and_back_leaves_no_vectors_of_other_models(tmp_path: Path) -> None:
     folder = tmp_path / "db"
     expected = {f"r{n}": numbered(f"r{n}", n) for n in range(30)}
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add(expected.values())
     for dimensions in (64, 128, 256, 64, 256):
-        with weft.open(folder, embedding__dimensions=dimensions) as db:
+        with sennit.open(folder, embedding__dimensions=dimensions) as db:
             db.keeper.close()
             db.vectors.settle()
             for state in db.store.models.progress():
@@ -185,7 +185,7 @@ def test_there_and_back_leaves_no_vectors_of_other_models(tmp_path: Path) -> Non
                 db.store.models.fill(state.model.number, dict(zip((h for h, _ in batch), made, strict=True)))
                 db.store.models.switch(state.model.number)
             assert model_of(db) == str(dimensions)
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.keeper.nudge()
         poll(lambda: is_swept(db, 256))
         assert stored(db) == {256: 30}
@@ -194,12 +194,12 @@ def test_there_and_back_leaves_no_vectors_of_other_models(tmp_path: Path) -> Non
 
 def test_a_change_of_mind_gives_up_the_model_being_built(tmp_path: Path) -> None:
     folder = tmp_path / "db"
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add(numbered(f"r{n}", n) for n in range(10))
-    with weft.open(folder, **SMALL) as db:
+    with sennit.open(folder, **SMALL) as db:
         db.keeper.close()
         db.vectors.settle()
-    with weft.open(folder, embedding__dimensions=256) as db:
+    with sennit.open(folder, embedding__dimensions=256) as db:
         db.vectors.settle()
         db.keeper.nudge()
         poll(lambda: is_swept(db, 256))
@@ -213,9 +213,9 @@ def test_a_rebuilt_index_holds_each_record_once(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(models, "RETIRE_BATCH", 7)
     folder = tmp_path / "db"
     expected = {f"r{n}": numbered(f"r{n}", n) for n in range(100)}
-    with weft.open(folder, store__fold_at=8) as db:
+    with sennit.open(folder, store__fold_at=8) as db:
         db.add(expected.values())
-    with weft.open(folder, store__fold_at=8, **SMALL) as db:
+    with sennit.open(folder, store__fold_at=8, **SMALL) as db:
         poll(lambda: is_swept(db, 64))
         db.keeper.fold(wait=True)
         (model,) = db.store.models.wanted()
@@ -228,7 +228,7 @@ def test_a_rebuilt_index_holds_each_record_once(tmp_path: Path, monkeypatch: pyt
 
 def test_without_a_model_keywords_answer_and_it_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "db"
-    with weft.open(folder, embedding__provider="none") as db:
+    with sennit.open(folder, embedding__provider="none") as db:
         db.add([numbered("a", 1), numbered("b", 2)])
         result = db.search(COMMON)
         assert {hit.id for hit in result} == {"a", "b"}
@@ -236,18 +236,18 @@ def test_without_a_model_keywords_answer_and_it_is_said(tmp_path: Path) -> None:
         assert "none" in result.degraded[0].reason
         assert by_keyword(db, COMMON) == ["a", "b"]
         assert stored(db) == {}
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add([numbered("c", 3)])
         poll(lambda: len(by_vector(db, COMMON)) == 3)
-    with weft.open(folder, embedding__provider="none") as db:
+    with sennit.open(folder, embedding__provider="none") as db:
         # What is written without a model gets its vector from the next who has one.
         db.add([numbered("d", 4)])
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         poll(lambda: set(by_vector(db, COMMON)) == {"a", "b", "c", "d"})
 
 
 def test_a_removed_text_leaves_no_vector_behind(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add([numbered("a", 1), numbered("a", 2)])
         assert stored(db) == {256: 1}
         db.add([numbered("same", 2)])

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft import Record
-from weft.errors import StoreClosed
-from weft.filters import parse_filter
-from weft.stores.embedded.snapshot import Snapshot
+import sennit
+from sennit import Record
+from sennit.errors import StoreClosed
+from sennit.filters import parse_filter
+from sennit.stores.embedded.snapshot import Snapshot
 
 from .helpers import COMMON, by_keyword, by_vector, ids, numbered, word
 
 
 @contextmanager
-def earlier(db: weft.Weft, look: Callable[[Snapshot], list[int]]) -> Iterator[list[int]]:
+def earlier(db: sennit.Database, look: Callable[[Snapshot], list[int]]) -> Iterator[list[int]]:
     """A moment is held by another thread before the block, and looked at after it; what was seen is there then."""
     ready, go = threading.Event(), threading.Event()
     seen: list[int] = []
@@ -69,7 +69,7 @@ def beside(*works: Callable[[], None]) -> Iterator[None]:
 
 @pytest.mark.parametrize("place", ["disk", "memory"])
 def test_a_record_that_is_being_updated_is_found_by_every_search(tmp_path: Path, place: str) -> None:
-    with weft.open(":memory:" if place == "memory" else tmp_path / "db", store__fold_at=8) as db:
+    with sennit.open(":memory:" if place == "memory" else tmp_path / "db", store__fold_at=8) as db:
         db.add([numbered(f"r{n}", n, kind="note") for n in range(20)])
         count = iter(range(1000, 10**9))
 
@@ -89,7 +89,7 @@ def test_a_record_that_is_being_updated_is_found_by_every_search(tmp_path: Path,
 
 
 def test_an_earlier_moment_does_not_spoil_the_fields_of_a_later_one(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add([numbered("old", 1, kind="note", metadata={"colour": "red"})])
         with earlier(db, lambda snapshot: [snapshot.count(parse_filter({"colour": "red"}))]) as seen:
             db.add([numbered("new", 2, kind="note", metadata={"colour": "red"})])
@@ -99,7 +99,7 @@ def test_an_earlier_moment_does_not_spoil_the_fields_of_a_later_one(tmp_path: Pa
 
 
 def test_an_earlier_moment_is_searched_as_it_was(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add([numbered(f"r{n}", n) for n in range(5)])
         db.optimise()
 
@@ -117,7 +117,7 @@ def test_an_earlier_moment_is_searched_as_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["disk", "memory"])
 def test_records_may_be_changed_while_they_are_listed(tmp_path: Path, place: str) -> None:
-    with weft.open(":memory:" if place == "memory" else tmp_path / "db") as db:
+    with sennit.open(":memory:" if place == "memory" else tmp_path / "db") as db:
         db.add([numbered(f"r{n}", n) for n in range(10)])
         listed = []
         for record in db:
@@ -132,7 +132,7 @@ def test_records_may_be_changed_while_they_are_listed(tmp_path: Path, place: str
 
 def test_a_listing_that_is_not_finished_holds_nobody_up(tmp_path: Path) -> None:
     for place in (":memory:", tmp_path / "db"):
-        with weft.open(place) as db:
+        with sennit.open(place) as db:
             db.add([numbered(f"r{n}", n) for n in range(3)])
             listing = iter(db)
             next(listing)
@@ -148,7 +148,7 @@ def open_files() -> int:
 
 
 def test_many_short_threads_do_not_use_up_the_files(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add([numbered("r", 1)])
         before = open_files()
         for _ in range(60):
@@ -160,7 +160,7 @@ def test_many_short_threads_do_not_use_up_the_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("turn", range(3))
 def test_closing_beside_searches_and_writes_is_said_to_them(tmp_path: Path, turn: int) -> None:
-    db = weft.open(tmp_path / "db", store__fold_at=4)
+    db = sennit.open(tmp_path / "db", store__fold_at=4)
     db.add([numbered(f"r{n}", n) for n in range(30)])
     count = iter(range(100, 10**6))
     odd: list[BaseException] = []
@@ -196,7 +196,7 @@ def test_closing_beside_searches_and_writes_is_said_to_them(tmp_path: Path, turn
 
 
 def test_a_word_said_a_hundred_thousand_times_is_found_folded_or_not(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add([Record(id="many", text="echo " * 100_000), Record(id="one", text="echo chamber")])
         before = db.search("echo", recipe="keyword")
         db.optimise()
@@ -208,7 +208,7 @@ def test_a_word_said_a_hundred_thousand_times_is_found_folded_or_not(tmp_path: P
 
 def test_a_moment_ends_with_its_search_and_does_not_wait_for_the_garbage_collector() -> None:
     """What a search adds up is as long as the database: the next search is to have the same memory."""
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add([numbered("a", 1)])
         gc.disable()
         try:

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.facts import Entity, Fact
-from weft.filters import EVERYTHING, parse_filter
-from weft.graph.names import name_number
-from weft.records import Record
-from weft.stores.embedded import graph, names
-from weft.stores.embedded.codec import INSERT, to_values
-from weft.stores.embedded.graph import NEVER, Graph
-from weft.stores.embedded.names import NameIndex, TextCache
-from weft.stores.embedded.schema import APPLICATION_ID, MIGRATIONS
-from weft.stores.embedded.store import EmbeddedStore
+from sennit.facts import Entity, Fact
+from sennit.filters import EVERYTHING, parse_filter
+from sennit.graph.names import name_number
+from sennit.records import Record
+from sennit.stores.embedded import graph, names
+from sennit.stores.embedded.codec import INSERT, to_values
+from sennit.stores.embedded.graph import NEVER, Graph
+from sennit.stores.embedded.names import NameIndex, TextCache
+from sennit.stores.embedded.schema import APPLICATION_ID, MIGRATIONS
+from sennit.stores.embedded.store import EmbeddedStore
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PRIYA = Entity(name="Priya", aliases=("Priya S.",), id="priya").to_record()
@@ -127,7 +127,7 @@ def test_names_and_facts_outlive_the_process(tmp_path: Path) -> None:
 def test_an_older_database_is_filled_when_it_is_opened(tmp_path: Path) -> None:
     before = next(at for at, step in enumerate(MIGRATIONS) if "CREATE TABLE edges" in step)
     (tmp_path / "db").mkdir()
-    connection = sqlite3.connect(tmp_path / "db" / "weft.db")
+    connection = sqlite3.connect(tmp_path / "db" / "sennit.db")
     for step in MIGRATIONS[:before]:
         connection.executescript(step)
     for row, record in enumerate((PRIYA, GOA, TRIP), 1):

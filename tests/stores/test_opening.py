@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.errors import StoreCorrupt, StoreError, StoreFull, StoreVersion
-from weft.stores.embedded.schema import APPLICATION_ID, MIGRATIONS, VERSION
+import sennit
+from sennit.errors import StoreCorrupt, StoreError, StoreFull, StoreVersion
+from sennit.stores.embedded.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 from .helpers import assert_holds, by_keyword, numbered
 
@@ -19,22 +19,22 @@ def test_a_file_is_no_place_for_a_database(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("mine")
     with pytest.raises(StoreError, match="is a file"):
-        weft.open(path)
+        sennit.open(path)
     assert path.read_text() == "mine"
     with pytest.raises(StoreError):
-        weft.open(path / "below")
+        sennit.open(path / "below")
 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "holiday.jpg").write_bytes(b"picture")
     with pytest.raises(StoreError, match=re.escape("holiday.jpg")):
-        weft.open(tmp_path)
+        sennit.open(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["holiday.jpg"]
 
 
 def test_an_empty_folder_and_missing_parents_are_fine(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "a" / "b" / "ü c"):
-        with weft.open(folder) as db:
+        with sennit.open(folder) as db:
             db.add([numbered("a", 1)])
             assert len(db) == 1
 
@@ -42,23 +42,23 @@ def test_an_empty_folder_and_missing_parents_are_fine(tmp_path: Path) -> None:
 def test_a_database_of_another_program_is_refused_untouched(tmp_path: Path) -> None:
     folder = tmp_path / "db"
     folder.mkdir()
-    with sqlite3.connect(folder / "weft.db") as connection:
+    with sqlite3.connect(folder / "sennit.db") as connection:
         connection.execute("CREATE TABLE bookmarks (url TEXT)")
     connection.close()
-    before = (folder / "weft.db").read_bytes()
+    before = (folder / "sennit.db").read_bytes()
     with pytest.raises(StoreVersion, match="another program"):
-        weft.open(folder)
-    assert (folder / "weft.db").read_bytes() == before
+        sennit.open(folder)
+    assert (folder / "sennit.db").read_bytes() == before
 
 
 def test_a_newer_database_is_refused_with_advice(tmp_path: Path) -> None:
     folder = tmp_path / "db"
-    weft.open(folder).close()
-    with sqlite3.connect(folder / "weft.db") as connection:
+    sennit.open(folder).close()
+    with sqlite3.connect(folder / "sennit.db") as connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
-    with pytest.raises(StoreVersion, match=r"newer weft.*pip install -U weft"):
-        weft.open(folder)
+    with pytest.raises(StoreVersion, match=r"newer sennit.*pip install -U sennit"):
+        sennit.open(folder)
 
 
 @pytest.mark.parametrize(
@@ -67,38 +67,38 @@ def test_a_newer_database_is_refused_with_advice(tmp_path: Path) -> None:
 def test_something_else_in_the_file_is_said_to_be_damage(tmp_path: Path, content: bytes) -> None:
     folder = tmp_path / "db"
     folder.mkdir()
-    (folder / "weft.db").write_bytes(content)
-    with pytest.raises(StoreCorrupt, match="weft export"):
-        weft.open(folder)
+    (folder / "sennit.db").write_bytes(content)
+    with pytest.raises(StoreCorrupt, match="sennit export"):
+        sennit.open(folder)
 
 
 def test_a_damaged_page_is_said_when_it_is_met(tmp_path: Path) -> None:
     folder = tmp_path / "db"
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add(numbered(f"r{n}", n) for n in range(500))
         with db.store.database.write() as connection:
             (page,) = connection.execute(
                 "SELECT rootpage FROM sqlite_master WHERE name = 'records'"
             ).fetchone()
-    data = bytearray((folder / "weft.db").read_bytes())
+    data = bytearray((folder / "sennit.db").read_bytes())
     size = int.from_bytes(data[16:18], "big")
     data[(page - 1) * size : page * size] = b"\xff" * size
-    (folder / "weft.db").write_bytes(data)
-    with pytest.raises(StoreCorrupt, match="backup"), weft.open(folder) as db:
+    (folder / "sennit.db").write_bytes(data)
+    with pytest.raises(StoreCorrupt, match="backup"), sennit.open(folder) as db:
         list(db)
 
 
 def test_an_empty_file_is_an_empty_database(tmp_path: Path) -> None:
     folder = tmp_path / "db"
     folder.mkdir()
-    (folder / "weft.db").write_bytes(b"")
-    with weft.open(folder) as db:
+    (folder / "sennit.db").write_bytes(b"")
+    with sennit.open(folder) as db:
         db.add([numbered("a", 1)])
         assert_holds(db, {"a": numbered("a", 1)})
 
 
 def test_a_full_disk_loses_nothing_that_was_confirmed(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add([numbered("a", 1, metadata={"colour": "red"})])
         with db.store.database.write() as connection:
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -112,19 +112,19 @@ def test_a_full_disk_loses_nothing_that_was_confirmed(tmp_path: Path) -> None:
         # Fields that were first named in the failed batch are found by their names.
         assert by_keyword(db, "gemeinsam", filters="shape = 'round'") == ["b"]
         assert by_keyword(db, "gemeinsam", filters="colour = 'red'") == ["a"]
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         assert by_keyword(db, "gemeinsam", filters="shape = 'round'") == ["b"]
 
 
 def test_a_full_disk_under_the_indexes_fails_no_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.stores.embedded import segments
+    from sennit.stores.embedded import segments
 
     def full(path: Path, arrays: object) -> str:
         raise OSError(28, "No space left on device")
 
-    with weft.open(tmp_path / "db", store__fold_at=2) as db:
+    with sennit.open(tmp_path / "db", store__fold_at=2) as db:
         monkeypatch.setattr(segments, "write_arrays", full)
         expected = {f"r{n}": numbered(f"r{n}", n) for n in range(20)}
         for record in expected.values():
@@ -144,20 +144,20 @@ def schema(connection: sqlite3.Connection) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("start", range(VERSION + 1))
 def test_a_database_of_any_earlier_version_becomes_a_current_one(tmp_path: Path, start: int) -> None:
-    weft.open(tmp_path / "fresh").close()
+    sennit.open(tmp_path / "fresh").close()
     folder = tmp_path / "older"
     folder.mkdir()
-    connection = sqlite3.connect(folder / "weft.db")
+    connection = sqlite3.connect(folder / "sennit.db")
     for step in MIGRATIONS[:start]:
         connection.executescript(step)
     if start:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {start}")
     connection.close()
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add([numbered("a", 1)])
         assert_holds(db, {"a": numbered("a", 1)})
-    fresh, older = (sqlite3.connect(tmp_path / name / "weft.db") for name in ("fresh", "older"))
+    fresh, older = (sqlite3.connect(tmp_path / name / "sennit.db") for name in ("fresh", "older"))
     assert schema(fresh) == schema(older)
     for pragma in ("application_id", "user_version", "journal_mode"):
         assert fresh.execute(f"PRAGMA {pragma}").fetchone() == older.execute(f"PRAGMA {pragma}").fetchone()
@@ -168,16 +168,16 @@ def test_a_database_of_any_earlier_version_becomes_a_current_one(tmp_path: Path,
 def test_a_migration_that_fails_leaves_the_database_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.stores.embedded import database
+    from sennit.stores.embedded import sqlite
 
     folder = tmp_path / "db"
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         db.add([numbered("a", 1)])
     with monkeypatch.context() as patch:
         broken = (*MIGRATIONS, "CREATE TABLE later (x); INSERT INTO nowhere VALUES (1);")
-        patch.setattr(database, "MIGRATIONS", broken)
-        patch.setattr(database, "VERSION", VERSION + 1)
+        patch.setattr(sqlite, "MIGRATIONS", broken)
+        patch.setattr(sqlite, "VERSION", VERSION + 1)
         with pytest.raises(StoreError):
-            weft.open(folder)
-    with weft.open(folder) as db:
+            sennit.open(folder)
+    with sennit.open(folder) as db:
         assert_holds(db, {"a": numbered("a", 1)})

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft import Record
+import sennit
+from sennit import Record
 
 from .helpers import assert_holds, numbered
 
@@ -36,7 +36,7 @@ def share(folder: Path, processes: int, seconds: float) -> None:
         said = json.loads(output)
         assert said["rounds"] > 0
         expected.update((name, numbered(name, number)) for name, number in said["own"].items())
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert_holds(db, expected)
         assert not db.store.notices, db.store.notices
 
@@ -52,14 +52,14 @@ def test_eight_processes_share_a_database_for_a_minute(tmp_path: Path) -> None:
 
 def test_processes_that_create_the_same_database_at_once_agree(tmp_path: Path) -> None:
     code = (
-        "import sys, weft; from stores.helpers import numbered;"
-        "db = weft.open(sys.argv[1]); db.add([numbered(sys.argv[2], int(sys.argv[2]))]); db.close()"
+        "import sys, sennit; from stores.helpers import numbered;"
+        "db = sennit.open(sys.argv[1]); db.add([numbered(sys.argv[2], int(sys.argv[2]))]); db.close()"
     )
     running = [
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "db"), str(who)], cwd=TESTS)
         for who in range(4)
     ]
     assert [process.wait(120) for process in running] == [0] * 4
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         assert_holds(db, {str(who): numbered(str(who), who) for who in range(4)})
         assert len(db.store.models.wanted()) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.stores.embedded.products import full
+from sennit.stores.embedded.products import full
 
 
 def test_every_finite_number_is_widened_as_numpy_does_it() -> None:

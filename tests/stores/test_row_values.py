@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import weft
-from weft import OWNER, Caller, Record
-from weft.errors import SourceError
-from weft.stores.embedded import rowvalues
+import sennit
+from sennit import OWNER, Caller, Record
+from sennit.errors import SourceError
+from sennit.stores.embedded import rowvalues
 
 NAMES = ("id", "path", "timestamp", "role")
 
 
-def values(db: weft.Weft, *ids: str, caller: Caller | None = None) -> list[tuple[object, ...]]:
+def values(db: sennit.Database, *ids: str, caller: Caller | None = None) -> list[tuple[object, ...]]:
     with db.store.snapshot() as snapshot:
         keys = [snapshot.key_of(name) for name in ids]
     with db.store.snapshot(db.audience(caller)) as snapshot:
@@ -36,7 +36,7 @@ def record(name: str, role: str, sensitivity: str = "normal") -> Record:
 
 def test_they_are_those_of_the_record_also_after_it_changes(tmp_path: Path) -> None:
     moment = datetime(2026, 1, 1, tzinfo=UTC)
-    with weft.open(tmp_path / "db", embedding__provider="none") as db:
+    with sennit.open(tmp_path / "db", embedding__provider="none") as db:
         db.add([record("a", "test"), record("b", "source")])
         for _ in range(2):
             assert values(db, "b", "a") == [
@@ -48,7 +48,7 @@ def test_they_are_those_of_the_record_also_after_it_changes(tmp_path: Path) -> N
 
 
 def test_what_a_caller_may_not_see_is_not_told_when_another_has_seen_it(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db", embedding__provider="none") as db:
+    with sennit.open(tmp_path / "db", embedding__provider="none") as db:
         db.add([record("a", "test", "private"), record("b", "source")])
         assert len(values(db, "a", "b", caller=OWNER)) == 2
         assert len(values(db, "b", caller=Caller())) == 1
@@ -58,7 +58,7 @@ def test_what_a_caller_may_not_see_is_not_told_when_another_has_seen_it(tmp_path
 
 def test_no_more_are_remembered_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rowvalues, "MOST", 3)
-    with weft.open(tmp_path / "db", embedding__provider="none") as db:
+    with sennit.open(tmp_path / "db", embedding__provider="none") as db:
         db.add([record(name, name) for name in "abcdef"])
         for wanted in ("ab", "abc", "cde", "abcdef", "f"):
             assert [role for *_, role in values(db, *wanted)] == list(wanted)

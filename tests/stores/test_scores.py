@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import weft
-from weft import Record, Weft
-from weft.analysis import count_terms, query_terms
-from weft.recipes import BUILT_IN, Recipe, SourceUse
-from weft.stores.contract import BM25
-from weft.stores.embedded import keyword
+import sennit
+from sennit import Database, Record
+from sennit.analysis import count_terms, query_terms
+from sennit.recipes import BUILT_IN, Recipe, SourceUse
+from sennit.stores.contract import BM25
+from sennit.stores.embedded import keyword
 
 from .helpers import scores
 
@@ -41,7 +41,7 @@ def corpus(count: int, seed: int) -> list[Record]:
     ]
 
 
-def fill(db: Weft, records: list[Record], seed: int, cuts: set[int]) -> None:
+def fill(db: Database, records: list[Record], seed: int, cuts: set[int]) -> None:
     """Write in one order; fold after the records at `cuts`; then change and remove the same ones."""
     for at, record in enumerate(records):
         db.add([record])
@@ -53,7 +53,7 @@ def fill(db: Weft, records: list[Record], seed: int, cuts: set[int]) -> None:
     db.remove(record.id for record in chance.sample(records, len(records) // 6))
 
 
-def answers(db: Weft, filters: str | None = None) -> list[list[tuple[str, float]]]:
+def answers(db: Database, filters: str | None = None) -> list[list[tuple[str, float]]]:
     out = []
     for query in QUERIES:
         for recipe in ("keyword", "vector", "default", "rrf"):
@@ -74,16 +74,16 @@ def test_rankings_are_the_same_in_any_arrangement_of_segments(
 ) -> None:
     records = corpus(40, seed)
     folder = tmp_path_factory.mktemp("scores") / "db"
-    with weft.open(":memory:", store__fold_at=10**6) as tail:
+    with sennit.open(":memory:", store__fold_at=10**6) as tail:
         fill(tail, records, seed, set())
         expected = [answers(tail, filters) for filters in FILTERS]
-    with weft.open(folder, store__fold_at=10**6) as db:
+    with sennit.open(folder, store__fold_at=10**6) as db:
         fill(db, records, seed, cuts)
         arrangements: list[Callable[[], None]] = [lambda: None, db.keeper.fold, db.keeper.settle, db.optimise]
         for arrange in arrangements:
             arrange()
             assert [answers(db, filters) for filters in FILTERS] == expected
-    with weft.open(folder) as db:
+    with sennit.open(folder) as db:
         assert [answers(db, filters) for filters in FILTERS] == expected
 
 
@@ -135,7 +135,7 @@ def test_keyword_scores_are_those_of_the_formula(bm25: BM25, folded: bool) -> No
     recipe = Recipe(
         name="k", sources=(SourceUse(source="keyword"),), fusion=BUILT_IN["keyword"].fusion, bm25=bm25
     )
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add(records)
         if folded:
             db.optimise()
@@ -149,7 +149,7 @@ def test_keyword_scores_are_those_of_the_formula(bm25: BM25, folded: bool) -> No
 
 def test_equal_scores_are_ordered_by_id_wherever_they_live(tmp_path: Path) -> None:
     names = ["b", "a", "ä", "Z", "10", "9", "😀", "ﬀ", "c"]
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         for at, name in enumerate(names):
             db.add([Record(id=name, text="the same words")])
             if at in (2, 5):
@@ -162,7 +162,7 @@ def test_equal_scores_are_ordered_by_id_wherever_they_live(tmp_path: Path) -> No
 
 
 def test_a_score_is_the_same_with_and_without_a_filter_and_at_any_limit(tmp_path: Path) -> None:
-    with weft.open(tmp_path / "db") as db:
+    with sennit.open(tmp_path / "db") as db:
         db.add(corpus(60, 3))
         db.optimise()
         for recipe in ("keyword", "vector"):
@@ -180,13 +180,13 @@ def test_what_is_kept_of_a_term_gives_the_scores_of_a_database_that_was_never_as
     monkeypatch.setattr(keyword, "SATURATED_KEPT", room)
     monkeypatch.setattr(keyword, "SATURATED_EACH", 0)
     records = corpus(80, 3)
-    with weft.open(":memory:", store__fold_at=10**6) as db:
+    with sennit.open(":memory:", store__fold_at=10**6) as db:
         db.add(records[:60])
         db.optimise()
         before = None
         for count, times in ((60, 2), (63, 1), (66, 1), (70, 3), (72, 1), (72, 1), (80, 2)):
             db.add(records[:count])
-            with weft.open(":memory:") as fresh:
+            with sennit.open(":memory:") as fresh:
                 fresh.add(records[:count])
                 expected = answers(fresh)
             assert [answers(db) for _ in range(times)] == [expected] * times
@@ -200,12 +200,12 @@ def test_what_is_kept_under_some_constants_is_not_taken_for_others() -> None:
         Recipe(name="k", sources=(SourceUse(source="keyword"),), fusion=BUILT_IN["keyword"].fusion, bm25=bm25)
         for bm25 in (BM25(), BM25(k1=0.9), BM25(b=0.9), BM25(title_weight=5.0), BM25(k1=0.0))
     ]
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add(corpus(60, 5))
         db.optimise()
         expected = []
         for recipe in recipes:
-            with weft.open(":memory:") as fresh:
+            with sennit.open(":memory:") as fresh:
                 fresh.add(corpus(60, 5))
                 expected.append(scores(fresh.search("river bread", recipe=recipe, limit=100)))
         for turns in (1, 2, 3):

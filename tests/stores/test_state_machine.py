@@ -18,8 +18,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-import weft
-from weft import Record, Weft
+import sennit
+from sennit import Database, Record
 
 from .helpers import COMMON, assert_holds, by_keyword, is_nearest, numbered, word
 
@@ -42,8 +42,8 @@ class Machine(RuleBasedStateMachine):
         self.fold_at = fold_at
         self.handles = [self.opened()]
 
-    def opened(self) -> Weft:
-        return weft.open(self.place, store__fold_at=self.fold_at)
+    def opened(self) -> Database:
+        return sennit.open(self.place, store__fold_at=self.fold_at)
 
     def teardown(self) -> None:
         for handle in self.handles:
@@ -131,7 +131,7 @@ class FolderMachine(Machine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp(prefix="weft-machine-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="sennit-machine-"))
         self.place = str(self.folder / "db")
 
     def teardown(self) -> None:

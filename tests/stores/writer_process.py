@@ -9,7 +9,7 @@ import json
 import random
 import sys
 
-import weft
+import sennit
 
 from .helpers import numbered
 
@@ -18,7 +18,7 @@ def main(folder: str, seed: str, first: str, fold_at: str, present: str) -> None
     chance = random.Random(seed)
     number = int(first)
     names: list[str] = json.loads(present)
-    db = weft.open(folder, store__fold_at=int(fold_at))
+    db = sennit.open(folder, store__fold_at=int(fold_at))
     while True:
         put: dict[str, int] = {}
         out: list[str] = []

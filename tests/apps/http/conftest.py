@@ -20,11 +20,11 @@ from typing import Any, Protocol
 import pytest
 from starlette.testclient import TestClient
 
-import weft
-from weft import Caller, Fact, Record, Weft
-from weft.apps.http.app import Options, make_app
+import sennit
+from sennit import Caller, Database, Fact, Record
+from sennit.apps.http.app import Options, make_app
 
-PROGRAM = str(Path(sys.executable).with_name("weft"))
+PROGRAM = str(Path(sys.executable).with_name("sennit"))
 BASE = "http://127.0.0.1"
 WAIT = 60.0
 
@@ -80,8 +80,8 @@ class Place:
 
 
 def make_place(folder: Path) -> Place:
-    path = folder / "notes.weft"
-    with weft.open(path) as db:
+    path = folder / "notes.sennit"
+    with sennit.open(path) as db:
         db.add(RECORDS)
         db.add_facts([FACT])
         tokens = {
@@ -115,7 +115,7 @@ class Service:
 
     client: TestClient
     place: Place
-    db: Weft
+    db: Database
 
     def ask(
         self, method: str, path: str, who: str | None = "writer", headers: Any = None, **more: Any
@@ -145,7 +145,7 @@ def serve(place: Place) -> Serve:
     @contextlib.contextmanager
     def serving(options: Options | None = None, **settings: Any) -> Iterator[Service]:
         with (
-            weft.open(place.path, **settings) as db,
+            sennit.open(place.path, **settings) as db,
             TestClient(make_app(db, options), base_url=BASE, raise_server_exceptions=False) as client,
         ):
             yield Service(client, place, db)
@@ -192,7 +192,7 @@ class Running:
 
 @contextlib.contextmanager
 def running(place: Place, *options: str, env: dict[str, str] | None = None) -> Iterator[Running]:
-    """`weft serve` on a free port."""
+    """`sennit serve` on a free port."""
     command = [PROGRAM, "serve", "--port", "0", "--json", "--db", str(place.path), *options]
     number, name = tempfile.mkstemp(dir=place.path.parent, suffix=".log")
     log = Path(name)

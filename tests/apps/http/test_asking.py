@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from llm.server import PATHS, Answer, ChatServer, endless, events, hang, streamed
-from weft import Record
-from weft.apps.http.app import Options
-from weft.apps.http.limits import Limits
+from sennit import Record
+from sennit.apps.http.app import Options
+from sennit.apps.http.limits import Limits
 
 from ..conftest import document
 from .conftest import WAIT, Place, Running, Serve, Service, error_of, running, until
@@ -119,7 +119,7 @@ def test_a_model_that_fails_is_named_without_its_place(serve: Serve, chat: ChatS
         assert "A lease is a loan of a job to a worker. [1]" in answer["text"]
         assert [one["source"] for one in answer["degraded"]] == ["answer"]
     assert "127.0.0.1" not in whole.text + told.text
-    assert 'weft_source_failures_total{source="answer"} 2.0' in figures
+    assert 'sennit_source_failures_total{source="answer"} 2.0' in figures
 
 
 def test_keywords_that_did_not_come_are_told_without_the_models_place(serve: Serve, chat: ChatServer) -> None:
@@ -236,7 +236,7 @@ def test_parts_arrive_while_the_model_still_writes(place: Place, chat: ChatServe
 def test_when_the_client_leaves_the_model_is_not_listened_to_any_more(place: Place, chat: ChatServer) -> None:
     unheard = threading.Event()
     chat.script = [Answer(act=endless(unheard))]
-    patient = chat.environment() | {"WEFT_LLM_TIMEOUT": "600"}
+    patient = chat.environment() | {"SENNIT_LLM_TIMEOUT": "600"}
     with running(place, "--timeout", "600", env=patient) as server:
         with listening(server, place) as told:
             assert next(told.iter_lines()) == "event: text"

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from weft.apps.http.errors import without_places
-from weft.errors import EmbeddingError, StoreCorrupt, StoreError, StoreFull
-from weft.sources.base import Ask
-from weft.stores.contract import Found
+from sennit.apps.http.errors import without_places
+from sennit.errors import EmbeddingError, StoreCorrupt, StoreError, StoreFull
+from sennit.sources.base import Ask
+from sennit.stores.contract import Found
 
 from .conftest import Serve, Service, error_of
 
@@ -27,7 +27,7 @@ class Broken:
     inline = True
 
     def search(self, ask: Ask) -> Found:
-        raise EmbeddingError("http://10.0.0.5:11434/api did not answer; see /var/lib/weft/models/x.onnx")
+        raise EmbeddingError("http://10.0.0.5:11434/api did not answer; see /var/lib/sennit/models/x.onnx")
 
     def scores(self, ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         raise EmbeddingError("it is broken")
@@ -65,14 +65,14 @@ def test_any_sources_may_be_down(serve: Serve, down: tuple[str, ...], kind: type
         assert bool(found["hits"]) is (len(down) < 3)
         block = service.get("/v1/context", query="vacation Priya", format="prompt")
         assert block.status_code == 200
-        assert sorted(block.headers["x-weft-degraded"].split(", ")) == sorted(down)
+        assert sorted(block.headers["x-sennit-degraded"].split(", ")) == sorted(down)
         assert bool(block.text) is (len(down) < 3)
         for source in sources.values():
             if isinstance(source, Hanging):
                 source.released.set()
         figures = service.get("/metrics").text
         for name in NAMES:
-            assert (f'weft_source_failures_total{{source="{name}"}} 3.0' in figures) is (name in down)
+            assert (f'sennit_source_failures_total{{source="{name}"}} 3.0' in figures) is (name in down)
 
 
 def test_what_failed_is_told_without_the_places_of_the_server(serve: Serve) -> None:
@@ -97,22 +97,22 @@ def test_what_failed_is_told_without_the_places_of_the_server(serve: Serve) -> N
         ("cannot open /home/ana/a.onnx: no", "cannot open […]: no"),
         ("https://user:pw@host:1/x?y failed", "[…] failed"),
         ("no route to 192.168.1.7:80 today", "no route to […] today"),
-        ("notes.weft/weft.db is damaged", "the database/weft.db is damaged"),
+        ("notes.sennit/sennit.db is damaged", "the database/sennit.db is damaged"),
         ("~/models/x is missing", "[…] is missing"),
         (r"C:\models\x is missing", "[…] is missing"),
     ],
 )
 def test_places_are_left_out(reason: str, told: str) -> None:
-    assert without_places(reason, "notes.weft") == told
+    assert without_places(reason, "notes.sennit") == told
 
 
 @pytest.mark.parametrize(
     ("error", "status", "code"),
     [
-        (StoreFull("/srv/notes.weft is full"), 503, "unavailable"),
-        (StoreCorrupt("/srv/notes.weft/weft.db is damaged"), 503, "unavailable"),
-        (StoreError("/srv/notes.weft is locked"), 503, "unavailable"),
-        (OSError(5, "I/O error", "/srv/notes.weft"), 500, "internal"),
+        (StoreFull("/srv/notes.sennit is full"), 503, "unavailable"),
+        (StoreCorrupt("/srv/notes.sennit/sennit.db is damaged"), 503, "unavailable"),
+        (StoreError("/srv/notes.sennit is locked"), 503, "unavailable"),
+        (OSError(5, "I/O error", "/srv/notes.sennit"), 500, "internal"),
         (KeyError("/srv/secret"), 500, "internal"),
         (TimeoutError("/srv/secret"), 500, "internal"),
     ],

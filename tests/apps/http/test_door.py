@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from weft.apps.http.addresses import Addresses
-from weft.apps.http.app import Options
-from weft.apps.http.auth import WITHOUT_TOKEN
+from sennit.apps.http.addresses import Addresses
+from sennit.apps.http.app import Options
+from sennit.apps.http.auth import WITHOUT_TOKEN
 
 from .conftest import Serve, Service, error_of
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from weft import Caller
-from weft.apps.http.bodies import parsed
-from weft.apps.http.errors import Refused
+from sennit import Caller
+from sennit.apps.http.bodies import parsed
+from sennit.apps.http.errors import Refused
 
 from .conftest import Service, error_of
 

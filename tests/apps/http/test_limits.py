@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from weft import Recipe
-from weft.apps.http.app import Options
-from weft.apps.http.limits import BURST_SECONDS, MAX_CALLERS, Limits, Rates
-from weft.errors import InvalidInput
-from weft.ranking.fusion import RRF
-from weft.recipes import SourceUse
-from weft.sources.base import Ask
-from weft.stores.contract import Found
+from sennit import Recipe
+from sennit.apps.http.app import Options
+from sennit.apps.http.limits import BURST_SECONDS, MAX_CALLERS, Limits, Rates
+from sennit.errors import InvalidInput
+from sennit.ranking.fusion import RRF
+from sennit.recipes import SourceUse
+from sennit.sources.base import Ask
+from sennit.stores.contract import Found
 
 from .conftest import Serve, Service, error_of, until
 

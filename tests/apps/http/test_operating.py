@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from sennit.apps.http.app import Options
+from sennit.apps.http.logs import JsonLines
 from stores.embedding_server import EmbeddingServer
-from weft.apps.http.app import Options
-from weft.apps.http.logs import JsonLines
 
 from .conftest import Serve, Service, error_of, until
 
@@ -42,7 +42,7 @@ def test_it_is_alive_and_ready(service: Service) -> None:
     }
     ready = service.get("/readyz").json()
     assert ready["models"] == [
-        {"model": "static/weft-static-256", "state": "active", "waiting": 0, "records": 6, "share": 1.0}
+        {"model": "static/sennit-static-256", "state": "active", "waiting": 0, "records": 6, "share": 1.0}
     ]
     assert ready["last_error"] is None
 
@@ -69,10 +69,10 @@ def test_the_backlog_of_vectors_is_seen_and_shrinks(serve: Serve) -> None:
             (model,) = ready()["models"]
             assert (model["waiting"], model["records"]) == (5, 11)
             assert model["share"] == pytest.approx(6 / 11, abs=1e-6)
-            assert figure(service, "weft_vectors_waiting") == 5
+            assert figure(service, "sennit_vectors_waiting") == 5
             server.release()
             until(lambda: ready()["vectors"] == "complete", "the end of the backlog")
-            assert figure(service, "weft_vectors_waiting") == 0
+            assert figure(service, "sennit_vectors_waiting") == 0
     finally:
         server.close()
 
@@ -102,7 +102,7 @@ def test_the_counters_move(service: Service) -> None:
         key = (name, frozenset(labels.items()))
         return after.get(key, 0.0) - before.get(key, 0.0)
 
-    requests = "weft_http_requests_total"
+    requests = "sennit_http_requests_total"
     assert moved(requests, route="/v1/search", method="POST", status="200") == 1
     assert moved(requests, route="/v1/search", method="POST", status="422") == 1
     assert moved(requests, route="/v1/context", method="GET", status="200") == 1
@@ -110,13 +110,13 @@ def test_the_counters_move(service: Service) -> None:
     assert moved(requests, route="other", method="GET", status="404") == 1
     assert moved(requests, route="/v1/records/{id}", method="DELETE", status="200") == 1
     assert sum(value for (name, labels), value in after.items() if ("method", "BREW") in labels) == 0
-    assert moved("weft_http_request_seconds_count", route="/v1/search") == 2
-    assert moved("weft_search_seconds_count", recipe="default") == 1
-    assert moved("weft_search_seconds_count", recipe="memory") == 1
-    assert moved("weft_records_written_total", change="added") == 1
-    assert moved("weft_records_written_total", change="updated") == 1
-    assert moved("weft_records_written_total", change="removed") == 1
-    assert after["weft_http_in_flight", frozenset()] == 1
+    assert moved("sennit_http_request_seconds_count", route="/v1/search") == 2
+    assert moved("sennit_search_seconds_count", recipe="default") == 1
+    assert moved("sennit_search_seconds_count", recipe="memory") == 1
+    assert moved("sennit_records_written_total", change="added") == 1
+    assert moved("sennit_records_written_total", change="updated") == 1
+    assert moved("sennit_records_written_total", change="removed") == 1
+    assert after["sennit_http_in_flight", frozenset()] == 1
 
 
 def test_figures_name_no_caller_and_no_record(service: Service) -> None:
@@ -133,7 +133,7 @@ def test_figures_name_no_caller_and_no_record(service: Service) -> None:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Any:
-    caplog.set_level(logging.INFO, "weft.http")
+    caplog.set_level(logging.INFO, "sennit.http")
     return lambda: [json.loads(JsonLines().format(record)) for record in caplog.records]
 
 
@@ -162,7 +162,7 @@ def test_the_log_says_nothing_of_what_was_asked_or_found(
     service.get("/v1/why", query="vineyard grapes", id="harvest")
     service.post("/v1/records", {"id": "grapes", "text": "vineyard"})
     service.ask("DELETE", "/v1/records/grapes")
-    said = json.dumps([line for line in lines() if line["logger"].startswith("weft")])
+    said = json.dumps([line for line in lines() if line["logger"].startswith("sennit")])
     for word in ("vineyard", "grapes", "harvest", *service.place.tokens.values()):
         assert word not in said
 
@@ -176,6 +176,6 @@ def test_queries_are_logged_when_asked_for(serve: Serve, lines: Any) -> None:
 def test_a_line_stays_a_line(lines: Any, serve: Serve) -> None:
     with serve(Options(log_queries=True)) as service:
         service.search('a\nb\r\n{"event": "request"}\u2028\x1b[2J')
-    record = JsonLines().format(logging.LogRecord("weft", logging.INFO, "", 0, "a\nb\u2028", None, None))
+    record = JsonLines().format(logging.LogRecord("sennit", logging.INFO, "", 0, "a\nb\u2028", None, None))
     assert len(record.splitlines()) == 1
     assert record.isascii()

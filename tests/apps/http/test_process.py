@@ -1,4 +1,4 @@
-"""`weft serve` as a process: it starts only when somebody may ask, answers, and ends without losing anything."""
+"""`sennit serve` as a process: it starts only when somebody may ask, answers, and ends without losing anything."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-import weft
-from weft import Record
-from weft.client import load_memory_context
+import sennit
+from sennit import Record
+from sennit.client import load_memory_context
 
 from .conftest import PROGRAM, RECORDS, WAIT, Place, Running, error_of, make_place, running, until
 
@@ -59,8 +59,8 @@ def test_the_main_paths_through_a_real_server(server: Running, place: Place) -> 
         assert asked.post("/v1/records", json={"id": "new", "text": "juniper"}).json()["added"] == 1
         assert asked.post("/v1/search", json={"query": "juniper"}).json()["hits"][0]["id"] == "new"
         assert asked.delete("/v1/records/new").json() == {"removed": 1}
-        assert "weft_http_requests_total" in asked.get("/metrics").text
-        assert asked.get("/openapi.json").json()["info"]["title"] == "weft"
+        assert "sennit_http_requests_total" in asked.get("/metrics").text
+        assert asked.get("/openapi.json").json()["info"]["title"] == "sennit"
         error_of(asked.get("/v1/nothing"), 404, "not_found")
         for record_id in ("a/b c", "ü?#", "..", ".", "a//b", "a%2Fb", "a\x1fb", "/x", "x/"):
             kept = asked.post("/v1/records", json={"id": record_id, "text": "x"})
@@ -108,7 +108,7 @@ def test_tokens_come_and_go_while_it_runs(server: Running, place: Place) -> None
 
 
 def test_what_another_process_writes_is_found(server: Running, place: Place) -> None:
-    with client(server, place) as asked, weft.open(place.path) as db:
+    with client(server, place) as asked, sennit.open(place.path) as db:
         db.add([Record(id="beside", text="sycamore")])
         assert asked.post("/v1/search", json={"query": "sycamore"}).json()["hits"][0]["id"] == "beside"
         asked.post("/v1/records", json={"id": "from there", "text": "hawthorn"})
@@ -152,7 +152,7 @@ def test_a_request_under_way_is_finished_before_it_ends(
                 f"Content-Length: {len(body)}\r\nAuthorization: Bearer {place.tokens['writer']}\r\n\r\n"
             )
             half.sendall(head.encode() + body[:10])
-            until(lambda: "weft_http_in_flight 2.0" in asked.get("/metrics").text, "half a request")
+            until(lambda: "sennit_http_in_flight 2.0" in asked.get("/metrics").text, "half a request")
             server.process.send_signal(number)
             until(lambda: _refused(address), "the end of listening")
             half.sendall(body[10:])
@@ -163,7 +163,7 @@ def test_a_request_under_way_is_finished_before_it_ends(
         assert b'"added":1' in answer
         assert server.process.wait(WAIT) == 0
         assert server.lines()[-1]["event"] == "stopped"
-    with weft.open(place.path) as db:
+    with sennit.open(place.path) as db:
         assert db.get(last) is not None
         assert db.get("harvest") == RECORDS[0]
 
@@ -237,11 +237,11 @@ def test_what_is_hardly_http_is_answered_and_the_service_lives_on(
 
 
 def test_without_anybody_who_may_ask_it_does_not_start(tmp_path: Path) -> None:
-    with weft.open(tmp_path / ".weft") as db:
+    with sennit.open(tmp_path / ".sennit") as db:
         db.add(RECORDS[:1])
     done = started(cwd=tmp_path)
     assert done.returncode == 2
-    assert "weft tokens add NAME" in done.stderr
+    assert "sennit tokens add NAME" in done.stderr
     assert "--open" in done.stderr
 
 
@@ -254,7 +254,7 @@ def test_open_is_for_this_machine_alone(place: Place) -> None:
 
 def test_open_on_a_new_database(tmp_path: Path) -> None:
     with (
-        running(Place(tmp_path / "new.weft", {}), "--open") as server,
+        running(Place(tmp_path / "new.sennit", {}), "--open") as server,
         httpx.Client(base_url=server.url) as asked,
     ):
         assert asked.post("/v1/records", json={"id": "first", "text": "a beginning"}).status_code == 200
@@ -288,7 +288,7 @@ def test_a_port_that_is_taken_is_one_clear_error(server: Running, place: Place) 
 
 def test_the_settings_of_the_user_decide_what_open_sees(place: Place) -> None:
     with (
-        running(place, "--open", env={"WEFT_PRIVACY_OPEN": "true"}) as server,
+        running(place, "--open", env={"SENNIT_PRIVACY_OPEN": "true"}) as server,
         httpx.Client(base_url=server.url) as asked,
     ):
         found = asked.post("/v1/search", json={"query": "secretly for sale"}).json()

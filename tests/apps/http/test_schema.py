@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from weft.apps.http import forms
-from weft.apps.http.auth import WITHOUT_TOKEN
+from sennit.apps.http import forms
+from sennit.apps.http.auth import WITHOUT_TOKEN
 
 from .conftest import Place, Service, running
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from weft import Record
-from weft.context.briefing import HEADING
+from sennit import Record
+from sennit.context.briefing import HEADING
 
 from .conftest import FACT, Service, error_of
 

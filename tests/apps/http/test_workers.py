@@ -1,4 +1,4 @@
-"""`weft serve --workers`: several processes that answer as one."""
+"""`sennit serve --workers`: several processes that answer as one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from weft.apps.http.app import Options
-from weft.apps.http.workers import Work, serve_many
-from weft.apps.listening import listen
-from weft.errors import StoreError
+from sennit.apps.http.app import Options
+from sennit.apps.http.workers import Work, serve_many
+from sennit.apps.listening import listen
+from sennit.errors import StoreError
 
 from .conftest import WAIT, Place, Running, running, until
 
@@ -48,10 +48,10 @@ def test_workers_share_a_socket_and_tell_their_figures_together(place: Place) ->
         answered = sum(line.get("route") == "/v1/context" for line in server.lines())
         for _ in range(5):
             page = ask(server, place, "/metrics").text
-            sums = 'weft_http_requests_total{method="GET",route="/v1/context",status="200"}'
+            sums = 'sennit_http_requests_total{method="GET",route="/v1/context",status="200"}'
             assert f"{sums} {float(answered)}" in page
-            assert "weft_http_in_flight 1.0" in page
-            assert "weft_vectors_waiting 0.0" in page
+            assert "sennit_http_in_flight 1.0" in page
+            assert "sennit_vectors_waiting 0.0" in page
         assert ask(server, place, "/readyz").json()["status"] == "ready"
         assert server.stop() == 0
         events = [line["event"] for line in server.lines() if line["event"] != "request"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from weft import Caller, Record
-from weft.facts import Fact, fact_id
+from sennit import Caller, Record
+from sennit.facts import Fact, fact_id
 
 from .conftest import CALLERS, RECORDS, Service, error_of
 

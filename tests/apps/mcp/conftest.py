@@ -13,10 +13,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent
 
-import weft
-from weft.apps.mcp.server import Desk, make_server
+import sennit
+from sennit.apps.mcp.server import Desk, make_server
 
-PROGRAM = str(Path(sys.executable).with_name("weft"))
+PROGRAM = str(Path(sys.executable).with_name("sennit"))
 
 HANDBOOK = (
     "# Handbook\n\n"
@@ -26,7 +26,7 @@ HANDBOOK = (
 )
 
 RECORDS = [
-    weft.Record(
+    sennit.Record(
         id="harvest",
         collection="artifacts",
         text="Report of the harvest: the vineyard gave more grapes than last year. " * 8,
@@ -35,7 +35,7 @@ RECORDS = [
         metadata={"source_system": "drive", "artifact_type": "report"},
     ),
     *(
-        weft.Record(
+        sennit.Record(
             id=f"cellar/{position}",
             collection="artifact_chunks",
             text=text,
@@ -52,8 +52,8 @@ RECORDS = [
             )
         )
     ),
-    weft.Record(id="tea", collection="memory", text="Ana drinks green tea.", kind="preference"),
-    weft.Record(
+    sennit.Record(id="tea", collection="memory", text="Ana drinks green tea.", kind="preference"),
+    sennit.Record(
         id="diary",
         collection="artifacts",
         text="The vineyard is secretly for sale.",
@@ -77,15 +77,15 @@ class Place:
 
     def client(self, *, read_only: bool = False, **options: Any) -> Client:
         """A client of a server in this process."""
-        opens: Callable[[], weft.Weft] = lambda: weft.open(self.db, **options)  # noqa: E731
+        opens: Callable[[], sennit.Database] = lambda: sennit.open(self.db, **options)  # noqa: E731
         return Client(make_server(Desk(opens), read_only=read_only))
 
 
 def make_place(folder: Path) -> Place:
-    place = Place(folder / "notes.weft", folder / "files")
+    place = Place(folder / "notes.sennit", folder / "files")
     place.files.mkdir(parents=True)
     (place.files / "handbook.md").write_text(HANDBOOK)
-    with weft.open(place.db) as db:
+    with sennit.open(place.db) as db:
         db.add(RECORDS)
         db.index(place.files)
     return place

@@ -14,10 +14,10 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-import weft
-from weft.apps.cli.mcp import mcp
-from weft.apps.cli.serve import serve
-from weft.privacy import LEVELS, Caller
+import sennit
+from sennit.apps.cli.mcp import mcp
+from sennit.apps.cli.serve import serve
+from sennit.privacy import LEVELS, Caller
 
 from .conftest import PROGRAM, Place, no_errors, text_of
 from .test_stdio import INITIALIZE
@@ -121,7 +121,7 @@ def test_the_modern_way_in_has_the_same_door(url: str) -> None:
     for wrong, status in (({"host": "evil.example"}, 421), ({"origin": "https://evil.example"}, 403)):
         refused = httpx.post(url, json=discover, headers={**modern, **wrong})
         assert refused.status_code == status
-        assert "weft" not in refused.text
+        assert "sennit" not in refused.text
 
 
 def test_names_and_pages_that_are_allowed_are_answered(url: str) -> None:
@@ -134,7 +134,7 @@ def test_names_and_pages_that_are_allowed_are_answered(url: str) -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_token_decides_what_its_caller_sees(place: Place, mode: str) -> None:
-    with weft.open(place.db) as db:
+    with sennit.open(place.db) as db:
         tokens = {
             level: db.permits.issue(level, Caller(clearance=level, name=level), write=True)
             for level in LEVELS
@@ -146,7 +146,7 @@ async def test_a_token_decides_what_its_caller_sees(place: Place, mode: str) -> 
                 found = await client.call_tool("hybrid_search", ask)
                 kept = await client.call_tool("remember", {"text": f"by {level}", "sensitivity": level})
             assert ("diary" in text_of(found)) is (level == "private")
-            with no_errors(kept) as values, weft.open(place.db, privacy__open=True) as db:
+            with no_errors(kept) as values, sennit.open(place.db, privacy__open=True) as db:
                 record = db.get(values["id"])
                 assert record is not None
                 assert record.metadata["remembered_by"] == level
@@ -157,7 +157,7 @@ async def test_a_token_decides_what_its_caller_sees(place: Place, mode: str) -> 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_token_that_may_not_write_is_offered_nothing_that_does(place: Place, mode: str) -> None:
-    with weft.open(place.db) as db:
+    with sennit.open(place.db) as db:
         token = db.permits.issue("reader", Caller())
     with serving(place) as url:
         async with with_token(url, token, mode) as client:
@@ -170,10 +170,10 @@ async def test_a_token_that_may_not_write_is_offered_nothing_that_does(place: Pl
 
 @pytest.mark.anyio
 async def test_only_a_token_of_the_database_is_let_in_where_one_is_needed(place: Place) -> None:
-    with weft.open(place.db) as db:
+    with sennit.open(place.db) as db:
         token = db.permits.issue("ana", Caller())
         with serving(place, "--require-token") as url:
-            for shown in ("", "Bearer", "Bearer weft_guess", f"Basic {token}", token, f"Bearer {token}x"):
+            for shown in ("", "Bearer", "Bearer sennit_guess", f"Basic {token}", token, f"Bearer {token}x"):
                 refused = greeted(url, **({"authorization": shown} if shown else {}))
                 assert refused.status_code == 401
                 assert refused.headers["www-authenticate"] == "Bearer"
@@ -184,7 +184,7 @@ async def test_only_a_token_of_the_database_is_let_in_where_one_is_needed(place:
 
 
 def test_a_wrong_token_is_refused_where_none_is_needed(url: str) -> None:
-    assert greeted(url, authorization="Bearer weft_guess").status_code == 401
+    assert greeted(url, authorization="Bearer sennit_guess").status_code == 401
 
 
 def test_other_machines_are_let_in_only_with_a_token(place: Place) -> None:

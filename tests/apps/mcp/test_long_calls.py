@@ -12,11 +12,11 @@ import pytest
 from mcp import Client
 from numpy.typing import NDArray
 
-import weft
-from weft.apps.mcp.server import MAX_CALLS, Desk, make_server
-from weft.settings import load
-from weft.sources.base import Ask
-from weft.stores.contract import Found
+import sennit
+from sennit.apps.mcp.server import MAX_CALLS, Desk, make_server
+from sennit.settings import load
+from sennit.sources.base import Ask
+from sennit.stores.contract import Found
 
 from .conftest import Place, no_errors, text_of
 
@@ -51,15 +51,15 @@ def patient() -> Iterator[Patient]:
 
 
 @pytest.fixture
-def opens(place: Place, patient: Patient) -> Callable[[], weft.Weft]:
+def opens(place: Place, patient: Patient) -> Callable[[], sennit.Database]:
     return opening(place, patient, seconds=30)
 
 
-def opening(place: Place, patient: Patient, seconds: float) -> Callable[[], weft.Weft]:
+def opening(place: Place, patient: Patient, seconds: float) -> Callable[[], sennit.Database]:
     """The database, with a recipe that asks the patient source and waits so long."""
     table = {"sources": ["patient", "keyword"], "fusion": {"method": "rrf"}}
     settings = replace(load(overrides={"search.deadline": seconds}), recipes={"patient": table})
-    return lambda: weft.open(place.db, settings=settings, sources={"patient": patient})
+    return lambda: sennit.open(place.db, settings=settings, sources={"patient": patient})
 
 
 async def asked(patient: Patient) -> None:
@@ -67,7 +67,9 @@ async def asked(patient: Patient) -> None:
     assert await anyio.to_thread.run_sync(lambda: patient.asked.acquire(timeout=60))
 
 
-async def test_a_long_call_gives_signs_of_life(opens: Callable[[], weft.Weft], patient: Patient) -> None:
+async def test_a_long_call_gives_signs_of_life(
+    opens: Callable[[], sennit.Database], patient: Patient
+) -> None:
     signs: list[tuple[float, str | None]] = []
 
     async def see(progress: float, total: float | None, message: str | None) -> None:
@@ -85,7 +87,7 @@ async def test_a_long_call_gives_signs_of_life(opens: Callable[[], weft.Weft], p
 
 
 async def test_a_cancelled_call_ends_at_once_and_others_go_on(
-    opens: Callable[[], weft.Weft], patient: Patient
+    opens: Callable[[], sennit.Database], patient: Patient
 ) -> None:
     async with Client(make_server(Desk(opens)), mode="legacy") as client:
         async with anyio.create_task_group() as tasks:
@@ -133,24 +135,26 @@ async def test_a_source_that_does_not_answer_is_named_and_the_others_answer(
 async def test_what_goes_wrong_inside_is_logged_and_not_told(
     place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def opens() -> weft.Weft:
+    def opens() -> sennit.Database:
         raise RuntimeError(f"secret of {place.db}")
 
     async with Client(make_server(Desk(opens))) as client:
         answer = await client.call_tool("hybrid_search", {"query": "x"})
     assert answer.is_error
-    assert text_of(answer) == "hybrid_search failed inside weft (RuntimeError); the server's log says where."
+    assert (
+        text_of(answer) == "hybrid_search failed inside sennit (RuntimeError); the server's log says where."
+    )
     assert "secret" in caplog.text
 
 
 async def test_a_database_that_could_not_be_opened_is_tried_again(place: Place) -> None:
     tries: list[int] = []
 
-    def opens() -> weft.Weft:
+    def opens() -> sennit.Database:
         tries.append(1)
         if len(tries) == 1:
-            raise weft.WeftError("The disk is away. Put it back.")
-        return weft.open(place.db)
+            raise sennit.SennitError("The disk is away. Put it back.")
+        return sennit.open(place.db)
 
     async with Client(make_server(Desk(opens))) as client:
         first = await client.call_tool("hybrid_search", {"query": "vineyard"})

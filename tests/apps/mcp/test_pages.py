@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.apps.cli.mcp import PORT, mcp
-from weft.apps.mcp.serving import PATH
-from weft.apps.mcp.tools import TOOLS
+import sennit
+from sennit.apps.cli.mcp import PORT, mcp
+from sennit.apps.mcp.serving import PATH
+from sennit.apps.mcp.tools import TOOLS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
@@ -20,7 +20,7 @@ BLOCKS = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", PAGE
 
 
 def started_by(args: list[str]) -> dict[str, Any]:
-    """The options with which `weft ARGS` would serve."""
+    """The options with which `sennit ARGS` would serve."""
     assert args[0] == "mcp"
     return mcp.make_context("mcp", args[1:]).params
 
@@ -29,7 +29,7 @@ def servers() -> list[dict[str, Any]]:
     out = []
     for block in BLOCKS:
         (entries,) = block.values()
-        out.append(entries["weft"])
+        out.append(entries["sennit"])
     return out
 
 
@@ -38,13 +38,13 @@ def test_every_line_to_paste_starts_a_server(entry: dict[str, Any]) -> None:
     if "url" in entry:
         assert entry["url"] == f"http://127.0.0.1:{PORT}{PATH}"
         return
-    assert entry["command"] == "weft"
+    assert entry["command"] == "sennit"
     assert "--db" in entry["args"]
     assert started_by(entry["args"])["http"] is False
 
 
 def test_the_command_to_paste_starts_a_server() -> None:
-    (line,) = re.findall(r"^claude mcp add weft -- weft (.*)$", PAGE, re.M)
+    (line,) = re.findall(r"^claude mcp add sennit -- sennit (.*)$", PAGE, re.M)
     assert started_by(line.split())["http"] is False
 
 
@@ -62,10 +62,10 @@ def test_server_json_describes_this_version_and_a_command_that_works() -> None:
     server = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
     assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"])
     assert 1 <= len(server["description"]) <= 100
-    assert server["version"] == weft.__version__
+    assert server["version"] == sennit.__version__
     (package,) = server["packages"]
-    assert (package["registryType"], package["identifier"]) == ("pypi", "weft")
-    assert package["version"] == weft.__version__
+    assert (package["registryType"], package["identifier"]) == ("pypi", "sennit")
+    assert package["version"] == sennit.__version__
     assert package["transport"] == {"type": "stdio"}
     words: list[str] = []
     for argument in package["packageArguments"]:

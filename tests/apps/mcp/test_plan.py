@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mcp_types import TextContent
 
-import weft
+import sennit
 
 from .conftest import Place, no_errors, text_of
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def coded(place: Place, project: Path) -> Place:
     """The place with a file of code in its database."""
-    with weft.open(place.db) as db:
+    with sennit.open(place.db) as db:
         db.index(project, recipe="code")
     return place
 

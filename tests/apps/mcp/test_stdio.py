@@ -17,7 +17,7 @@ import pytest
 from mcp import Client, stdio_client
 from mcp_types import Implementation
 
-import weft
+import sennit
 
 from .conftest import PROGRAM, Place, no_errors, text_of
 from .test_tools import CALLS
@@ -76,7 +76,7 @@ def exchange(command: list[str], *messages: dict[str, Any] | str) -> tuple[list[
 async def test_a_real_client_lists_and_calls_every_tool(place: Place, mode: str) -> None:
     async with Client(place.server_parameters(), mode=mode) as client:
         assert client.server_info is not None
-        assert (client.server_info.name, client.server_info.version) == ("weft", weft.__version__)
+        assert (client.server_info.name, client.server_info.version) == ("sennit", sennit.__version__)
         assert client.instructions is not None
         assert "never an instruction" in client.instructions
         assert [tool.name for tool in (await client.list_tools()).tools] == list(CALLS)
@@ -102,7 +102,7 @@ async def test_options_decide_the_recipe_and_what_callers_see(place: Place) -> N
 @pytest.mark.anyio
 async def test_a_restriction_holds_where_the_settings_are_open(place: Place) -> None:
     ask = {"query": "vineyard for sale"}
-    open_to_me = {"WEFT_PRIVACY_OPEN": "true"}
+    open_to_me = {"SENNIT_PRIVACY_OPEN": "true"}
     async with Client(place.server_parameters(env=open_to_me)) as client:
         everything = await client.call_tool("hybrid_search", ask)
     async with Client(place.server_parameters("--clearance", "normal", env=open_to_me)) as client:
@@ -117,7 +117,7 @@ async def test_a_memory_says_which_client_wrote_it(place: Place, mode: str) -> N
     tester = Implementation(name="tester", version="1")
     async with Client(place.server_parameters(), mode=mode, client_info=tester) as client:
         kept = await client.call_tool("remember", {"text": "x"})
-    with no_errors(kept) as values, weft.open(place.db) as db:
+    with no_errors(kept) as values, sennit.open(place.db) as db:
         record = db.get(values["id"])
     assert record is not None
     assert record.metadata["source"] == "mcp:tester"
@@ -140,14 +140,14 @@ def test_only_the_protocol_is_on_standard_output(place: Place) -> None:
 
 def test_a_stray_print_inside_a_tool_does_not_reach_the_client(place: Place) -> None:
     code = (
-        "import os, sys, weft\n"
-        "from weft.apps.mcp.server import Desk, make_server\n"
-        "from weft.apps.mcp.serving import serve_stdio\n"
+        "import os, sys, sennit\n"
+        "from sennit.apps.mcp.server import Desk, make_server\n"
+        "from sennit.apps.mcp.serving import serve_stdio\n"
         "def opens():\n"
         "    print('printed')\n"
         "    os.write(1, b'written\\n')\n"
         "    os.system('echo from a child')\n"
-        f"    return weft.open({str(place.db)!r})\n"
+        f"    return sennit.open({str(place.db)!r})\n"
         "serve_stdio(make_server(Desk(opens)))\n"
     )
     lines, said = exchange(
@@ -165,8 +165,8 @@ def test_a_stray_print_inside_a_tool_does_not_reach_the_client(place: Place) -> 
 def test_nothing_heavy_is_loaded_before_the_first_call(place: Place) -> None:
     code = (
         "import sys\n"
-        "from weft.apps.cli import program\n"
-        "from weft.apps.mcp import serving\n"
+        "from sennit.apps.cli import program\n"
+        "from sennit.apps.mcp import serving\n"
         "serving.serve_stdio = lambda server: None\n"
         f"program.main(['mcp', '--db', {str(place.db)!r}], standalone_mode=False)\n"
     )
@@ -175,19 +175,19 @@ def test_nothing_heavy_is_loaded_before_the_first_call(place: Place) -> None:
     assert run.returncode == 0, run.stderr
     loaded = set(run.stderr.splitlines()[-1].strip("[]").replace("'", "").split(", "))
     assert "mcp.server.lowlevel.server" in loaded
-    assert not loaded & {"numpy", "faiss", "tokenizers", "rich", "weft.engine", "jsonschema"}
+    assert not loaded & {"numpy", "faiss", "tokenizers", "rich", "sennit.engine", "jsonschema"}
 
 
 def test_a_missing_package_is_named_with_the_way_to_install_it(place: Place) -> None:
     code = (
         "import sys\n"
         "sys.modules['mcp'] = None\n"
-        "from weft.apps.cli import program\n"
+        "from sennit.apps.cli import program\n"
         f"program.main(['mcp', '--db', {str(place.db)!r}])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], input="", capture_output=True, text=True)
     assert done.returncode == 5
-    assert "pip install 'weft[mcp]'" in done.stderr
+    assert "pip install 'sennit[mcp]'" in done.stderr
 
 
 def test_an_interrupt_ends_a_server_that_waits(place: Place) -> None:
@@ -206,13 +206,13 @@ def test_a_named_database_is_made_and_another_is_not(tmp_path: Path) -> None:
     command = [PROGRAM, "mcp", "--db", str(tmp_path / "new")]
     lines, _ = exchange(command, INITIALIZE, INITIALIZED, remember)
     assert lines[1]["result"]["isError"] is False
-    env = {name: value for name, value in os.environ.items() if name != "WEFT_DB"}
+    env = {name: value for name, value in os.environ.items() if name != "SENNIT_DB"}
     for options in ([], ["--db", str(tmp_path / "other"), "--read-only"]):
         done = subprocess.run(
             [PROGRAM, "mcp", *options], cwd=tmp_path, env=env, input="", capture_output=True, text=True
         )
         assert done.returncode == 3
-        assert "There is no weft database" in done.stderr
+        assert "There is no sennit database" in done.stderr
         assert done.stdout == ""
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
@@ -264,5 +264,5 @@ async def test_ten_servers_on_one_database_serve_ten_clients_at_once(place: Plac
             tasks.start_soon(serve, number)
     for number in everyone:
         assert {f"Client {number} was here in turn {turn}." for turn in range(5)} <= found[number]
-    with weft.open(place.db) as db:
+    with sennit.open(place.db) as db:
         assert len([record for record in db if "was here" in record.text]) == 50

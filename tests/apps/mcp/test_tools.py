@@ -8,9 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp import MCPError
 
-import weft
-from weft.apps.mcp.calls import keywords_of
-from weft.apps.mcp.tools import TOOLS
+import sennit
+from sennit.apps.mcp.calls import keywords_of
+from sennit.apps.mcp.tools import TOOLS
 
 from .conftest import Place, no_errors, text_of
 
@@ -296,7 +296,7 @@ async def test_what_is_remembered_is_found_and_says_where_it_came_from(place: Pl
         refused = await client.call_tool("remember", {"text": "x", "sensitivity": "private"})
     with no_errors(kept) as values:
         assert text_of(found).count(values["id"]) == 1
-    with weft.open(place.db) as db:
+    with sennit.open(place.db) as db:
         record = db.get(values["id"])
     assert record is not None
     assert record.collection == "memory"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import weft
+import sennit
 
 from .stage import SECONDS, write_files
 
@@ -30,13 +30,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
     write_files(tmp_path)
-    (tmp_path / "weft.toml").write_text(RECIPES)
+    (tmp_path / "sennit.toml").write_text(RECIPES)
     return tmp_path
 
 
 @pytest.fixture
-def library(folder: Path) -> Iterator[weft.Weft]:
+def library(folder: Path) -> Iterator[sennit.Database]:
     """A database that holds them."""
-    with weft.open(folder / ".weft") as db:
+    with sennit.open(folder / ".sennit") as db:
         db.index([folder / "docs", folder / "src"])
         yield db

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import weft
-from weft.errors import SourceError
-from weft.sources.base import Ask, Source
-from weft.stores.contract import Found
+import sennit
+from sennit.errors import SourceError
+from sennit.sources.base import Ask, Source
+from sennit.stores.contract import Found
 
 from .stage import SECONDS
 
@@ -41,9 +41,9 @@ class Gate(Silent):
         return Found.nothing()
 
 
-def gated(folder: Path, gate: Source) -> weft.Weft:
+def gated(folder: Path, gate: Source) -> sennit.Database:
     """The library, searched by the recipe `gated` that asks this source too."""
-    db = weft.open(folder / ".weft", sources={"gate": gate})
+    db = sennit.open(folder / ".sennit", sources={"gate": gate})
     db.index([folder / "docs", folder / "src"])
     return db
 

@@ -15,10 +15,10 @@ from rich.style import Style
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from weft.apps.tui.app import Query, WeftApp
-from weft.apps.tui.explain import Explain
-from weft.apps.tui.preview import Preview
-from weft.apps.tui.results import Results
+from sennit.apps.tui.app import Query, SennitApp
+from sennit.apps.tui.explain import Explain
+from sennit.apps.tui.preview import Preview
+from sennit.apps.tui.results import Results
 
 from .library import FILES
 
@@ -28,7 +28,7 @@ SECONDS: Final = 30.0
 """Until a test gives up on something that should have happened."""
 
 SCREENS: Final = Path(__file__).with_name("screens")
-WRITE: Final = "WEFT_TEST_WRITE_SCREENS"
+WRITE: Final = "SENNIT_TEST_WRITE_SCREENS"
 
 TIME: Final = re.compile(r"(?:<1|[\d,]+(?:\.\d)?) ms *")
 SCORE: Final = re.compile(r"\d\.\d{4}")
@@ -54,7 +54,7 @@ def write_files(folder: Path, files: dict[str, str] = FILES) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def play(app: WeftApp, script: Play, size: tuple[int, int] = SIZE) -> None:
+def play(app: SennitApp, script: Play, size: tuple[int, int] = SIZE) -> None:
     """Run the interface without a terminal, and play a script on it."""
 
     async def run() -> None:
@@ -93,8 +93,8 @@ async def write(pilot: Pilot[None], text: str) -> None:
     await pilot.press(*("space" if letter == " " else letter for letter in text))
 
 
-def app_of(pilot: Pilot[None]) -> WeftApp:
-    assert isinstance(pilot.app, WeftApp)
+def app_of(pilot: Pilot[None]) -> SennitApp:
+    assert isinstance(pilot.app, SennitApp)
     return pilot.app
 
 
@@ -133,7 +133,7 @@ def screen_of(pilot: Pilot[None]) -> str:
 
 
 async def compare(pilot: Pilot[None], name: str) -> None:
-    """The screen becomes as it was when a person looked at it; WEFT_TEST_WRITE_SCREENS=1 keeps what it is now."""
+    """The screen becomes as it was when a person looked at it; SENNIT_TEST_WRITE_SCREENS=1 keeps what it is now."""
     path = SCREENS / f"{name}.txt"
     if os.environ.get(WRITE):
         await pilot.pause(1.0)

@@ -1,4 +1,4 @@
-"""`weft tui` before there is a screen: what it needs, and what it says when that is missing."""
+"""`sennit tui` before there is a screen: what it needs, and what it says when that is missing."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ import sys
 
 import pytest
 
-from ..conftest import Run, Weft
+from ..conftest import Cli, Run
 
 WITHOUT_TEXTUAL = """
 import sys
 sys.modules["textual"] = None
-from weft.apps.cli import main
-sys.argv = ["weft", "tui", *sys.argv[1:]]
+from sennit.apps.cli import main
+sys.argv = ["sennit", "tui", *sys.argv[1:]]
 main()
 """
 
 
-def test_without_textual_it_says_how_to_install_it(filled: Weft) -> None:
+def test_without_textual_it_says_how_to_install_it(filled: Cli) -> None:
     run = subprocess.run([sys.executable, "-c", WITHOUT_TEXTUAL], capture_output=True, text=True)
     assert run.returncode == 5
     assert run.stderr == (
-        "Error: The terminal interface needs an optional package. Install it with: pip install 'weft[tui]'\n"
+        "Error: The terminal interface needs an optional package. Install it with: pip install 'sennit[tui]'\n"
     )
     assert run.stdout == ""
 
 
 @pytest.mark.parametrize("options", [(), ("--json",), ("ferry",)])
-def test_it_needs_a_terminal(filled: Weft, run: Run, options: tuple[str, ...]) -> None:
+def test_it_needs_a_terminal(filled: Cli, run: Run, options: tuple[str, ...]) -> None:
     done = run("tui", *options)
     assert done.returncode == 2
-    assert "weft tui needs a terminal" in done.stderr
-    assert "weft search" in done.stderr
+    assert "sennit tui needs a terminal" in done.stderr
+    assert "sennit search" in done.stderr
     assert done.stdout == ""
     if "--json" in options:
         assert json.loads(done.stderr)["error"]["type"] == "InvalidInput"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weft.apps.tui.editor import command
-from weft.errors import InvalidInput
+from sennit.apps.tui.editor import command
+from sennit.errors import InvalidInput
 
 
 @pytest.mark.parametrize(

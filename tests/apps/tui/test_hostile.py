@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-import weft
-from weft.apps.tui.app import WeftApp
+import sennit
+from sennit.apps.tui.app import SennitApp
 
 from .stage import SIZE, WIDE, answered, panes, play, rows_of, text_of
 
@@ -23,11 +23,13 @@ HOSTILE = {
 
 @pytest.mark.parametrize("size", [SIZE, WIDE])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_record_is_shown_harmlessly(library: weft.Weft, name: str, size: tuple[int, int]) -> None:
+def test_a_hostile_record_is_shown_harmlessly(
+    library: sennit.Database, name: str, size: tuple[int, int]
+) -> None:
     text = HOSTILE[name]
     field = text[:200]
     library.add(
-        [weft.Record(id=field, text=text, title=field, path=field, lines=(1, 2), collection=field)],
+        [sennit.Record(id=field, text=text, title=field, path=field, lines=(1, 2), collection=field)],
     )
 
     async def script(pilot: Pilot[None]) -> None:
@@ -45,11 +47,11 @@ def test_a_hostile_record_is_shown_harmlessly(library: weft.Weft, name: str, siz
         assert preview.rows < 100
         assert pilot.app.is_running
 
-    play(WeftApp(library, recipe="keyword", query="xylophone"), script, size)
+    play(SennitApp(library, recipe="keyword", query="xylophone"), script, size)
 
 
-def test_markup_is_text(library: weft.Weft) -> None:
-    library.add([weft.Record(id="[bold]id[/]", text="xylophone [bold]x[/bold]", title="[red]t[/red]")])
+def test_markup_is_text(library: sennit.Database) -> None:
+    library.add([sennit.Record(id="[bold]id[/]", text="xylophone [bold]x[/bold]", title="[red]t[/red]")])
 
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "xylophone")
@@ -60,12 +62,12 @@ def test_markup_is_text(library: weft.Weft) -> None:
         await pilot.press("y")
         assert "Copied [bold]id[/]" in text_of(pilot)
 
-    play(WeftApp(library, recipe="keyword", query="xylophone"), script)
+    play(SennitApp(library, recipe="keyword", query="xylophone"), script)
 
 
-def test_the_question_itself_may_be_anything(library: weft.Weft) -> None:
+def test_the_question_itself_may_be_anything(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "[bold]calendar[/] \\x1b[31m")
         assert "[bold]calendar[/]" in text_of(pilot)
 
-    play(WeftApp(library, recipe="keyword", query="[bold]calendar[/] \\x1b[31m"), script)
+    play(SennitApp(library, recipe="keyword", query="[bold]calendar[/] \\x1b[31m"), script)

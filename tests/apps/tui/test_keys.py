@@ -8,8 +8,8 @@ import pytest
 from textual.events import Key
 from textual.pilot import Pilot
 
-import weft
-from weft.apps.tui.app import Query, WeftApp
+import sennit
+from sennit.apps.tui.app import Query, SennitApp
 
 from .stage import SIZE, WIDE, answered, app_of, panes, play, status_of, text_of, until, write
 
@@ -34,7 +34,7 @@ def chosen(pilot: Pilot[None]) -> int:
         (["G", "down"], 6),
     ],
 )
-def test_results_are_moved_through(library: weft.Weft, keys: list[str], rank: int) -> None:
+def test_results_are_moved_through(library: sennit.Database, keys: list[str], rank: int) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "copy")
         await pilot.press(*keys)
@@ -46,10 +46,10 @@ def test_results_are_moved_through(library: weft.Weft, keys: list[str], rank: in
         assert f"{rank} of 6" in text_of(pilot)
         assert f"▌  {rank} " in text_of(pilot), "the chosen result is in sight"
 
-    play(WeftApp(library, recipe="both", query="copy"), script)
+    play(SennitApp(library, recipe="both", query="copy"), script)
 
 
-def test_results_are_moved_through_while_one_writes(library: weft.Weft) -> None:
+def test_results_are_moved_through_while_one_writes(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await write(pilot, "copy")
         await answered(pilot)
@@ -57,10 +57,10 @@ def test_results_are_moved_through_while_one_writes(library: weft.Weft) -> None:
         assert chosen(pilot) == 2
         assert app_of(pilot).query_one(Query).has_focus
 
-    play(WeftApp(library, recipe="both"), script)
+    play(SennitApp(library, recipe="both"), script)
 
 
-def test_enter_reads_and_escape_goes_back(library: weft.Weft) -> None:
+def test_enter_reads_and_escape_goes_back(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         query = app_of(pilot).query_one(Query)
         results, preview, _ = panes(pilot)
@@ -78,10 +78,10 @@ def test_enter_reads_and_escape_goes_back(library: weft.Weft) -> None:
         assert query.has_focus
         assert query.value == "copy"
 
-    play(WeftApp(library, recipe="both"), script)
+    play(SennitApp(library, recipe="both"), script)
 
 
-def test_tab_goes_round_the_panes(library: weft.Weft) -> None:
+def test_tab_goes_round_the_panes(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "copy")
         seen = []
@@ -94,10 +94,10 @@ def test_tab_goes_round_the_panes(library: weft.Weft) -> None:
         results, _, _ = panes(pilot)
         assert results.has_focus
 
-    play(WeftApp(library, recipe="both", query="copy"), script)
+    play(SennitApp(library, recipe="both", query="copy"), script)
 
 
-def test_the_preview_begins_at_the_result_and_scrolls(library: weft.Weft) -> None:
+def test_the_preview_begins_at_the_result_and_scrolls(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "calendar")
         _, preview, _ = panes(pilot)
@@ -111,10 +111,10 @@ def test_the_preview_begins_at_the_result_and_scrolls(library: weft.Weft) -> Non
         await pilot.press("G")
         await until(pilot, lambda: preview.scroll_offset.y == preview.max_scroll_y)
 
-    play(WeftApp(library, recipe="keyword", query="calendar"), script)
+    play(SennitApp(library, recipe="keyword", query="calendar"), script)
 
 
-def test_of_a_long_result_the_part_that_answers_is_in_sight(library: weft.Weft, folder: Path) -> None:
+def test_of_a_long_result_the_part_that_answers_is_in_sight(library: sennit.Database, folder: Path) -> None:
     lines = [f"    step_{number} = {number}" for number in range(50)]
     lines[45] = "    ring = xylophone(xylophone)"
     (folder / "src" / "long.py").write_text("\n".join(["def play():", *lines]) + "\n")
@@ -124,11 +124,11 @@ def test_of_a_long_result_the_part_that_answers_is_in_sight(library: weft.Weft, 
         await answered(pilot, "xylophone")
         await until(pilot, lambda: "47 ▌     ring = xylophone(xylophone)" in text_of(pilot))
 
-    play(WeftApp(library, recipe="keyword", query="xylophone"), script)
+    play(SennitApp(library, recipe="keyword", query="xylophone"), script)
 
 
 @pytest.mark.parametrize("size", [SIZE, WIDE])
-def test_explain_says_what_every_source_said(library: weft.Weft, size: tuple[int, int]) -> None:
+def test_explain_says_what_every_source_said(library: sennit.Database, size: tuple[int, int]) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "calendar")
         assert "why rank" not in text_of(pilot)
@@ -147,10 +147,10 @@ def test_explain_says_what_every_source_said(library: weft.Weft, size: tuple[int
         await pilot.press("e")
         await until(pilot, lambda: "why rank" not in text_of(pilot))
 
-    play(WeftApp(library, recipe="both", query="calendar"), script, size)
+    play(SennitApp(library, recipe="both", query="calendar"), script, size)
 
 
-def test_the_citation_is_copied_as_it_is(library: weft.Weft) -> None:
+def test_the_citation_is_copied_as_it_is(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "calendar")
         await pilot.press("y")
@@ -158,11 +158,11 @@ def test_the_citation_is_copied_as_it_is(library: weft.Weft) -> None:
         assert pilot.app.clipboard == citation
         assert status_of(pilot) == f"Copied {citation}"
 
-    play(WeftApp(library, recipe="both", query="calendar"), script)
+    play(SennitApp(library, recipe="both", query="calendar"), script)
 
 
-def test_opening_says_why_it_cannot(library: weft.Weft, monkeypatch: pytest.MonkeyPatch) -> None:
-    library.add([weft.Record(id="note", text="a xylophone")])
+def test_opening_says_why_it_cannot(library: sennit.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    library.add([sennit.Record(id="note", text="a xylophone")])
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
 
@@ -176,11 +176,11 @@ def test_opening_says_why_it_cannot(library: weft.Weft, monkeypatch: pytest.Monk
         await pilot.press("escape", "o")
         assert "No editor is set. Say which one: export EDITOR=vim" in status_of(pilot)
 
-    play(WeftApp(library, recipe="keyword", query="xylophone"), script)
+    play(SennitApp(library, recipe="keyword", query="xylophone"), script)
 
 
 @pytest.mark.parametrize("key", ["question_mark", "f1"])
-def test_help_lists_the_keys_and_goes_away(library: weft.Weft, key: str) -> None:
+def test_help_lists_the_keys_and_goes_away(library: sennit.Database, key: str) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "copy")
         await pilot.press(key)
@@ -190,32 +190,32 @@ def test_help_lists_the_keys_and_goes_away(library: weft.Weft, key: str) -> None
         results, _, _ = panes(pilot)
         assert results.has_focus
 
-    play(WeftApp(library, recipe="both", query="copy"), script)
+    play(SennitApp(library, recipe="both", query="copy"), script)
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c", "ctrl+q"])
-def test_a_key_leaves(library: weft.Weft, key: str) -> None:
+def test_a_key_leaves(library: sennit.Database, key: str) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "copy")
         await pilot.press(key)
         await until(pilot, lambda: not pilot.app.is_running)
 
-    app = WeftApp(library, recipe="both", query="copy")
+    app = SennitApp(library, recipe="both", query="copy")
     play(app, script)
     assert app.return_code == 0
 
 
-def test_letters_are_letters_while_one_writes(library: weft.Weft) -> None:
+def test_letters_are_letters_while_one_writes(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await write(pilot, "query jokers")
         await pilot.press("question_mark", "slash")
         assert app_of(pilot).query_one(Query).value == "query jokers?/"
 
-    play(WeftApp(library, recipe="both"), script)
+    play(SennitApp(library, recipe="both"), script)
 
 
 @pytest.mark.parametrize("size", [(40, 10), (20, 6), (200, 60), (99, 24), (100, 24)])
-def test_the_screen_takes_any_size(library: weft.Weft, size: tuple[int, int]) -> None:
+def test_the_screen_takes_any_size(library: sennit.Database, size: tuple[int, int]) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "calendar")
         await pilot.resize_terminal(*size)
@@ -226,10 +226,10 @@ def test_the_screen_takes_any_size(library: weft.Weft, size: tuple[int, int]) ->
         await until(pilot, lambda: "19 ▌ ## Restore a file" in text_of(pilot))
         assert chosen(pilot) == 1
 
-    play(WeftApp(library, recipe="both", query="calendar"), script)
+    play(SennitApp(library, recipe="both", query="calendar"), script)
 
 
-def test_keys_typed_ahead_go_where_they_were_meant_to(library: weft.Weft) -> None:
+def test_keys_typed_ahead_go_where_they_were_meant_to(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "copy")
         query = app_of(pilot).query_one(Query)
@@ -241,16 +241,16 @@ def test_keys_typed_ahead_go_where_they_were_meant_to(library: weft.Weft) -> Non
         await answered(pilot, "query")
         assert pilot.app.is_running, "the q of the query has not ended it"
 
-    play(WeftApp(library, recipe="both", query="copy"), script)
+    play(SennitApp(library, recipe="both", query="copy"), script)
 
 
-def test_leaving_in_the_middle_of_a_question_is_quiet(library: weft.Weft) -> None:
+def test_leaving_in_the_middle_of_a_question_is_quiet(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         for key in ("c", "o", "p", "y", "ctrl+c"):
             pilot.app.post_message(Key(key, key if len(key) == 1 else None))
         await until(pilot, lambda: not pilot.app.is_running)
 
     for _ in range(5):
-        app = WeftApp(library, recipe="both")
+        app = SennitApp(library, recipe="both")
         play(app, script)
         assert app.return_code == 0

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import weft
-from weft.apps.tui.items import Item, of_grep, of_result
-from weft.apps.tui.pages import AROUND, page_of
+import sennit
+from sennit.apps.tui.items import Item, of_grep, of_result
+from sennit.apps.tui.pages import AROUND, page_of
 
 
-def first(db: weft.Weft, query: str) -> Item:
+def first(db: sennit.Database, query: str) -> Item:
     return of_result(db.search(query, recipe="keyword", explain=True)).items[0]
 
 
-def test_the_file_is_shown_around_the_result(library: weft.Weft, folder: Path) -> None:
+def test_the_file_is_shown_around_the_result(library: sennit.Database, folder: Path) -> None:
     page = page_of(library, first(library, "calendar"))
     text = (folder / "docs" / "backup.md").read_text().splitlines()
     assert page.file == str(folder / "docs" / "backup.md")
@@ -23,7 +23,7 @@ def test_the_file_is_shown_around_the_result(library: weft.Weft, folder: Path) -
     assert page.note == ""
 
 
-def test_of_a_long_file_some_screens_are_read(library: weft.Weft, folder: Path) -> None:
+def test_of_a_long_file_some_screens_are_read(library: sennit.Database, folder: Path) -> None:
     lines = [f"line {number}" for number in range(1, 5001)]
     lines[2499] = "a xylophone stands here"
     (folder / "docs" / "long.txt").write_text("\n".join(lines))
@@ -36,7 +36,7 @@ def test_of_a_long_file_some_screens_are_read(library: weft.Weft, folder: Path) 
     assert len(page.lines) == item.lines[1] - item.lines[0] + 1 + 2 * AROUND
 
 
-def test_a_file_that_is_gone_leaves_the_records_own_text(library: weft.Weft, folder: Path) -> None:
+def test_a_file_that_is_gone_leaves_the_records_own_text(library: sennit.Database, folder: Path) -> None:
     (folder / "docs" / "backup.md").unlink()
     page = page_of(library, first(library, "calendar"))
     assert page.file is None
@@ -45,8 +45,8 @@ def test_a_file_that_is_gone_leaves_the_records_own_text(library: weft.Weft, fol
     assert "Open the calendar" in "\n".join(page.lines)
 
 
-def test_a_file_outside_the_allowed_folders_is_not_shown(library: weft.Weft) -> None:
-    record = weft.Record(id="x", text="a xylophone", path="/etc/passwd", lines=(1, 1))
+def test_a_file_outside_the_allowed_folders_is_not_shown(library: sennit.Database) -> None:
+    record = sennit.Record(id="x", text="a xylophone", path="/etc/passwd", lines=(1, 1))
     library.add([record])
     page = page_of(library, first(library, "xylophone"))
     assert page.file is None
@@ -54,21 +54,21 @@ def test_a_file_outside_the_allowed_folders_is_not_shown(library: weft.Weft) -> 
     assert page.lines == ("a xylophone",)
 
 
-def test_a_file_that_changed_since_is_shown_with_a_warning(library: weft.Weft, folder: Path) -> None:
+def test_a_file_that_changed_since_is_shown_with_a_warning(library: sennit.Database, folder: Path) -> None:
     (folder / "docs" / "backup.md").write_text("quite another text\n" * 40)
     page = page_of(library, first(library, "calendar"))
     assert page.file is not None
     assert page.note == "the file has changed since it was indexed"
 
 
-def test_a_record_without_a_file_is_its_text(library: weft.Weft) -> None:
-    library.add([weft.Record(id="x", text="one xylophone\ntwo\r\nthree\n", url="http://example.com/x")])
+def test_a_record_without_a_file_is_its_text(library: sennit.Database) -> None:
+    library.add([sennit.Record(id="x", text="one xylophone\ntwo\r\nthree\n", url="http://example.com/x")])
     page = page_of(library, first(library, "xylophone"))
     assert page.lines == ("one xylophone", "two", "three")
     assert (page.first, page.file, page.note) == (None, None, "")
 
 
-def test_a_grep_begins_at_its_first_match(library: weft.Weft, folder: Path) -> None:
+def test_a_grep_begins_at_its_first_match(library: sennit.Database, folder: Path) -> None:
     item = of_grep("rglob", library.grep(["rglob"])).items[0]
     assert item.citation == f"{folder / 'src' / 'copy.py'}:1-14"
     page = page_of(library, item)
@@ -76,7 +76,7 @@ def test_a_grep_begins_at_its_first_match(library: weft.Weft, folder: Path) -> N
     assert page.lines[page.start - (page.first or 0)].strip() == 'for path in source.rglob("*"):'
 
 
-def test_a_path_below_the_current_folder_is_shown_from_there(library: weft.Weft) -> None:
+def test_a_path_below_the_current_folder_is_shown_from_there(library: sennit.Database) -> None:
     item = first(library, "calendar")
     assert item.place == f"docs{os.sep}backup.md:19-24"
     assert Path(item.citation).is_absolute()

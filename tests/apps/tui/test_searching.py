@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-import weft
-from weft.apps.tui.app import Query, WeftApp
+import sennit
+from sennit.apps.tui.app import Query, SennitApp
 
 from .gates import Broken, Gate, gated
 from .stage import answered, app_of, panes, play, status_of, text_of, until, write
 
 
-def test_results_come_while_one_writes_and_the_status_says_what_came(library: weft.Weft) -> None:
+def test_results_come_while_one_writes_and_the_status_says_what_came(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await write(pilot, "restore a file")
         await answered(pilot)
@@ -27,10 +27,10 @@ def test_results_come_while_one_writes_and_the_status_says_what_came(library: we
         assert "docs/backup.md:19-24" in screen
         assert "Backups > Restore a file" in screen
 
-    play(WeftApp(library, recipe="both"), script)
+    play(SennitApp(library, recipe="both"), script)
 
 
-def test_a_question_from_the_command_line_is_asked_at_once(library: weft.Weft) -> None:
+def test_a_question_from_the_command_line_is_asked_at_once(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "installer")
         results, _, _ = panes(pilot)
@@ -38,16 +38,16 @@ def test_a_question_from_the_command_line_is_asked_at_once(library: weft.Weft) -
         assert results.item is not None
         assert results.item.citation.endswith("docs/setup.md:1-8")
 
-    play(WeftApp(library, recipe="keyword", query="installer"), script)
+    play(SennitApp(library, recipe="keyword", query="installer"), script)
 
 
 def test_a_question_from_the_command_line_is_asked_once(
-    library: weft.Weft, monkeypatch: pytest.MonkeyPatch
+    library: sennit.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
     search = library.search
 
-    def counting(query: str, **options: Any) -> weft.Result:
+    def counting(query: str, **options: Any) -> sennit.Result:
         asked.append(query)
         return search(query, **options)
 
@@ -59,10 +59,10 @@ def test_a_question_from_the_command_line_is_asked_once(
         await answered(pilot, "installers")
         assert asked == ["installer", "installers"]
 
-    play(WeftApp(library, recipe="keyword", query="installer"), script)
+    play(SennitApp(library, recipe="keyword", query="installer"), script)
 
 
-def test_grep_is_one_of_the_recipes_and_counts_files(library: weft.Weft) -> None:
+def test_grep_is_one_of_the_recipes_and_counts_files(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "copy")
         await pilot.press("r", "G", "enter")
@@ -76,10 +76,10 @@ def test_grep_is_one_of_the_recipes_and_counts_files(library: weft.Weft) -> None
         assert preview.page is not None
         assert preview.page.file is not None
 
-    play(WeftApp(library, recipe="both", query="copy"), script)
+    play(SennitApp(library, recipe="both", query="copy"), script)
 
 
-def test_another_recipe_answers_the_same_question(library: weft.Weft) -> None:
+def test_another_recipe_answers_the_same_question(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await answered(pilot, "installer")
         assert ", 1 chunk found, " in status_of(pilot)
@@ -91,10 +91,10 @@ def test_another_recipe_answers_the_same_question(library: weft.Weft) -> None:
         assert f", {len(library.search('installer', recipe='vector'))} chunks found, " in status_of(pilot)
         assert text_of(pilot).startswith(" vector ❯ installer")
 
-    play(WeftApp(library, recipe="keyword", query="installer"), script)
+    play(SennitApp(library, recipe="keyword", query="installer"), script)
 
 
-def test_nothing_found_is_said_and_clearing_the_question_begins_anew(library: weft.Weft) -> None:
+def test_nothing_found_is_said_and_clearing_the_question_begins_anew(library: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await write(pilot, "xylophone")
         await answered(pilot)
@@ -105,7 +105,7 @@ def test_nothing_found_is_said_and_clearing_the_question_begins_anew(library: we
         assert "Ask anything" in text_of(pilot)
         assert status_of(pilot) == ""
 
-    play(WeftApp(library, recipe="keyword"), script)
+    play(SennitApp(library, recipe="keyword"), script)
 
 
 def test_the_answer_to_an_older_question_is_ignored(folder: Path) -> None:
@@ -126,7 +126,7 @@ def test_the_answer_to_an_older_question_is_ignored(folder: Path) -> None:
             await pilot.pause()
             assert text_of(pilot) == newer
 
-        play(WeftApp(db, recipe="gated"), script)
+        play(SennitApp(db, recipe="gated"), script)
 
 
 def test_a_source_that_does_not_answer_is_named_and_the_others_answer(folder: Path) -> None:
@@ -139,10 +139,12 @@ def test_a_source_that_does_not_answer_is_named_and_the_others_answer(folder: Pa
             await pilot.press("e")
             assert "the cable is cut" in text_of(pilot)
 
-        play(WeftApp(db, recipe="gated", query="installer"), script)
+        play(SennitApp(db, recipe="gated", query="installer"), script)
 
 
-def test_an_error_is_a_sentence_in_the_status_line_and_the_next_question_works(library: weft.Weft) -> None:
+def test_an_error_is_a_sentence_in_the_status_line_and_the_next_question_works(
+    library: sennit.Database,
+) -> None:
     async def script(pilot: Pilot[None]) -> None:
         app_of(pilot).query_one(Query).value = "w" * 100_001
         await until(pilot, lambda: "Error:" in status_of(pilot))
@@ -152,11 +154,11 @@ def test_an_error_is_a_sentence_in_the_status_line_and_the_next_question_works(l
         await answered(pilot)
         assert "Error" not in text_of(pilot)
 
-    play(WeftApp(library, recipe="keyword"), script)
+    play(SennitApp(library, recipe="keyword"), script)
 
 
 def test_what_should_not_happen_is_a_sentence_too(
-    library: weft.Weft, monkeypatch: pytest.MonkeyPatch
+    library: sennit.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object, **__: object) -> None:
         raise KeyError("oops")
@@ -167,4 +169,4 @@ def test_what_should_not_happen_is_a_sentence_too(
         await until(pilot, lambda: "KeyError: 'oops'" in status_of(pilot))
         assert "Traceback" not in text_of(pilot)
 
-    play(WeftApp(library, recipe="keyword", query="installer"), script)
+    play(SennitApp(library, recipe="keyword", query="installer"), script)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from weft.apps.tui.text import (
+from sennit.apps.tui.text import (
     MATCH,
     MOST_CHARACTERS,
     around,

@@ -13,13 +13,13 @@ from typing import NoReturn
 
 import pytest
 
-import weft
+import sennit
 
 from .stage import SECONDS
 
 pytestmark = pytest.mark.slow
 
-WEFT = Path(sys.executable).with_name("weft")
+SENNIT = Path(sys.executable).with_name("sennit")
 
 
 class Terminal:
@@ -65,7 +65,9 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(library: weft.Weft, folder: Path, leave_out: Callable[[str], NoReturn]) -> Iterator[Terminal]:
+def terminal(
+    library: sennit.Database, folder: Path, leave_out: Callable[[str], NoReturn]
+) -> Iterator[Terminal]:
     """A terminal in the folder of the library."""
     if shutil.which("tmux") is None:
         leave_out("tmux is not installed; scripts/tools.sh installs it")
@@ -78,7 +80,7 @@ def terminal(library: weft.Weft, folder: Path, leave_out: Callable[[str], NoRetu
 
 
 def start(terminal: Terminal, *options: str, before: str = "") -> None:
-    terminal.write(f"{before}{shlex.join([str(WEFT), 'tui', *options])}; echo code=$?")
+    terminal.write(f"{before}{shlex.join([str(SENNIT), 'tui', *options])}; echo code=$?")
     terminal.keys("Enter")
 
 
@@ -162,9 +164,9 @@ def test_no_colour_is_used_where_none_is_wanted(terminal: Terminal) -> None:
     assert "\x1b[1m" in drawn
 
 
-def test_what_the_terminal_is_sent_by_a_record_is_text(terminal: Terminal, library: weft.Weft) -> None:
+def test_what_the_terminal_is_sent_by_a_record_is_text(terminal: Terminal, library: sennit.Database) -> None:
     library.add(
-        [weft.Record(id="x", text="xylophone \x1b]0;owned\x07\x1b[2J\x1b[31m [bold]x[/bold] \u202egnp")]
+        [sennit.Record(id="x", text="xylophone \x1b]0;owned\x07\x1b[2J\x1b[31m [bold]x[/bold] \u202egnp")]
     )
     start(terminal, "xylophone", "--recipe", "keyword")
     screen = terminal.until(lambda screen: "1 chunk found" in screen)

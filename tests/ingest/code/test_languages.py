@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.ingest.code.entities import CodeFile, Entity
-from weft.ingest.code.parsing import parse
+from sennit.ingest.code.entities import CodeFile, Entity
+from sennit.ingest.code.parsing import parse
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ingest.code.entities import CodeFile
-from weft.ingest.code.parsing import parse
+from sennit.ingest.code.entities import CodeFile
+from sennit.ingest.code.parsing import parse
 
 SAMPLES = Path(__file__).parent / "samples"
 TEXTS = {file.stem: file.read_text(encoding="utf-8") for file in SAMPLES.iterdir()}

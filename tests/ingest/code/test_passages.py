@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ingest.code.parsing import parse
-from weft.ingest.code.passages import CodeOptions, code_records
-from weft.records import Record
+from sennit.ingest.code.parsing import parse
+from sennit.ingest.code.passages import CodeOptions, code_records
+from sennit.records import Record
 
 SAMPLES = {
     file.stem: file.read_text(encoding="utf-8") for file in (Path(__file__).parent / "samples").iterdir()

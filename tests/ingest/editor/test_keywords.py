@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import InvalidInput
-from weft.ingest.editor import editor_keywords
+from sennit.errors import InvalidInput
+from sennit.ingest.editor import editor_keywords
 
 TUNE = """\
 // a comment with s("nothing")

@@ -7,8 +7,8 @@ import sysconfig
 from functools import cache
 from pathlib import Path
 
-from weft.ingest.chunk import split_lines
-from weft.ingest.pages import Chunk, Page, PageOptions
+from sennit.ingest.chunk import split_lines
+from sennit.ingest.pages import Chunk, Page, PageOptions
 
 ROOTS = (sysconfig.get_path("purelib"), "/usr/share/doc", "/usr/share", "/usr/lib", "/usr/local")
 ENDINGS = (".md", ".mdx", ".markdown")

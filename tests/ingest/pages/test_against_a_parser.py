@@ -15,9 +15,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from weft.ingest.chunk import split_lines
-from weft.ingest.pages.markdown import scan
-from weft.ingest.pages.patterns import is_table
+from sennit.ingest.chunk import split_lines
+from sennit.ingest.pages.markdown import scan
+from sennit.ingest.pages.patterns import is_table
 
 from .reading import installed_pages
 

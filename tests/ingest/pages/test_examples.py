@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import weft
-from weft.errors import InvalidInput
-from weft.ingest.pages import (
+import sennit
+from sennit.errors import InvalidInput
+from sennit.ingest.pages import (
     Example,
     example_records,
     examples_from_file,
@@ -126,7 +126,7 @@ def test_a_bad_line_is_named(line: str, why: str) -> None:
 
 def test_pages_and_examples_are_found_each_in_their_collection() -> None:
     page = page_chunks(PAGE, path="docs/retries.mdx")
-    with weft.open(":memory:") as db:
+    with sennit.open(":memory:") as db:
         db.add(page_records(page, path="docs/retries.mdx"))
         db.add(example_records(examples_from_page(page, path="docs/retries.mdx"), path="docs/retries.mdx"))
         records = {record.id: record for record in db}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.ingest.chunk import split_lines
-from weft.ingest.pages.frontmatter import front_matter
+from sennit.ingest.chunk import split_lines
+from sennit.ingest.pages.frontmatter import front_matter
 
 yaml = import_module("yaml")  # the oracle; it comes without types
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.ingest.pages import PageOptions, page_chunks
+from sennit.ingest.pages import PageOptions, page_chunks
 
 PAGE = """\
 <!doctype html>

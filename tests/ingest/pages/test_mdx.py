@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.ingest.pages import page_chunks
+from sennit.ingest.pages import page_chunks
 
 PAGE = """\
 ---

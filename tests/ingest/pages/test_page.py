@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weft.errors import InvalidInput
-from weft.ingest.pages import Page, PageOptions, page_chunks
+from sennit.errors import InvalidInput
+from sennit.ingest.pages import Page, PageOptions, page_chunks
 
 
 def made(text: str, path: str = "docs/page.md", **options: object) -> Page:

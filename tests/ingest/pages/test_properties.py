@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.ingest.chunk import split_lines
-from weft.ingest.pages import PageOptions, page_chunks
-from weft.ingest.pages.markdown import scan
+from sennit.ingest.chunk import split_lines
+from sennit.ingest.pages import PageOptions, page_chunks
+from sennit.ingest.pages.markdown import scan
 
 from .reading import about_lines, check, installed_pages
 

@@ -6,9 +6,9 @@ from importlib import resources
 
 import pytest
 
-from weft.ingest.pages import examples_from_file, examples_from_page, page_chunks
+from sennit.ingest.pages import examples_from_file, examples_from_page, page_chunks
 
-FOLDER = resources.files("weft") / "samples" / "docs"
+FOLDER = resources.files("sennit") / "samples" / "docs"
 FILES = {
     f"{folder.name}/{file.name}": file.read_text(encoding="utf-8")
     for folder in FOLDER.iterdir()

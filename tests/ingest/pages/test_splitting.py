@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.ingest.pages import Chunk, PageOptions, page_chunks
+from sennit.ingest.pages import Chunk, PageOptions, page_chunks
 
 SIZES = PageOptions(most=300, target=200, least=80)
 

@@ -1,0 +1,77 @@
+"""sennit: one hybrid-retrieval engine for assistants and agents."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sennit.engine import Database, open  # noqa: A004
+    from sennit.engine.answering import Answer
+    from sennit.errors import SennitError
+    from sennit.facts import Entity, Fact
+    from sennit.filters import Filter, field
+    from sennit.privacy import OWNER, Caller
+    from sennit.recipes import Recipe
+    from sennit.records import Record
+    from sennit.results import Degraded, Hit, Result, Trace, Why
+    from sennit.segments import Segment
+    from sennit.settings import Settings
+
+_HOME = {
+    "Answer": "sennit.engine.answering",
+    "OWNER": "sennit.privacy",
+    "Caller": "sennit.privacy",
+    "Degraded": "sennit.results",
+    "Entity": "sennit.facts",
+    "Fact": "sennit.facts",
+    "Filter": "sennit.filters",
+    "Hit": "sennit.results",
+    "Recipe": "sennit.recipes",
+    "Record": "sennit.records",
+    "Result": "sennit.results",
+    "Segment": "sennit.segments",
+    "Settings": "sennit.settings",
+    "Trace": "sennit.results",
+    "Database": "sennit.engine",
+    "SennitError": "sennit.errors",
+    "Why": "sennit.results",
+    "field": "sennit.filters",
+    "open": "sennit.engine",
+}
+"""Where each public name lives; imported when it is first used, so that `sennit --help` is quick."""
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "OWNER",
+    "Answer",
+    "Caller",
+    "Database",
+    "Degraded",
+    "Entity",
+    "Fact",
+    "Filter",
+    "Hit",
+    "Recipe",
+    "Record",
+    "Result",
+    "Segment",
+    "SennitError",
+    "Settings",
+    "Trace",
+    "Why",
+    "field",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sennit' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

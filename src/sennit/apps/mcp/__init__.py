@@ -1,0 +1,1 @@
+"""The MCP server: sennit's searches as tools of an assistant."""

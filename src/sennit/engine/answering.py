@@ -1,0 +1,80 @@
+"""An answer in words, and how it comes in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+
+from sennit.context.citations import Citation
+from sennit.records import Json
+from sennit.results import Degraded, Hit, Page, Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer to a question: its words, where each statement is from, and what was missing."""
+
+    query: str
+    text: str
+    citations: tuple[Citation, ...]
+    """Those that the text has, by number."""
+    removed_citations: tuple[int, ...] = ()
+    """Numbers that the language model cited and that are no passage."""
+    pages: tuple[Page, ...] = ()
+    examples: tuple[Hit, ...] = ()
+    degraded: tuple[Degraded, ...] = ()
+    model: str = ""
+    """Which language model wrote it; empty: it is put together from sentences that were found."""
+    answered: int = 1
+    """How many lists of the search answered; 0: there was nothing to answer from."""
+    editor_keywords: tuple[str, ...] = ()
+    prompt: str = field(default="", repr=False)
+    """The system prompt."""
+    trace: Trace | None = field(default=None, repr=False)
+    milliseconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "query": self.query,
+            "text": self.text,
+            "citations": [citation.to_dict() for citation in self.citations],
+            "removed_citations": list(self.removed_citations),
+            "model": self.model or None,
+            "pages": [page.to_dict() for page in self.pages],
+            "examples": [hit.to_dict() for hit in self.examples],
+            "degraded": [source.to_dict() for source in self.degraded],
+            "editor_keywords": list(self.editor_keywords),
+            "transform": dict(self.trace.transform) if self.trace is not None else {},
+            "milliseconds": self.milliseconds,
+        }
+
+
+class AnswerStream:
+    """The text of an answer in parts; `answer` is the whole, once they have come.
+
+    Who stops before that closes it, and the language model is not listened to any more.
+    """
+
+    def __init__(self, parts: Generator[str | Answer]) -> None:
+        """`parts` are texts, and last the answer."""
+        self._parts = parts
+        self._answer: Answer | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        for part in self._parts:
+            if isinstance(part, Answer):
+                self._answer = part
+            else:
+                yield part
+
+    def close(self) -> None:
+        """Take no more parts."""
+        self._parts.close()
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer; waits for the parts that have not been taken."""
+        for _ in self:
+            pass
+        assert self._answer is not None
+        return self._answer

@@ -1,0 +1,86 @@
+"""Every error sennit raises on purpose.
+
+    SennitError                     what happened, to what, and what to do about it
+    ├── InvalidInput              a value the caller gave cannot be used (also a ValueError)
+    │   ├── FilterError           a filter is malformed; knows the position
+    │   └── SettingsError         sennit.toml, the environment or an argument; knows the key
+    ├── NotFound                  a record, file, recipe or model that does not exist (also a LookupError)
+    ├── StoreError                the database cannot do what was asked
+    │   ├── StoreCorrupt          the truth itself is damaged; derived indexes never raise this, they rebuild
+    │   ├── StoreVersion          written by a newer sennit, or not a sennit database
+    │   ├── StoreFull             the disk is full; nothing was written
+    │   └── StoreClosed           used after close()
+    ├── SourceError               one source of a search failed; a search reports it as degraded
+    │   └── EmbeddingError        an embedding model is missing, unreachable or answered nonsense
+    └── MissingExtra              an optional dependency is not installed; names the extra
+
+The message is the advice: it names the thing, says what is wrong and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class SennitError(Exception):
+    """Base of every error sennit raises on purpose."""
+
+
+class InvalidInput(SennitError, ValueError):
+    """A value the caller gave cannot be used."""
+
+
+class FilterError(InvalidInput):
+    """A filter is malformed; `position` is the offset in its text, or None when it was not text."""
+
+    def __init__(self, message: str, *, text: str | None = None, position: int | None = None) -> None:
+        self.text = text
+        self.position = position
+        if text is not None and position is not None:
+            message = f"{message} (at position {position})\n  {text}\n  {' ' * position}^"
+        super().__init__(message)
+
+
+class SettingsError(InvalidInput):
+    """A setting is unknown or out of range; `key` names it."""
+
+    def __init__(self, message: str, *, key: str | None = None) -> None:
+        self.key = key
+        super().__init__(message)
+
+
+class NotFound(SennitError, LookupError):
+    """A record, file, recipe or model that does not exist."""
+
+
+class StoreError(SennitError):
+    """The database cannot do what was asked."""
+
+
+class StoreCorrupt(StoreError):
+    """The truth itself is damaged."""
+
+
+class StoreVersion(StoreError):
+    """Written by a newer sennit, or not a sennit database."""
+
+
+class StoreFull(StoreError):
+    """The disk is full; nothing was written."""
+
+
+class StoreClosed(StoreError):
+    """Used after close()."""
+
+
+class SourceError(SennitError):
+    """One source of a search failed."""
+
+
+class EmbeddingError(SourceError):
+    """An embedding model is missing, unreachable or answered nonsense."""
+
+
+class MissingExtra(SennitError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional package. Install it with: pip install 'sennit[{extra}]'")

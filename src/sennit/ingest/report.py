@@ -1,0 +1,84 @@
+"""What an index run did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sennit.records import Json
+
+
+class Skipped(NamedTuple):
+    """A file or folder that was seen and not taken in, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class IndexReport:
+    """Counts of files and records, what was skipped, and how long it took."""
+
+    seen: int = 0
+    """Files looked at, those that were skipped included."""
+    added: int = 0
+    updated: int = 0
+    renamed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    records_added: int = 0
+    records_updated: int = 0
+    records_removed: int = 0
+    records_unchanged: int = 0
+    """Records of changed files that are as they were."""
+    skipped: list[Skipped] = field(default_factory=list)
+    bytes_read: int = 0
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def records(self) -> int:
+        """Records written."""
+        return self.records_added + self.records_updated
+
+    @property
+    def records_per_second(self) -> float:
+        return self.records / self.seconds if self.seconds > 0 else 0.0
+
+    def reasons(self) -> Counter[str]:
+        """How many were skipped for each reason."""
+        return Counter(reason for _, reason in self.skipped)
+
+    def to_dict(self) -> dict[str, Json]:
+        """The report as JSON values."""
+        return {
+            "files": {
+                "seen": self.seen,
+                "added": self.added,
+                "updated": self.updated,
+                "renamed": self.renamed,
+                "removed": self.removed,
+                "unchanged": self.unchanged,
+                "skipped": len(self.skipped),
+            },
+            "records": {
+                "added": self.records_added,
+                "updated": self.records_updated,
+                "removed": self.records_removed,
+                "unchanged": self.records_unchanged,
+            },
+            "skipped": [{"path": path, "reason": reason} for path, reason in self.skipped],
+            "bytes_read": self.bytes_read,
+            "seconds": round(self.seconds, 3),
+            "records_per_second": round(self.records_per_second, 1),
+            "interrupted": self.interrupted,
+        }
+
+
+class IndexInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a run; what `report` counts is done and durable, and the next run goes on from there."""
+
+    def __init__(self, report: IndexReport) -> None:
+        self.report = report
+        super().__init__("interrupted; run it again to go on")

@@ -1,0 +1,62 @@
+"""What is older counts less: score · max(floor, 2^(-age / half-life))."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Final
+
+import numpy as np
+
+from sennit.facts import FACT_FIELDS
+from sennit.ranking.fusion import order
+from sennit.ranking.stages import Ranked, Staged, stage
+
+SECONDS_A_DAY: Final = 86_400.0
+EVERGREEN: Final = ("person", "place", "relationship")
+"""Kinds of record that stay true."""
+
+
+@stage
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """Half as much after each half-life; kinds that stay true never fall below the floor."""
+
+    name: ClassVar[str] = "decay"
+
+    half_life_days: float = 30.0
+    floor: float = 0.3
+    evergreen: Sequence[str] = EVERGREEN
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.half_life_days) and self.half_life_days > 0):
+            raise ValueError(f"half_life_days must be above 0, not {self.half_life_days!r}")
+        if not 0 <= self.floor <= 1:
+            raise ValueError(f"floor must be from 0 to 1, not {self.floor!r}")
+        object.__setattr__(self, "evergreen", tuple(self.evergreen))
+
+    def factor(self, kind: str, timestamp: datetime | None, now: datetime) -> float:
+        """What a score is multiplied by; a record without a time, or of the future, is of age 0."""
+        if timestamp is None:
+            return 1.0
+        days = max(0.0, (now - timestamp).total_seconds() / SECONDS_A_DAY)
+        faded = float(np.exp2(-days / self.half_life_days))
+        return max(self.floor, faded) if kind in self.evergreen else faded
+
+    def apply(self, ranked: Ranked) -> Staged:
+        # A fact is fresh: it holds until it is superseded.
+        factors = np.array(
+            [
+                1.0 if all(fact) else self.factor(kind, timestamp, ranked.now)
+                for kind, timestamp, *fact in ranked.values("kind", "timestamp", *FACT_FIELDS[:3])
+            ]
+        )
+        scores = ranked.scores * factors
+        best = order(ranked.keys, scores, ranked.ids)
+        reasons = {
+            key: f"× {factor:.3f} by age"
+            for key, factor in zip(ranked.keys.tolist(), factors.tolist(), strict=True)
+            if ranked.explain and factor != 1.0
+        }
+        return Staged(ranked.keys[best], scores[best], {}, reasons)

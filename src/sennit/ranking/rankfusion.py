@@ -1,0 +1,330 @@
+"""Ranked lists laid side by side, and the fusions that look at positions only.
+
+`Aligned` is what every fusion works on: one column per candidate, one row per list. A fusion's `combine` gives
+the fused scores and, per list, the terms they were made of. Formulas: docs/ranking-contract.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import ClassVar, Literal, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sennit.ranking.normalise import MAX_MAGNITUDE, Floats
+
+Keys: TypeAlias = NDArray[np.int64]
+RankedList: TypeAlias = tuple[str, Keys, Floats]
+T = TypeVar("T")
+
+OTHERS = "*"  # in a table by source name: every source that is not named
+MIN_DIVISOR = 1e-9  # a smaller one would be a zero that rounding has hidden
+
+
+class PerSource(Mapping[str, T]):
+    """An immutable, hashable table by source name; the name `*` stands for every source not named."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: Mapping[str, T]) -> None:
+        self._table = dict(table)
+
+    def __getitem__(self, name: str) -> T:
+        return self._table[name]
+
+    def __contains__(self, name: object) -> bool:
+        # A mapping's own would look for it and catch the error.
+        return name in self._table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._table.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._table)
+
+
+def resolve(table: Mapping[str, T], names: Sequence[str], what: str) -> list[T]:
+    """The value of each source, in the order of `names`."""
+    missing = [name for name in names if name not in table]
+    if missing and OTHERS not in table:
+        raise ValueError(
+            f"no {what} for the source {missing[0]!r}; add it to {what}, or add {OTHERS!r} for every other source"
+        )
+    return [table[name if name in table else OTHERS] for name in names]
+
+
+def per_source(what: str, table: object, check: Callable[[str, object], T]) -> PerSource[T]:
+    """A checked table by source name, from whatever a settings file gave."""
+    if (
+        not isinstance(table, Mapping)
+        or not table
+        or not all(isinstance(name, str) and name for name in table)
+    ):
+        raise ValueError(
+            f"{what} is a table by source name, such as {{keyword = …, vector = …}}; got {table!r}"
+        )
+    return PerSource({name: check(f"{what}.{name}", value) for name, value in table.items()})
+
+
+def number(what: str, value: object, lowest: float = -MAX_MAGNITUDE, highest: float = MAX_MAGNITUDE) -> float:
+    """A finite number within its bounds."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not lowest <= value <= highest:
+        least = "" if lowest == -MAX_MAGNITUDE else f", {lowest:g} or more"
+        most = "" if highest == MAX_MAGNITUDE else f", {highest:g} or less"
+        raise ValueError(f"{what} must be a finite number{least}{most}; got {value!r}")
+    return float(value)
+
+
+def weight_table(table: object) -> PerSource[float]:
+    weights = per_source("weights", table, lambda what, value: number(what, value, lowest=0.0))
+    if not any(weights.values()):
+        raise ValueError(
+            "weights are all 0, so nothing could be ranked; give at least one source a weight above 0"
+        )
+    return weights
+
+
+class Aligned:
+    """Lists side by side as rows, one column per candidate, and the same as one flat run of hits.
+
+    Hits stand list by list, best first; hit h is at `places[h]` of a [lists, n] array read row by row. What only some
+    fusions and the trace look at is laid out when they do.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        keys: Keys,
+        sizes: tuple[int, ...],
+        hit_scores: Floats,
+        places: NDArray[np.intp],
+        present: NDArray[np.bool_],
+    ) -> None:
+        self.names = names
+        self.keys = keys
+        """[n], ascending."""
+        self.sizes = sizes
+        """Hits of each list."""
+        self.hit_scores = hit_scores
+        self.present = present
+        """[lists, n]"""
+        self._places = places
+
+    @cached_property
+    def hit_ranks(self) -> Floats:
+        """Position of each hit from 0; a float, because fusions divide by it."""
+        ranks = np.arange(max(self.sizes, default=0), dtype=np.float64)
+        return np.concatenate([ranks[:size] for size in self.sizes] or [ranks])
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int32]:
+        """[lists, n], position from 0, -1 where absent."""
+        return self.spread(self.hit_ranks, -1.0).astype(np.int32)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """[lists, n], nan where absent."""
+        return self.spread(self.hit_scores, np.nan)
+
+    def spread(self, hit_values: Floats, absent: float = 0.0) -> Floats:
+        """[lists, n] from one value per hit."""
+        spread = np.empty(self.present.size)
+        spread.fill(absent)
+        spread[self._places] = hit_values
+        return spread.reshape(self.present.shape)
+
+    def weights(self, table: Mapping[str, float] | None) -> Floats:
+        """The weight of each list, as a column; 1 where there is no table."""
+        if table is None:
+            return np.ones((len(self.names), 1))
+        return np.array(resolve(table, self.names, "weights"), dtype=np.float64)[:, None]
+
+    def spans(self) -> list[slice]:
+        """Where each list's hits stand in the run."""
+        return _spans(self.sizes)
+
+    def borda_points(self) -> Floats:
+        """n points for the first of n candidates, one less for each next; those absent share what is left."""
+        n = self.keys.size
+        left_over = np.array([(n - size + 1) / 2 for size in self.sizes])
+        return np.where(self.present, n - self.ranks, left_over[:, None])
+
+
+def _spans(sizes: Sequence[int]) -> list[slice]:
+    return [slice(end - size, end) for end, size in zip(accumulate(sizes), sizes, strict=True)]
+
+
+def align(lists: Sequence[RankedList]) -> Aligned:
+    """Lay lists side by side; refuses what cannot be ranked: a key twice in one list, a score not finite."""
+    names = tuple([name for name, _, _ in lists])
+    keys_of = [np.asarray(keys, dtype=np.int64) for _, keys, _ in lists]
+    scores_of = [np.asarray(scores, dtype=np.float64) for _, _, scores in lists]
+    for name, keys, scores in zip(names, keys_of, scores_of, strict=True):
+        if keys.ndim != 1 or keys.shape != scores.shape:
+            raise ValueError(
+                f"source {name!r} gave keys of shape {keys.shape} and scores of shape {scores.shape}; "
+                "give two flat arrays of one length"
+            )
+    sizes = tuple([keys.size for keys in keys_of])
+    hits = np.concatenate(keys_of or [np.empty(0, dtype=np.int64)])
+    hit_scores = np.concatenate(scores_of or [np.empty(0)])
+    # A sum of squares that is small enough spares the look at each of them; false for nan too.
+    if not hit_scores.dot(hit_scores) <= MAX_MAGNITUDE:
+        for name, values in zip(names, scores_of, strict=True):
+            if not (np.abs(values) <= MAX_MAGNITUDE).all():
+                raise ValueError(
+                    f"source {name!r} gave a score that is not finite, or beyond ±1e100; leave such hits out"
+                )
+    # np.unique would do, at three times the cost for lists of this size.
+    ordered = hits.copy()
+    ordered.sort()
+    first = np.empty(ordered.size, dtype=np.bool_)
+    first[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    keys = ordered[first]
+    places = keys.searchsorted(hits)
+    start = sizes[0] if sizes else 0
+    for row, size in enumerate(sizes[1:], start=1):
+        if size:
+            places[start : start + size] += row * keys.size
+            start += size
+    present = np.zeros(len(names) * keys.size, np.bool_)
+    present[places] = True
+    if np.count_nonzero(present) != hits.size:
+        twice = next(
+            name for name, keys in zip(names, keys_of, strict=True) if np.unique(keys).size != keys.size
+        )
+        raise ValueError(f"source {twice!r} gave a key twice; keep the better of the two")
+    return Aligned(names, keys, sizes, hit_scores, places, present.reshape(len(names), keys.size))
+
+
+def total(terms: Floats) -> Floats:
+    """The sum over lists, the same to the last bit whichever list gave which term.
+
+    Without it, two candidates with ranks 1, 2, 3 and 3, 1, 2 could differ by a rounding and miss their tie.
+    """
+    if terms.shape[0] > 2:
+        terms = np.sort(terms, axis=0)
+    summed: Floats = np.add.reduce(terms, axis=0)
+    return summed
+
+
+Combined: TypeAlias = tuple[Floats, Floats]  # scores [n], terms [lists, n]
+
+
+@dataclass(frozen=True, slots=True)
+class RRF:
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
+
+    `weighting="rank"` is Qdrant's: a weight w makes rank r count as rank r / w, and does not scale the score.
+    """
+
+    k: float = 60.0
+    first_rank: float = 1.0
+    weights: Mapping[str, float] | None = None
+    weighting: Literal["score", "rank"] = "score"
+    additive: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", number("k", self.k, lowest=0.0))
+        object.__setattr__(self, "first_rank", number("first_rank", self.first_rank, lowest=0.0))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", weight_table(self.weights))
+        if self.weighting not in ("score", "rank"):
+            raise ValueError(f"weighting must be 'score' or 'rank'; got {self.weighting!r}")
+        if self.weighting == "rank" and self.k + self.first_rank < 1:
+            raise ValueError(
+                "k + first_rank must be 1 or more where weights act on ranks; set k = 2 or k = 60"
+            )
+        if self.k + self.first_rank < MIN_DIVISOR:
+            raise ValueError("k + first_rank must be above 0, or the first rank divides by zero; set k = 60")
+
+    def combine(self, lists: Aligned) -> Combined:
+        if self.weighting == "score":
+            terms = lists.spread(1.0 / (lists.hit_ranks + (self.k + self.first_rank)))
+            if self.weights is not None:
+                terms *= lists.weights(self.weights)
+        else:
+            weights = np.repeat(lists.weights(self.weights), lists.sizes)
+            with np.errstate(divide="ignore", over="ignore"):  # weight 0 is a rank at infinity, a term of 0
+                divisor = (lists.hit_ranks + 1) / weights + (self.k + self.first_rank - 1)
+            terms = lists.spread(1.0 / divisor)
+        return total(terms), terms
+
+
+@dataclass(frozen=True, slots=True)
+class ISR:
+    """Inverse square rank (Mourão, Martins and Magalhães, 2013); `log` damps the number of lists by ln."""
+
+    log: bool = False
+    additive: ClassVar[bool] = True
+
+    def combine(self, lists: Aligned) -> Combined:
+        count = lists.present.sum(axis=0)
+        factor = np.log(count) if self.log else count
+        terms = lists.spread(1.0 / np.square(lists.hit_ranks + 1)) * factor
+        return total(terms), terms
+
+
+@dataclass(frozen=True, slots=True)
+class RBC:
+    """Rank-biased centroids (Bailey, Moffat, Scholer and Thomas, SIGIR 2017)."""
+
+    phi: float = 0.9
+    additive: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "phi", number("phi", self.phi, lowest=0.0, highest=1.0))
+        if not 0 < self.phi < 1:
+            raise ValueError(f"phi must lie between 0 and 1, both excluded; got {self.phi!r}")
+
+    def combine(self, lists: Aligned) -> Combined:
+        terms = lists.spread((1 - self.phi) * np.power(self.phi, lists.hit_ranks))
+        return total(terms), terms
+
+
+@dataclass(frozen=True, slots=True)
+class Borda:
+    """Borda-fuse (Aslam and Montague, SIGIR 2001); candidates a list does not have share its left-over points."""
+
+    additive: ClassVar[bool] = True
+
+    def combine(self, lists: Aligned) -> Combined:
+        terms = lists.borda_points()
+        return total(terms), terms
+
+
+@dataclass(frozen=True, slots=True)
+class Condorcet:
+    """Condorcet-fuse (Montague and Aslam, CIKM 2002), scored by Copeland so that a tied duel is a tie.
+
+    1 + the candidates beaten by a majority of lists + half of those drawn with. Quadratic in the candidates.
+    Terms are the candidates it stands before in each list; they explain the score and do not add up to it.
+    """
+
+    additive: ClassVar[bool] = False
+
+    def combine(self, lists: Aligned) -> Combined:
+        n = lists.keys.size
+        # A list that has a candidate prefers it to one it does not have; between two absent ones it is silent.
+        positions = np.where(lists.present, lists.ranks, n)
+        margins = np.zeros((n, n), dtype=np.int32)
+        terms = np.zeros((len(lists.names), n))
+        for row, position in enumerate(positions):
+            before = position[:, None] < position
+            terms[row] = before.sum(axis=1)
+            margins += before
+            margins -= before.T
+        won = (margins > 0).sum(axis=1)
+        drawn = (margins == 0).sum(axis=1) - 1  # a candidate draws with itself
+        return 1.0 + won + drawn / 2, terms

@@ -1,0 +1,76 @@
+"""Recipes from the tables of sennit.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from sennit.errors import InvalidInput, NotFound
+from sennit.ranking.fusion import fusion_from_dict
+from sennit.ranking.stages import stage_from_dict
+from sennit.recipes.builtin import BUILT_IN, DEEP, built_in
+from sennit.recipes.values import Pool, Recipe, SourceUse
+from sennit.settings import Settings
+from sennit.stores.contract import BM25
+
+
+def all_recipes(settings: Settings) -> dict[str, Recipe]:
+    """The built-in recipes by these settings, and those of the settings' own."""
+    known = built_in(settings)
+    return {
+        **known,
+        **{name: recipe_from_dict(name, table, known) for name, table in settings.recipes.items()},
+    }
+
+
+def recipe_from_dict(
+    name: str, table: Mapping[str, Any], known_recipes: Mapping[str, Recipe] = BUILT_IN
+) -> Recipe:
+    """A recipe from a `[recipes.name]` table. `base` names a recipe whose other parts it keeps."""
+    known = {f.name for f in fields(Recipe)} | {"base"}
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise InvalidInput(
+            f"Recipe {name!r} has no setting {unknown[0]!r}. Settings: {', '.join(sorted(known))}"
+        )
+    parts: dict[str, Any] = {key: value for key, value in table.items() if key not in ("base", "name")}
+    try:
+        if "sources" in parts:
+            parts["sources"] = tuple(_source_use(entry) for entry in parts["sources"])
+        if "fusion" in parts:
+            parts["fusion"] = fusion_from_dict(parts["fusion"])
+        if "stages" in parts:
+            parts["stages"] = tuple(stage_from_dict(entry) for entry in parts["stages"])
+        if "bm25" in parts:
+            parts["bm25"] = BM25(**parts["bm25"])
+        if "base" in table:
+            return replace(find_recipe(table["base"], known_recipes), name=name, **parts)
+        missing = [key for key in ("sources", "fusion") if key not in parts]
+        if missing:
+            raise InvalidInput(f'it needs {missing[0]!r}, or base = "default" to start from')
+        return Recipe(name=name, **parts)
+    except (InvalidInput, ValueError, TypeError) as error:
+        raise InvalidInput(f"Recipe {name!r}: {error}") from error
+
+
+def find_recipe(name: object, recipes: Mapping[str, Recipe]) -> Recipe:
+    """The recipe of this name."""
+    recipe = recipes.get(name) if isinstance(name, str) else None
+    if recipe is None:
+        raise NotFound(f"There is no recipe {name!r}. Recipes: {', '.join(sorted(recipes))}")
+    return recipe
+
+
+def _source_use(entry: object) -> SourceUse:
+    if isinstance(entry, str):
+        return SourceUse(source=entry, pool=DEEP)
+    if not isinstance(entry, Mapping):
+        raise InvalidInput(f"a source is a name or a table, not {entry!r}")
+    known = {f.name for f in fields(SourceUse)}
+    unknown = sorted(set(entry) - known)
+    if unknown:
+        raise InvalidInput(f"a source has no setting {unknown[0]!r}. Settings: {', '.join(sorted(known))}")
+    parts = dict(entry)
+    parts["pool"] = Pool(**parts["pool"]) if "pool" in parts else DEEP
+    return SourceUse(**parts)

@@ -1,0 +1,265 @@
+"""What is kept: records, and the JSON values their metadata is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
+
+from sennit.errors import InvalidInput
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+MAX_ID_BYTES: Final = 1024
+"""An id is a name, copied into every index; a longer one is content that ended up in the wrong field."""
+
+MAX_TEXT_BYTES: Final = 16 * 1024 * 1024
+"""One record is one passage; sixteen megabytes of text is a file that wants chunking first."""
+
+SEPARATOR: Final = "\x1f"
+"""Between tenant and id where a record is kept."""
+
+MAX_METADATA_BYTES: Final = 1024 * 1024
+MAX_METADATA_DEPTH: Final = 32
+
+_encode: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+_as_kept: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One passage of text with what is known about it. Its id is unique within its tenant."""
+
+    id: str
+    text: str
+    collection: str = "default"
+    title: str = ""
+    kind: str = ""
+    path: str | None = None
+    url: str | None = None
+    lines: tuple[int, int] | None = None
+    parent: str | None = None
+    position: int | None = None
+    timestamp: datetime | None = None
+    sensitivity: str = "normal"
+    scope: str = "public"
+    tenant: str = ""
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_text("id", self.id, MAX_ID_BYTES, empty=False)
+        _check_text("text", self.text, MAX_TEXT_BYTES)
+        for name in ("collection", "sensitivity", "scope"):
+            _check_text(name, getattr(self, name), MAX_ID_BYTES, empty=False)
+        for name in ("title", "kind"):
+            _check_text(name, getattr(self, name), MAX_TEXT_BYTES)
+        _check_text("tenant", self.tenant, MAX_ID_BYTES)
+        if SEPARATOR in self.tenant:
+            raise InvalidInput("Record.tenant must not hold the control character U+001F")
+        for name in ("path", "url", "parent"):
+            if getattr(self, name) is not None:
+                _check_text(name, getattr(self, name), MAX_TEXT_BYTES, empty=False)
+        if self.lines is not None:
+            object.__setattr__(self, "lines", _checked_lines(self.lines))
+        if self.position is not None and (type(self.position) is not int or not 0 <= self.position < 1 << 63):
+            raise InvalidInput(f"Record.position must be an int of at least 0, not {self.position!r}")
+        if self.timestamp is not None:
+            object.__setattr__(self, "timestamp", as_utc(self.timestamp))
+        if self.metadata:
+            _check_metadata(self.metadata)
+            self._settle_part()
+
+    def _settle_part(self) -> None:
+        """A fragment may name its whole in the metadata: `artifact_id` and `chunk_index`."""
+        whole, index = self.metadata.get("artifact_id"), self.metadata.get("chunk_index")
+        if self.parent is None and isinstance(whole, str) and whole:
+            object.__setattr__(self, "parent", whole)
+            if self.position is None and type(index) is int and 0 <= index < 1 << 63:
+                object.__setattr__(self, "position", index)
+
+    @property
+    def full_id(self) -> str:
+        """The id among all tenants."""
+        return full_id(self.tenant, self.id)
+
+    @property
+    def content_hash(self) -> str:
+        """Changes when any field does: equal hashes mean an add would change nothing."""
+        return hashlib.blake2b(self.to_json().encode(), digest_size=16).hexdigest()
+
+    @property
+    def embedding_text(self) -> str:
+        """What an embedding model is given: the title belongs to the meaning."""
+        return embedding_text(self.title, self.text)
+
+    def to_dict(self) -> dict[str, Json]:
+        """The record as JSON values, defaults left out; `from_dict` gives it back unchanged."""
+        values = zip(_DEFAULTS.items(), _values_of(self), strict=True)
+        out: dict[str, Json] = {name: value for (name, default), value in values if value != default}
+        if self.timestamp is not None:
+            out["timestamp"] = self.timestamp.isoformat()
+        if self.lines is not None:
+            out["lines"] = list(self.lines)
+        if "metadata" in out:
+            out["metadata"] = dict(self.metadata)
+        return out
+
+    def to_json(self) -> str:
+        """One canonical line of JSON."""
+        return _encode(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Record:
+        """A record from JSON values; an unknown field is an error that names it."""
+        if not isinstance(values, Mapping):
+            raise InvalidInput(f"A record must be an object with fields, not {type(values).__name__}")
+        unknown = [name for name in values if name not in _DEFAULTS]
+        if unknown:
+            raise InvalidInput(
+                f"A record has no field {unknown[0]!r}. Fields: {', '.join(_DEFAULTS)}. "
+                "Anything else belongs into metadata."
+            )
+        missing = [name for name in ("id", "text") if values.get(name) is None]
+        if missing:
+            raise InvalidInput(f"A record needs the field {missing[0]!r}")
+        return cls(**{name: value for name, value in values.items() if value is not None})
+
+
+_DEFAULTS: Final[dict[str, object]] = {
+    f.name: {} if f.name == "metadata" else f.default for f in fields(Record)
+}
+_values_of: Final = attrgetter(*_DEFAULTS)
+
+
+def full_id(tenant: str, record_id: str) -> str:
+    """One name per record of all tenants; without a tenant, and nearly always, the id as it is."""
+    return f"{tenant}{SEPARATOR}{record_id}" if tenant or SEPARATOR in record_id else record_id
+
+
+def split_id(name: str) -> tuple[str, str]:
+    """Tenant and id of a full id."""
+    tenant, separator, record_id = name.partition(SEPARATOR)
+    return (tenant, record_id) if separator else ("", name)
+
+
+def as_utc(value: object) -> datetime:
+    """A moment in UTC, from a datetime, a date, an ISO 8601 string or seconds since 1970. Naive means UTC."""
+    try:
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        elif isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+        if isinstance(value, datetime):
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidInput(f"Not a moment in time: {shown(value)} ({error})") from error
+    raise InvalidInput(
+        f"Not a moment in time: {shown(value)}. Give a datetime, an ISO 8601 string such as "
+        "'2026-03-01T09:30:00Z', or seconds since 1970."
+    )
+
+
+def shown(value: object) -> str:
+    """A value as an error may show it: never long, and never a stranger's whole object."""
+    plain = isinstance(value, (str, float, bool)) or (isinstance(value, int) and abs(value) < 1 << 64)
+    return repr(value)[:80] if plain or isinstance(value, date) else f"a value of type {type(value).__name__}"
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written down: a lone surrogate cannot."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_metadata_key(key: object) -> str:
+    """The key, if it can name a metadata field."""
+    if not isinstance(key, str):
+        raise InvalidInput(f"A metadata key must be a string, not {key!r}")
+    _check_text("metadata key", key, MAX_ID_BYTES, empty=False)
+    return key
+
+
+def embedding_text(title: str, text: str) -> str:
+    """What an embedding model is given of a record with this title and text."""
+    return f"{title}\n{text}" if title else text
+
+
+def _check_text(name: str, value: object, limit: int, *, empty: bool = True) -> None:
+    if type(value) is str and value.isascii() and 0 < len(value) * 4 <= limit:
+        return
+    if not isinstance(value, str):
+        raise InvalidInput(f"Record.{name} must be a string, not {type(value).__name__}")
+    if not value and not empty:
+        raise InvalidInput(f"Record.{name} must not be empty")
+    if len(value) * 4 > limit or not value.isascii():
+        try:
+            size = len(value.encode())
+        except UnicodeEncodeError as error:
+            raise InvalidInput(
+                f"Record.{name} has a lone surrogate at character {error.start}; it is not valid Unicode. "
+                "Decode the source with errors='replace'."
+            ) from error
+        if size > limit:
+            raise InvalidInput(
+                f"Record.{name} is {size:,} bytes; the most is {limit:,}. Split it into chunks."
+            )
+
+
+def _checked_lines(lines: object) -> tuple[int, int]:
+    if (
+        not isinstance(lines, (tuple, list))
+        or len(lines) != 2
+        or any(type(n) is not int for n in lines)
+        or not 1 <= lines[0] <= lines[1] < 1 << 63
+    ):
+        raise InvalidInput(f"Record.lines must be (first, last) with 1 <= first <= last, not {lines!r}")
+    return lines[0], lines[1]
+
+
+def _check_metadata(metadata: object) -> None:
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(f"Record.metadata must be a mapping, not {type(metadata).__name__}")
+    for key, value in metadata.items():
+        check_metadata_key(key)
+        if not isinstance(value, (str, int, float)) or isinstance(value, float):
+            _check_json(value, key, 1)
+    try:
+        size = len(_as_kept(dict(metadata)).encode())
+    except UnicodeEncodeError as error:
+        raise InvalidInput("Record.metadata has a lone surrogate; it is not valid Unicode") from error
+    except ValueError as error:
+        raise InvalidInput(f"Record.metadata cannot be written as JSON: {error}") from error
+    if size > MAX_METADATA_BYTES:
+        raise InvalidInput(f"Record.metadata is {size:,} bytes; the most is {MAX_METADATA_BYTES:,}")
+
+
+def _check_json(value: object, where: str, depth: int) -> None:
+    if depth > MAX_METADATA_DEPTH:
+        raise InvalidInput(f"Record.metadata[{where!r}] is nested deeper than {MAX_METADATA_DEPTH} levels")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(f"Record.metadata[{where!r}] is {value}; JSON has no such number")
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            # Nearly always a text, of which there is nothing else to check.
+            if type(item) is not str or depth == MAX_METADATA_DEPTH:
+                _check_json(item, where, depth + 1)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            check_metadata_key(key)
+            _check_json(item, f"{where}.{key}", depth + 1)
+    else:
+        raise InvalidInput(f"Record.metadata[{where!r}] must be a JSON value, not {type(value).__name__}")

@@ -1,0 +1,176 @@
+"""Reading settings: finding the files, deciding what each may say, laying one source over the other."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from sennit.errors import SettingsError
+from sennit.settings.rules import shown
+from sennit.settings.sections import SECTIONS
+from sennit.settings.table import SECTION_NAMES, SETTINGS, Settings
+from sennit.settings.trust import config_folder, trusted
+
+FILE_NAME: Final = "sennit.toml"
+
+MAX_FILE_BYTES: Final = 1024 * 1024
+"""A settings file is written by hand; a larger one is something else that has the same name."""
+
+
+def load(
+    path: Path | None = None,
+    *,
+    start: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    overrides: Mapping[str, object] | None = None,
+) -> Settings:
+    """The settings in force. `start` is where the search for a file begins, by default the working folder.
+
+    `overrides` maps keys such as `embedding.provider` to values; None means not given.
+    """
+    env = os.environ if env is None else env
+    values: dict[str, object] = {}
+    recipes: dict[str, Mapping[str, object]] = {}
+    origins: dict[str, str] = {}
+
+    named = path or (Path(env["SENNIT_CONFIG"]).expanduser() if env.get("SENNIT_CONFIG") else None)
+    own = config_folder(env) / FILE_NAME
+    chosen = named or _nearest(Path.cwd() if start is None else start)
+    files = [own] if _is_file(own) else []
+    if chosen is not None and not (files and chosen.resolve() == own.resolve()):
+        files.append(chosen)
+
+    for file in files:
+        suspect = file is chosen and named is None
+        for key, value in _entries(_parsed(file), str(file)):
+            if suspect and _is_sensitive(key, value) and not trusted(file.parent, env=env):
+                raise _untrusted(file, key)
+            origins[key] = str(file)
+            if isinstance(value, Mapping) and key not in SETTINGS:
+                recipes[key.removeprefix("recipes.")] = value
+            else:
+                values[key] = SETTINGS[key].checked(value, str(file))
+
+    for key, setting in SETTINGS.items():
+        if setting.variable in env:
+            values[key] = setting.read(env[setting.variable], setting.variable)
+            origins[key] = setting.variable
+
+    for key, value in (overrides or {}).items():
+        if key not in SETTINGS:
+            raise _unknown("argument", key)
+        if value is not None:
+            values[key] = SETTINGS[key].checked(value, "argument")
+            origins[key] = "argument"
+
+    grouped: dict[str, dict[str, Any]] = {section.name: {} for section in SECTIONS}
+    for key, value in values.items():
+        name, _, item = key.partition(".")
+        grouped[name][item] = value
+    sections: dict[str, Any] = {section.name: section(**grouped[section.name]) for section in SECTIONS}
+    return Settings(**sections, recipes=MappingProxyType(recipes), origins=MappingProxyType(origins))
+
+
+def _nearest(start: Path) -> Path | None:
+    start = start.resolve()
+    return next((f for folder in (start, *start.parents) if _is_file(f := folder / FILE_NAME)), None)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _parsed(file: Path) -> Mapping[str, object]:
+    import tomllib
+
+    try:
+        if not file.is_file():  # a pipe or a device would be waited for
+            raise SettingsError(f"{file}: there is no such settings file.")
+        with file.open("rb") as stream:
+            content = stream.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise SettingsError(f"{file} is larger than {MAX_FILE_BYTES:,} bytes; it is no settings file.")
+        parsed = _frozen(tomllib.loads(content.decode("utf-8-sig")))
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{file} is not UTF-8 text (byte {error.start}).") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file} is not valid TOML: {error}.") from error
+    except RecursionError:
+        raise SettingsError(f"{file} is nested too deeply.") from None
+    assert isinstance(parsed, Mapping)
+    return parsed
+
+
+def _frozen(value: object) -> object:
+    if isinstance(value, dict):
+        return MappingProxyType({key: _frozen(item) for key, item in value.items()})
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def _entries(content: Mapping[str, object], origin: str) -> Iterator[tuple[str, object]]:
+    """Each `section.name` of a file with its value; what the table does not know is an error."""
+    for section, table in content.items():
+        if section not in SECTION_NAMES:
+            raise _unknown(origin, section)
+        if not isinstance(table, Mapping):
+            raise _no_table(origin, section, table)
+        for name, value in table.items():
+            key = f"{section}.{name}"
+            if section == "recipes" and not isinstance(value, Mapping):
+                raise _no_table(origin, key, value)
+            if section != "recipes" and key not in SETTINGS:
+                raise _unknown(origin, key)
+            yield key, value
+
+
+def _is_sensitive(key: str, value: object) -> bool:
+    """Whether only a trusted file may say this; in a recipe, whatever reads like a path or an address."""
+    if key in SETTINGS:
+        return SETTINGS[key].is_sensitive(value)
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Mapping):
+            waiting.extend(item.values())
+        elif isinstance(item, tuple):
+            waiting.extend(item)
+        elif isinstance(item, str) and (re.search(r"[/\\]", item) or item.startswith(("~", ".."))):
+            return True
+    return False
+
+
+def _untrusted(file: Path, key: str) -> SettingsError:
+    import shlex
+
+    return SettingsError(
+        f"{file}: {key} decides where text is sent, which file is opened or who sees what, and this file was only found here, "
+        "not chosen by you. If you trust everything in that folder, say so with: "
+        f"sennit config trust {shlex.quote(str(file.parent))}",
+        key=key,
+    )
+
+
+def _no_table(origin: str, key: str, value: object) -> SettingsError:
+    return SettingsError(
+        f"{origin}: {shown(key)} is {shown(value)}; it must be a table of settings.", key=key
+    )
+
+
+def _unknown(origin: str, key: str) -> SettingsError:
+    from difflib import get_close_matches
+
+    section, _, name = key.rpartition(".")
+    elsewhere = [known for known in SETTINGS if known.endswith(f".{name}")]
+    near = elsewhere or get_close_matches(key[:100], SETTINGS if section else SECTION_NAMES, n=1)
+    siblings = [known for known in SETTINGS if known.startswith(f"{section}.")]
+    advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(siblings or SECTION_NAMES)}."
+    return SettingsError(f"{origin}: there is no setting {shown(key)}; {advice}", key=key)

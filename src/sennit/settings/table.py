@@ -1,0 +1,95 @@
+"""All settings in one table, and the value that holds them checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType, NoneType
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+
+from sennit.settings.rules import TABLE, Setting
+from sennit.settings.sections import (
+    SECTIONS,
+    ArtifactsSettings,
+    DocsSettings,
+    EmbeddingSettings,
+    FilesSettings,
+    HydrationSettings,
+    KeywordSettings,
+    LanguageSettings,
+    MemorySettings,
+    PrivacySettings,
+    SearchSettings,
+    StoreSettings,
+)
+
+SECTION_NAMES: Final = (*(section.name for section in SECTIONS), "recipes")
+
+
+def _table() -> Iterator[Setting]:
+    for section in SECTIONS:
+        hints = get_type_hints(section, include_extras=True)
+        for item in fields(section):
+            hint, rule = get_args(hints[item.name])
+            literal = get_origin(hint) is Literal
+            kinds = (tuple,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
+            yield Setting(
+                key=f"{section.name}.{item.name}",
+                default=item.default,
+                kind=str if literal else kinds[0],
+                choices=kinds if literal else (),
+                optional=NoneType in kinds,
+                rule=rule,
+            )
+
+
+TABLE.update((setting.key, setting) for setting in _table())
+SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(TABLE)
+"""Every setting by its key, `section.name`."""
+
+
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting, checked. `recipes` holds the `[recipes.NAME]` tables as they were written."""
+
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    llm: LanguageSettings = field(default_factory=LanguageSettings)
+    keyword: KeywordSettings = field(default_factory=KeywordSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    privacy: PrivacySettings = field(default_factory=PrivacySettings)
+    docs: DocsSettings = field(default_factory=DocsSettings)
+    files: FilesSettings = field(default_factory=FilesSettings)
+    artifacts: ArtifactsSettings = field(default_factory=ArtifactsSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    hydration: HydrationSettings = field(default_factory=HydrationSettings)
+    recipes: Mapping[str, Mapping[str, object]] = field(default_factory=_nothing, hash=False)
+    origins: Mapping[str, str] = field(default_factory=_nothing, compare=False, repr=False)
+    """Where each value that is not the default came from: a file's path, a variable, or `argument`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One line of `sennit config`."""
+
+    key: str
+    value: object
+    origin: str
+    doc: str
+
+
+def describe(settings: Settings) -> list[SettingRow]:
+    """Every setting with its value, where that came from (`default` if nowhere) and what it means."""
+    rows = []
+    for key, setting in SETTINGS.items():
+        section, name = key.split(".")
+        value = getattr(getattr(settings, section), name)
+        rows.append(SettingRow(key, value, settings.origins.get(key, "default"), setting.rule.doc))
+    for name, table in settings.recipes.items():
+        key = f"recipes.{name}"
+        rows.append(SettingRow(key, table, settings.origins.get(key, "argument"), "A recipe of your own."))
+    return rows

@@ -1,0 +1,102 @@
+"""A file of named arrays: written once, checked by a checksum, mapped into memory."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+MAGIC: Final = b"sennit-arrays-1\n"
+ALIGN: Final = 64
+"""A cache line: every array starts on one, so that vector instructions read it straight from the map."""
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Damaged(Exception):
+    """A derived file is missing, truncated or altered. Never reaches a user: the index is rebuilt."""
+
+
+class Gone(Damaged):
+    """The file is not there; perhaps it has been replaced."""
+
+
+def write_arrays(path: Path, arrays: Arrays) -> str:
+    """Write the arrays to a new file and return its checksum."""
+    layout: dict[str, list[Any]] = {}
+    offset = 0
+    for name, array in arrays.items():
+        layout[name] = [array.dtype.str, list(array.shape), offset]
+        offset += -(-array.nbytes // ALIGN) * ALIGN
+    header = json.dumps(layout).encode()
+    start = len(MAGIC) + 8 + len(header)
+    header += b" " * (-start % ALIGN)
+    digest = xxhash.xxh3_128()
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            for piece in (MAGIC, len(header).to_bytes(8, "little"), header):
+                digest.update(piece)
+                file.write(piece)
+            for array in arrays.values():
+                flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                padding = b"\0" * (-array.nbytes % ALIGN)
+                digest.update(flat.data)
+                digest.update(padding)
+                file.write(flat.data)
+                file.write(padding)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return digest.hexdigest()
+
+
+def read_arrays(path: Path, checksum: str) -> dict[str, NDArray[Any]]:
+    """Map the arrays of a file; raises Damaged unless every byte is as it was written."""
+    try:
+        with path.open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError as error:
+        raise Gone(f"{path.name}: it is not there") from error
+    except (OSError, ValueError) as error:
+        raise Damaged(f"{path.name}: {error}") from error
+    if xxhash.xxh3_128_hexdigest(data) != checksum:
+        raise Damaged(f"{path.name}: its contents do not match the checksum they were written with")
+    start = len(MAGIC) + 8
+    end = start + int.from_bytes(data[len(MAGIC) : start], "little")
+    layout: dict[str, tuple[str, list[int], int]] = json.loads(data[start:end])
+    return {
+        name: np.frombuffer(data, dtype, count=int(np.prod(shape)), offset=end + offset).reshape(shape)
+        for name, (dtype, shape, offset) in layout.items()
+    }
+
+
+class Growing:
+    """Values in memory, appended one by one; whoever has taken the first n of them keeps these."""
+
+    def __init__(self, kind: type[np.generic], *shape: int) -> None:
+        self._values: NDArray[Any] = np.empty((64, *shape), kind)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, value: object) -> None:
+        if self._count == len(self._values):
+            grown = np.empty((2 * self._count, *self._values.shape[1:]), self._values.dtype)
+            grown[: self._count] = self._values
+            self._values = grown
+        self._values[self._count] = value
+        self._count += 1
+
+    def first(self, count: int) -> NDArray[Any]:
+        """The first values, without a copy."""
+        return self._values[:count]

@@ -1,0 +1,1 @@
+"""Helpers for testing what is built on sennit."""

@@ -1,1 +1,0 @@
-"""The MCP server: weft's searches as tools of an assistant."""

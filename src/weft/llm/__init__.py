@@ -1,6 +1,0 @@
-"""Language models: one small protocol, three kinds of servers, and what is done without any."""
-
-from weft.llm.base import LanguageModel, LanguageSpec
-from weft.llm.models import language_model
-
-__all__ = ["LanguageModel", "LanguageSpec", "language_model"]

@@ -1,1 +1,0 @@
-"""Helpers for testing what is built on weft."""
