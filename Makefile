@@ -3,32 +3,42 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
 LOWEST ?= $(VENV)-lowest
 DATA ?= $(addprefix ../shared/data/,scifact_train cranfield locomo_dev 2wiki_dev musique_train)
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
-EXTRAS := --extra dev --extra onnx --extra http-models --extra pdf --extra watch --extra files --extra tui --extra eval --extra code --extra tokens --extra mcp --extra http
-
 .DEFAULT_GOAL := help
-.PHONY: help setup tools demo test test-slow test-lowest lint format bench eval lock clean
+.PHONY: help setup tools demo test test-slow test-lowest lint format docs bench eval lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
-setup: $(STAMP)
+setup: $(VENV)/.dev
 
-$(STAMP): requirements/dev.lock pyproject.toml
+# One environment, filled in two steps: what the demo needs, then the tools for development on top.
+
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "sennit needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3"; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+		{ echo "sennit needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3"; exit 1; }
+	@echo "Creating a virtual environment in $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: requirements/demo.lock pyproject.toml | $(BIN)/python
+	@echo "Installing sennit and the $$(grep -c '^[a-z]' $<) packages that the demo needs (about 15 seconds) ..."
+	@$(INSTALL) --require-hashes -r requirements/demo.lock
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup ## see sennit find, fuse and explain
-	$(BIN)/sennit demo
+$(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
+	@echo "Installing sennit with all extras and the tools for development (about a minute) ..."
+	@$(INSTALL) --require-hashes -r requirements/dev.lock
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo ## see sennit search sample data with all five recipes
+	@$(BIN)/sennit demo
 
 test: setup ## run the tests, all cores
 	$(BIN)/python -m pytest -n auto -m "not slow"
@@ -45,17 +55,22 @@ test-lowest: ## run the tests with the lowest versions that pyproject.toml allow
 	$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	$(LOWEST)/bin/python -m pytest -n auto -m "not slow"
 
-lint: setup ## check style, format and types
+lint: setup ## check style, complexity, format, types and commit subjects
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/check_commits.py
 
 format: setup ## put the code into the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: setup ## build the documentation site in build/docs, and fail on a dead link
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs build/docs
+	@echo "The documentation is in build/docs/index.html"
+
 bench: setup ## measure speed: beside other engines (writes docs/benchmarks.md), then the recipes
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/bench.lock
+	$(INSTALL) --require-hashes -r requirements/bench.lock
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.artifacts
 	$(BIN)/python -m benchmarks.graph
@@ -69,12 +84,15 @@ eval: setup ## measure quality on the collections in DATA="folder …"; writes d
 		--cache .cache/eval --write docs/quality.md
 
 lock: setup ## renew the pinned versions in requirements/
-	$(BIN)/python -m pip install --quiet uv
-	$(COMPILE) --upgrade $(EXTRAS) --output-file requirements/dev.lock
-	$(COMPILE) --upgrade $(EXTRAS) --extra bench --constraint requirements/dev.lock \
+	$(INSTALL) uv
+	$(COMPILE) --upgrade --extra all --extra dev --extra docs --output-file requirements/dev.lock
+	$(COMPILE) --upgrade --extra all --extra dev --extra docs --extra bench --constraint requirements/dev.lock \
 		--output-file requirements/bench.lock
-	$(COMPILE) --upgrade $(EXTRAS) --resolution lowest-direct --output-file requirements/lowest.lock
+	$(COMPILE) --upgrade --extra all --extra dev --extra docs --resolution lowest-direct \
+		--output-file requirements/lowest.lock
 	$(COMPILE) --no-annotate --constraint requirements/dev.lock --output-file requirements/core.lock
+	$(COMPILE) --no-annotate --extra code --extra files --extra tokens --constraint requirements/dev.lock \
+		requirements/build.in --output-file requirements/demo.lock
 
 clean: ## remove the environment and what tools leave behind
 	rm -rf $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -19,16 +19,16 @@ SOURCE = ROOT / "src" / "sennit"
 
 # A room is a module or package directly under sennit; "" is sennit itself, the public names. Imports point from a
 # row to what it lists, which stands above it.
-VALUES = ("errors", "records", "facts", "segments", "filters", "analysis", "privacy", "results")
+VALUES = ("errors", "records", "facts", "turns", "filters", "analysis", "privacy", "results")
 FINDING = (*VALUES, "graph", "ranking", "embedding", "stores")
-SERVING = (*FINDING, "ingest", "folders", "vectors", "sources", "context", "hydration", "settings", "recipes")
-RUNNING = (*SERVING, "pipeline", "standing")
+SERVING = (*FINDING, "ingest", "folders", "embedding_service", "sources", "context", "hydration", "settings", "recipes")
+RUNNING = (*SERVING, "pipeline", "explain")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
-    "programs": (),
+    "workers": (),
     "records": ("errors",),
     "facts": ("errors", "records"),
-    "segments": ("errors", "records"),
+    "turns": ("errors", "records"),
     "filters": ("errors", "records"),
     "analysis": ("errors",),
     "graph": ("errors", "records", "facts", "analysis"),
@@ -38,10 +38,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ranking": ("errors", "records", "facts", "results"),
     "embedding": ("errors",),
     "llm": ("errors", "records", "facts", "analysis", "embedding.http"),
-    "stores": (*VALUES, "programs", "graph", "ranking", "embedding.base"),
-    "ingest": (*FINDING, "programs"),
-    "folders": ("errors", "records", "ingest.ignore", "ingest.reading"),
-    "vectors": FINDING,
+    "stores": (*VALUES, "workers", "graph", "ranking", "embedding.base"),
+    "ingest": (*FINDING, "workers"),
+    "folders": ("errors", "records", "ingest.ignore", "ingest.file_reader"),
+    "embedding_service": FINDING,
     "sources": (*FINDING, "folders"),
     "context": (*FINDING, "folders"),
     "hydration": ("errors", "records", "analysis", "results", "context"),
@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "settings": ("errors",),
     "recipes": (*VALUES, "ranking", "stores.contract", "sources", "context", "ingest", "settings"),
     "pipeline": SERVING,
-    "standing": (*SERVING, "pipeline"),
+    "explain": (*SERVING, "pipeline"),
     "engine": (*RUNNING, "llm"),
     "": (*RUNNING, "engine"),
     "evaluation": (*RUNNING, "engine", ""),
@@ -60,7 +60,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 # What a room may import from outside; a room not listed may import what pyproject.toml declares.
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "errors": frozenset(),
-    "programs": frozenset(),
+    "workers": frozenset(),
     "records": frozenset(),
     "facts": frozenset(),
     "filters": frozenset(),
@@ -73,6 +73,8 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
 
 MOST_LINES = 400
 EXECUTES_WHAT_IT_LOADS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+NOT_FOR_USERS = {"all", "bench", "dev", "docs"}
+"""Extras that are no feature of the product."""
 NOT_FOR_HELP = {"numpy", "faiss", "tokenizers", "rich", "httpx"}
 MACHINE_PATH = re.compile(r"(?<![\w.-])/(root|work|farm)/")
 PACKAGE_HOST = re.compile(
@@ -233,9 +235,8 @@ def test_help_answers_without_loading_anything_heavy() -> None:
 
 def test_every_dependency_is_accounted_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    requirements = project["dependencies"] + [
-        r for extra in project["optional-dependencies"].values() for r in extra
-    ]
+    extras = project["optional-dependencies"]
+    requirements = project["dependencies"] + [r for name in extras if name != "all" for r in extras[name]]
     rows = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^\| `([^`]+)` \|", rows, re.M))
     declared = {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in requirements}
@@ -246,13 +247,20 @@ def test_the_versions_in_the_docs_are_those_of_the_locks() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     shipped = project["dependencies"] + [
-        requirement for extra in extras.keys() - {"bench", "dev"} for requirement in extras[extra]
+        requirement for extra in extras.keys() - NOT_FOR_USERS for requirement in extras[extra]
     ]
     names = {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in shipped}
     lowest, newest = pinned("lowest"), pinned("dev")
     page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
     told = re.findall(r"^\| `([^`]+)` \| (\d\S*) \| (\d\S*) \|$", page, re.M)
     assert sorted(told) == sorted((name, lowest[name.lower()], newest[name.lower()]) for name in names)
+
+
+def test_the_extra_all_is_every_extra_for_users_and_none_for_development() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    (every,) = extras["all"]
+    assert every == f"sennit[{','.join(sorted(extras.keys() - NOT_FOR_USERS))}]"
 
 
 def pinned(lock: str) -> dict[str, str]:
