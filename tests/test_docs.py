@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OPENING = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})\s*(?P<language>[\w-]*)")
 NO_RUN = re.compile(r"^\s*<!--\s*no-run\b:?\s*(?P<reason>.*?)\s*-->\s*$")
 
@@ -110,6 +111,29 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytes
                 where = f"{name}, block at line {block.line}: $ {command}\n{run.stdout}"
                 assert run.returncode == 0, where
                 assert appears(expected, run.stdout), f"{where}\nshould have printed\n" + "\n".join(expected)
+
+
+README_BLOCKS = [
+    block
+    for block in blocks_of((ROOT / "README.md").read_text(encoding="utf-8"))
+    if block.language == "python"
+]
+
+
+@pytest.mark.parametrize("block", README_BLOCKS, ids=lambda block: f"line {block.line}")
+def test_each_python_block_of_the_readme_runs_on_its_own(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """People copy one block, not the page."""
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(block.lines), "README.md", "exec"), {"__name__": "__main__"})
+
+
+def test_the_settings_page_is_what_the_declarations_generate() -> None:
+    script = ROOT / "scripts" / "generate_settings_page.py"
+    namespace = runpy.run_path(str(script))
+    written = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    assert written == namespace["page"](), f"run python {script.relative_to(ROOT)}"
 
 
 # The reader of pages itself
