@@ -1,4 +1,4 @@
-"""BERT's forward pass in plain numpy, and a tiny model: what the ONNX graphs are checked against."""
+"""BERT's forward pass in plain numpy, as a reference for the ONNX graphs, and a tiny model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tokenizers.models import WordPiece
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 
-from sennit.embedding.bert import BertShape, bert_graph
-from sennit.embedding.models import GRAPH, TOKENIZER
+from sennit.embedding.bert import BertShape, build_bert_graph
+from sennit.embedding.models import GRAPH_FILE, TOKENIZER_FILE
 
 Floats = NDArray[np.float64]
 Weights = Mapping[str, NDArray[np.float32]]
@@ -26,7 +26,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"the cat sat on a mat dog ran far 
 
 
 def forward(weights: Weights, shape: BertShape, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
-    """The last hidden state, in double precision."""
+    """Return the last hidden state, in double precision."""
 
     def w(name: str) -> Floats:
         return weights[name].astype(np.float64)
@@ -52,10 +52,10 @@ def forward(weights: Weights, shape: BertShape, ids: NDArray[np.int64], mask: ND
         q, k, v = (heads(dense(f"{at}.attention.self.{part}", x)) for part in ("query", "key", "value"))
         scores = q @ k.transpose(0, 1, 3, 2) / math.sqrt(q.shape[-1])
         scores = np.where(mask[:, None, None, :] == 1, scores, -np.inf)
-        shares = np.exp(scores - scores.max(-1, keepdims=True))
-        shares /= shares.sum(-1, keepdims=True)
-        mixed = (shares @ v).transpose(0, 2, 1, 3).reshape(x.shape)
-        x = norm(f"{at}.attention.output.LayerNorm", dense(f"{at}.attention.output.dense", mixed) + x)
+        probabilities = np.exp(scores - scores.max(-1, keepdims=True))
+        probabilities /= probabilities.sum(-1, keepdims=True)
+        context = (probabilities @ v).transpose(0, 2, 1, 3).reshape(x.shape)
+        x = norm(f"{at}.attention.output.LayerNorm", dense(f"{at}.attention.output.dense", context) + x)
         inner = dense(f"{at}.intermediate.dense", x)
         inner = inner * (1 + erf(inner / math.sqrt(2))) / 2
         x = norm(f"{at}.output.LayerNorm", dense(f"{at}.output.dense", inner) + x)
@@ -68,7 +68,7 @@ def unit_mean(states: Floats, mask: NDArray[np.int64]) -> Floats:
     return result
 
 
-def padded(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pad(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     ids = np.zeros((len(lists), max(map(len, lists))), dtype=np.int64)
     mask = np.zeros_like(ids)
     for row, numbers in enumerate(lists):
@@ -105,7 +105,7 @@ def tiny_tokenizer() -> Tokenizer:
     tokenizer.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    # As in many published models: sennit must undo the padding and take the length.
+    # As in many published models: sennit must disable the padding and use the length.
     tokenizer.enable_padding(length=20)
     tokenizer.enable_truncation(10)
     return tokenizer
@@ -113,6 +113,6 @@ def tiny_tokenizer() -> Tokenizer:
 
 def save_tiny_model(folder: Path, seed: int = 7) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    onnx.save(bert_graph(tiny_weights(seed=seed), TINY), str(folder / GRAPH))
-    tiny_tokenizer().save(str(folder / TOKENIZER))
+    onnx.save(build_bert_graph(tiny_weights(seed=seed), TINY), str(folder / GRAPH_FILE))
+    tiny_tokenizer().save(str(folder / TOKENIZER_FILE))
     return folder

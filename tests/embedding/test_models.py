@@ -8,14 +8,14 @@ from sennit.embedding.models import find_model, installed_models, models_folder
 from sennit.errors import NotFound
 
 
-def make(folder: Path) -> Path:
+def make_model(folder: Path) -> Path:
     folder.mkdir(parents=True)
     for name in ("model.onnx", "tokenizer.json"):
         (folder / name).write_bytes(b"")
     return folder
 
 
-def test_the_models_folder_is_the_users_cache_or_what_sennit_models_says(
+def test_the_models_folder_is_sennit_models_or_in_the_users_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.platform", "linux")
@@ -26,12 +26,12 @@ def test_the_models_folder_is_the_users_cache_or_what_sennit_models_says(
     assert models_folder() == Path.home() / "models"
 
 
-def test_installed_models_are_the_finished_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unfinished_installations_are_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SENNIT_MODELS", str(tmp_path / "models"))
     assert installed_models() == []
-    make(tmp_path / "models" / "b")
-    make(tmp_path / "models" / "a")
-    make(tmp_path / "models" / ".a-unfinished")
+    make_model(tmp_path / "models" / "b")
+    make_model(tmp_path / "models" / "a")
+    make_model(tmp_path / "models" / ".a-unfinished")
     (tmp_path / "models" / "c").mkdir()
     assert installed_models() == ["a", "b"]
 
@@ -40,7 +40,7 @@ def test_a_name_is_looked_up_in_the_models_folder_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SENNIT_MODELS", str(tmp_path / "models"))
-    make(tmp_path / "here")
+    make_model(tmp_path / "here")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NotFound, match="'here' is not installed"):
         find_model("here")

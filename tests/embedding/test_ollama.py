@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sennit.embedding import EmbeddingSpec
-from sennit.embedding.ollama import OllamaEmbedder
+from sennit.embedding.remote import OllamaEmbedder
 from sennit.errors import EmbeddingError
 
 from .server import ModelServer, as_json, vector_of
@@ -15,23 +15,23 @@ def embedder(server: ModelServer, **settings: object) -> OllamaEmbedder:
     return OllamaEmbedder(EmbeddingSpec(provider="ollama", **given))  # type: ignore[arg-type]
 
 
-def test_the_protocol_is_spoken(server: ModelServer) -> None:
+def test_a_request_follows_the_protocol(server: ModelServer) -> None:
     embedder(server).embed_documents(["a", "b"])
     (request,) = server.requests
     assert request.path == "/api/embed"
     assert request.body == {"model": "qwen3-embedding", "input": ["a", "b"], "truncate": True}
 
 
-def test_long_vectors_are_cut_to_1024_numbers_and_made_unit_again(server: ModelServer) -> None:
+def test_long_vectors_are_truncated_to_1024_numbers_and_normalised(server: ModelServer) -> None:
     server.dimensions = 2560
-    found = embedder(server)
-    whole = np.array(vector_of("a", 2560))[:1024]
-    np.testing.assert_allclose(found.embed_query("a"), whole / np.linalg.norm(whole), atol=1e-6)
-    assert found.dimensions == 1024
-    assert found.fingerprint == "ollama:qwen3-embedding:max1024"
+    model = embedder(server)
+    truncated = np.array(vector_of("a", 2560))[:1024]
+    np.testing.assert_allclose(model.embed_query("a"), truncated / np.linalg.norm(truncated), atol=1e-6)
+    assert model.dimensions == 1024
+    assert model.fingerprint == "ollama:qwen3-embedding:max1024"
 
 
-def test_shorter_vectors_stay_whole_unless_told(server: ModelServer) -> None:
+def test_shorter_vectors_are_not_truncated_unless_configured(server: ModelServer) -> None:
     server.dimensions = 768
     assert embedder(server).embed_query("a").shape == (768,)
     assert embedder(server, dimensions=256).embed_query("a").shape == (256,)
@@ -39,19 +39,19 @@ def test_shorter_vectors_stay_whole_unless_told(server: ModelServer) -> None:
         embedder(server, dimensions=1024).embed_query("a")
 
 
-def test_more_than_1024_numbers_are_kept_when_asked_for(server: ModelServer) -> None:
+def test_more_than_1024_numbers_are_kept_if_configured(server: ModelServer) -> None:
     server.dimensions = 2560
     assert embedder(server, dimensions=2000).embed_query("a").shape == (2000,)
 
 
-def test_a_model_that_is_not_pulled_is_reported_in_the_servers_words(server: ModelServer) -> None:
+def test_an_error_of_the_server_is_quoted(server: ModelServer) -> None:
     server.script = [as_json({"error": 'model "qwen3-embedding" not found, try pulling it first'}, 404)]
     with pytest.raises(EmbeddingError, match=r"answered 404 .*try pulling it first"):
         embedder(server).embed_query("a")
 
 
 @pytest.mark.parametrize("answer", [[], {"embedding": [1, 2]}, {"embeddings": None}, "x"])
-def test_an_answer_of_another_form_is_refused(server: ModelServer, answer: object) -> None:
+def test_an_invalid_response_is_rejected(server: ModelServer, answer: object) -> None:
     server.script = [as_json(answer)]
     with pytest.raises(EmbeddingError, match='without a list "embeddings"'):
         embedder(server).embed_query("a")

@@ -8,12 +8,12 @@ import numpy as np
 import onnx
 import pytest
 
-from sennit.embedding import EmbeddingSpec, build
-from sennit.embedding.models import CONFIG, GRAPH, TOKENIZER
+from sennit.embedding import EmbeddingSpec, create_embedder
+from sennit.embedding.models import CONFIG_FILE, GRAPH_FILE, TOKENIZER_FILE
 from sennit.embedding.onnx import OnnxEmbedder
 from sennit.errors import EmbeddingError, MissingExtra, NotFound, SettingsError
 
-from .numpy_bert import TINY, WIDTH, forward, padded, save_tiny_model, tiny_tokenizer, tiny_weights, unit_mean
+from .numpy_bert import TINY, WIDTH, forward, pad, save_tiny_model, tiny_tokenizer, tiny_weights, unit_mean
 
 TEXTS = [
     "the cat sat on the mat",
@@ -34,7 +34,7 @@ def embedder(folder: Path, **settings: object) -> OnnxEmbedder:
 
 
 def configure(folder: Path, **config: object) -> None:
-    (folder / CONFIG).write_text(json.dumps(config), encoding="utf-8")
+    (folder / CONFIG_FILE).write_text(json.dumps(config), encoding="utf-8")
 
 
 def pieces(text: str) -> list[int]:
@@ -44,14 +44,14 @@ def pieces(text: str) -> list[int]:
 
 
 def reference(texts: list[str]) -> np.ndarray:
-    ids, mask = padded([pieces(text) for text in texts])
+    ids, mask = pad([pieces(text) for text in texts])
     return unit_mean(forward(tiny_weights(), TINY, ids, mask), mask)
 
 
 def test_a_vector_is_the_mean_of_the_pieces_states(folder: Path) -> None:
-    found = embedder(folder).embed_documents(TEXTS)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, reference(TEXTS), atol=1e-5)
+    vectors = embedder(folder).embed_documents(TEXTS)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, reference(TEXTS), atol=1e-5)
 
 
 def test_the_order_and_size_of_batches_do_not_matter(folder: Path) -> None:
@@ -63,24 +63,24 @@ def test_the_order_and_size_of_batches_do_not_matter(folder: Path) -> None:
     np.testing.assert_allclose(embedder(folder).embed_documents(TEXTS[::-1]), expected[::-1], atol=1e-5)
 
 
-def test_one_text_per_run_is_the_same_to_the_last_bit(folder: Path) -> None:
+def test_with_one_text_per_run_vectors_are_bitwise_equal_in_every_batch(folder: Path) -> None:
     configure(folder, batch=1)
     model = embedder(folder, batch_size=64)
     together = model.embed_documents(TEXTS)
     assert [row.tobytes() for row in together] == [model.embed_query(text).tobytes() for text in TEXTS]
 
 
-def test_the_first_piece_alone_can_be_chosen(folder: Path) -> None:
+def test_cls_pooling_takes_the_first_piece(folder: Path) -> None:
     configure(folder, pooling="cls")
-    ids, mask = padded([pieces(TEXTS[0])])
+    ids, mask = pad([pieces(TEXTS[0])])
     state = forward(tiny_weights(), TINY, ids, mask)[0, 0]
     np.testing.assert_allclose(
         embedder(folder).embed_query(TEXTS[0]), state / np.linalg.norm(state), atol=1e-5
     )
 
 
-def test_a_graph_that_pools_itself_is_taken_at_its_word(folder: Path) -> None:
-    model = onnx.load(str(folder / GRAPH))
+def test_the_sentence_embedding_of_a_graph_that_pools_is_used_unless_configured(folder: Path) -> None:
+    model = onnx.load(str(folder / GRAPH_FILE))
     model.graph.node.append(
         onnx.helper.make_node(
             "ReduceMax", ["last_hidden_state"], ["sentence_embedding"], axes=[1], keepdims=0
@@ -89,8 +89,8 @@ def test_a_graph_that_pools_itself_is_taken_at_its_word(folder: Path) -> None:
     model.graph.output.append(
         onnx.helper.make_tensor_value_info("sentence_embedding", onnx.TensorProto.FLOAT, ["batch", WIDTH])
     )
-    onnx.save(model, str(folder / GRAPH))
-    ids, mask = padded([pieces("dog")])
+    onnx.save(model, str(folder / GRAPH_FILE))
+    ids, mask = pad([pieces("dog")])
     largest = forward(tiny_weights(), TINY, ids, mask).max(axis=1)[0]
     np.testing.assert_allclose(
         embedder(folder).embed_query("dog"), largest / np.linalg.norm(largest), atol=1e-5
@@ -99,23 +99,23 @@ def test_a_graph_that_pools_itself_is_taken_at_its_word(folder: Path) -> None:
     np.testing.assert_allclose(embedder(folder).embed_query("dog"), reference(["dog"])[0], atol=1e-5)
 
 
-def test_a_graph_with_fewer_inputs_is_given_fewer(folder: Path) -> None:
-    model = onnx.load(str(folder / GRAPH))
-    kinds = next(node for node in model.graph.node if "token_type_ids" in node.input)
-    kinds.input[1] = "zero"
+def test_a_graph_without_token_type_ids_works(folder: Path) -> None:
+    model = onnx.load(str(folder / GRAPH_FILE))
+    types = next(node for node in model.graph.node if "token_type_ids" in node.input)
+    types.input[1] = "zero"
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([[0]]), "zero"))
     del model.graph.input[2]
-    onnx.save(model, str(folder / GRAPH))
+    onnx.save(model, str(folder / GRAPH_FILE))
     np.testing.assert_allclose(embedder(folder).embed_documents(TEXTS), reference(TEXTS), atol=1e-5)
 
 
 def test_an_empty_text_is_the_zero_vector(folder: Path) -> None:
-    found = embedder(folder, document_prefix="the ").embed_documents(["", "dog", " \n"])
-    assert found.any(axis=1).tolist() == [False, True, False]
+    vectors = embedder(folder, document_prefix="the ").embed_documents(["", "dog", " \n"])
+    assert vectors.any(axis=1).tolist() == [False, True, False]
     assert embedder(folder).embed_documents([]).shape == (0, WIDTH)
 
 
-def test_a_long_text_is_cut_where_the_configuration_says(folder: Path) -> None:
+def test_a_long_text_is_truncated_at_the_configured_length(folder: Path) -> None:
     long = "cat " * 9 + "dog"
     np.testing.assert_array_equal(
         embedder(folder).embed_query(long), embedder(folder).embed_query("cat " * 8)
@@ -124,7 +124,7 @@ def test_a_long_text_is_cut_where_the_configuration_says(folder: Path) -> None:
     assert (embedder(folder).embed_query(long) != embedder(folder).embed_query("cat " * 10)).any()
 
 
-def test_prefixes_come_from_the_model_unless_the_user_says(folder: Path) -> None:
+def test_prefixes_come_from_the_model_unless_configured(folder: Path) -> None:
     configure(folder, query_prefix="the ", document_prefix="a ")
     plain = reference(["the dog", "a dog", "dog"])
     model = embedder(folder)
@@ -133,21 +133,23 @@ def test_prefixes_come_from_the_model_unless_the_user_says(folder: Path) -> None
     np.testing.assert_allclose(embedder(folder, query_prefix="").embed_query("dog"), plain[2], atol=1e-5)
 
 
-def test_fewer_dimensions_are_the_first_ones_made_unit_again(folder: Path) -> None:
-    whole = reference(TEXTS)[:, :3]
-    found = embedder(folder, dimensions=3)
-    assert found.dimensions == 3
+def test_configured_dimensions_truncate_and_normalise(folder: Path) -> None:
+    truncated = reference(TEXTS)[:, :3]
+    model = embedder(folder, dimensions=3)
+    assert model.dimensions == 3
     np.testing.assert_allclose(
-        found.embed_documents(TEXTS), whole / np.linalg.norm(whole, axis=1, keepdims=True), atol=1e-5
+        model.embed_documents(TEXTS), truncated / np.linalg.norm(truncated, axis=1, keepdims=True), atol=1e-5
     )
     with pytest.raises(SettingsError, match="9 is more than the 8"):
         embedder(folder, dimensions=9)
 
 
-def test_the_fingerprint_follows_weights_and_use_but_not_place(folder: Path, tmp_path: Path) -> None:
-    mark = embedder(folder).fingerprint
-    assert mark == embedder(save_tiny_model(tmp_path / "elsewhere" / "tiny"), batch_size=3).fingerprint
-    assert str(tmp_path) not in mark
+def test_the_fingerprint_depends_on_weights_and_settings_but_not_on_the_folder(
+    folder: Path, tmp_path: Path
+) -> None:
+    fingerprint = embedder(folder).fingerprint
+    assert fingerprint == embedder(save_tiny_model(tmp_path / "elsewhere" / "tiny"), batch_size=3).fingerprint
+    assert str(tmp_path) not in fingerprint
     others = {
         embedder(save_tiny_model(tmp_path / "other" / "tiny", seed=8)).fingerprint,
         embedder(folder, dimensions=4).fingerprint,
@@ -157,28 +159,30 @@ def test_the_fingerprint_follows_weights_and_use_but_not_place(folder: Path, tmp
     others.add(embedder(folder).fingerprint)
     configure(folder, max_length=5)
     others.add(embedder(folder).fingerprint)
-    assert len({mark} | others) == 6
+    assert len({fingerprint} | others) == 6
 
 
 def test_a_model_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SENNIT_MODELS", str(tmp_path))
     save_tiny_model(tmp_path / "tiny")
-    model = build(EmbeddingSpec(provider="onnx", model="tiny"))
+    model = create_embedder(EmbeddingSpec(provider="onnx", model="tiny"))
     assert model is not None
     assert (model.name, model.dimensions, model.inline) == ("onnx/tiny", WIDTH, False)
 
 
-def test_a_model_that_is_not_installed_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_about_a_missing_model_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SENNIT_MODELS", str(tmp_path))
     with pytest.raises(NotFound, match="sennit models install minilm"):
-        build(EmbeddingSpec(provider="onnx"))
+        create_embedder(EmbeddingSpec(provider="onnx"))
     with pytest.raises(NotFound, match="There is no folder"):
         embedder(tmp_path / "nowhere")
     with pytest.raises(NotFound, match=r"needs the files model\.onnx and tokenizer\.json"):
         embedder(tmp_path)
 
 
-@pytest.mark.parametrize("file", [GRAPH, TOKENIZER])
+@pytest.mark.parametrize("file", [GRAPH_FILE, TOKENIZER_FILE])
 def test_a_damaged_file_is_named(folder: Path, file: str) -> None:
     (folder / file).write_bytes(b"not what it was")
     with pytest.raises(EmbeddingError, match=file):
@@ -189,33 +193,33 @@ def test_a_damaged_file_is_named(folder: Path, file: str) -> None:
     "config",
     [b"{", b"[]", b'{"pooling": "max"}', b'{"max_length": 0}', b'{"batch": true}', b'{"query_prefix": 1}'],
 )
-def test_a_configuration_that_cannot_be_used_is_refused(folder: Path, config: bytes) -> None:
-    (folder / CONFIG).write_bytes(config)
-    with pytest.raises(EmbeddingError, match=CONFIG):
+def test_an_invalid_configuration_is_rejected(folder: Path, config: bytes) -> None:
+    (folder / CONFIG_FILE).write_bytes(config)
+    with pytest.raises(EmbeddingError, match=CONFIG_FILE):
         embedder(folder)
 
 
-def test_a_pooling_that_the_graph_cannot_serve_is_refused(folder: Path) -> None:
+def test_a_pooling_without_a_matching_output_is_rejected(folder: Path) -> None:
     configure(folder, pooling="none")
     with pytest.raises(EmbeddingError, match="do not suit pooling 'none'"):
         embedder(folder)
 
 
-def test_a_graph_that_wants_other_inputs_is_refused(folder: Path) -> None:
-    model = onnx.load(str(folder / GRAPH))
+def test_a_graph_with_unknown_inputs_is_rejected(folder: Path) -> None:
+    model = onnx.load(str(folder / GRAPH_FILE))
     model.graph.input.append(onnx.helper.make_tensor_value_info("pixels", onnx.TensorProto.INT64, [1]))
-    onnx.save(model, str(folder / GRAPH))
+    onnx.save(model, str(folder / GRAPH_FILE))
     with pytest.raises(EmbeddingError, match="asks for the inputs pixels"):
         embedder(folder)
 
 
-def test_a_text_the_graph_has_no_place_for_is_an_error(folder: Path) -> None:
+def test_a_text_longer_than_the_graphs_positions_is_an_error(folder: Path) -> None:
     configure(folder, max_length=100)
     with pytest.raises(EmbeddingError, match=r"onnx/tiny failed"):
         embedder(folder).embed_query("cat " * 50)  # more than its 32 positions
 
 
-def test_after_closing_it_says_so(folder: Path) -> None:
+def test_use_after_close_is_an_error(folder: Path) -> None:
     model = embedder(folder)
     model.close()
     model.close()
@@ -229,6 +233,6 @@ def test_a_missing_library_names_its_extra(folder: Path, monkeypatch: pytest.Mon
         embedder(folder)
 
 
-def test_nothing_is_written_to_the_terminal(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_embedding_prints_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     embedder(folder).embed_documents([*TEXTS, "\ud800", "日本"])
     assert capfd.readouterr() == ("", "")

@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from sennit.embedding import EmbeddingSpec, build
+from sennit.embedding import EmbeddingSpec, create_embedder
 from sennit.embedding.base import Embedder
 from sennit.errors import EmbeddingError
 
-from .server import DIMENSIONS, Answer, ModelServer, as_json, hang, vector_of
+from .server import DIMENSIONS, ModelServer, Response, as_json, hang, vector_of
 
 
 @pytest.fixture(params=["openai", "ollama"])
@@ -19,9 +19,9 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 def embedder(provider: str, server: ModelServer, **settings: object) -> Embedder:
     given = {"base_url": server.url, "model": "m", "backoff": 0.001, "retries": 1} | settings
-    built = build(EmbeddingSpec(provider=provider, **given))  # type: ignore[arg-type]
-    assert built is not None
-    return built
+    created = create_embedder(EmbeddingSpec(provider=provider, **given))  # type: ignore[arg-type]
+    assert created is not None
+    return created
 
 
 def unit(text: str, dimensions: int = DIMENSIONS) -> np.ndarray:
@@ -30,11 +30,11 @@ def unit(text: str, dimensions: int = DIMENSIONS) -> np.ndarray:
     return result
 
 
-def vectors(provider: str, rows: list[object]) -> Answer:
-    """An answer of the right form with these vectors."""
+def vectors(provider: str, rows: list[object]) -> Response:
+    """A well-formed response with these vectors."""
     if provider == "ollama":
         return as_json({"embeddings": rows})
-    return as_json({"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]})
+    return as_json({"data": [{"index": index, "embedding": row} for index, row in enumerate(rows)]})
 
 
 def test_each_text_gets_its_own_unit_vector(provider: str, server: ModelServer) -> None:
@@ -44,7 +44,7 @@ def test_each_text_gets_its_own_unit_vector(provider: str, server: ModelServer) 
     np.testing.assert_allclose(found, np.stack([unit(text) for text in texts]), atol=1e-6)
 
 
-def test_texts_go_out_in_batches(provider: str, server: ModelServer) -> None:
+def test_texts_are_sent_in_batches(provider: str, server: ModelServer) -> None:
     texts = [f"text {number}" for number in range(7)]
     found = embedder(provider, server, batch_size=3).embed_documents(texts)
     assert [len(request.texts) for request in server.requests] == [3, 3, 1]
@@ -63,23 +63,23 @@ def test_an_empty_text_is_zero_and_is_not_sent(provider: str, server: ModelServe
 
 
 def test_prefixes_are_sent(provider: str, server: ModelServer) -> None:
-    asking = embedder(provider, server, query_prefix="Q: ", document_prefix="D: ")
-    asking.embed_query("a")
-    asking.embed_documents(["b", ""])
+    model = embedder(provider, server, query_prefix="Q: ", document_prefix="D: ")
+    model.embed_query("a")
+    model.embed_documents(["b", ""])
     assert [request.texts for request in server.requests] == [["Q: a"], ["D: b"]]
 
 
-def test_dimensions_are_learnt_once(provider: str, server: ModelServer) -> None:
-    asking = embedder(provider, server)
-    assert asking.dimensions == DIMENSIONS
-    assert asking.dimensions == DIMENSIONS
+def test_dimensions_need_one_request(provider: str, server: ModelServer) -> None:
+    model = embedder(provider, server)
+    assert model.dimensions == DIMENSIONS
+    assert model.dimensions == DIMENSIONS
     assert len(server.requests) == 1
 
 
-def test_fewer_dimensions_are_the_first_ones_made_unit_again(provider: str, server: ModelServer) -> None:
-    found = embedder(provider, server, dimensions=3).embed_query("a")
-    whole = np.array(vector_of("a"))[:3]
-    np.testing.assert_allclose(found, whole / np.linalg.norm(whole), atol=1e-6)
+def test_configured_dimensions_truncate_and_normalise(provider: str, server: ModelServer) -> None:
+    vector = embedder(provider, server, dimensions=3).embed_query("a")
+    truncated = np.array(vector_of("a"))[:3]
+    np.testing.assert_allclose(vector, truncated / np.linalg.norm(truncated), atol=1e-6)
 
 
 def test_more_dimensions_than_the_model_has_are_an_error(provider: str, server: ModelServer) -> None:
@@ -88,11 +88,11 @@ def test_more_dimensions_than_the_model_has_are_an_error(provider: str, server: 
 
 
 def test_a_model_that_changes_its_dimensions_is_an_error(provider: str, server: ModelServer) -> None:
-    asking = embedder(provider, server)
-    asking.embed_query("a")
+    model = embedder(provider, server)
+    model.embed_query("a")
     server.dimensions = 16
     with pytest.raises(EmbeddingError, match="a vector of 16 numbers where others have 8"):
-        asking.embed_query("b")
+        model.embed_query("b")
 
 
 @pytest.mark.parametrize(
@@ -114,29 +114,31 @@ def test_a_model_that_changes_its_dimensions_is_an_error(provider: str, server: 
         ([[0.5] * 70_000], "a vector of 70000 numbers"),
     ],
 )
-def test_nonsense_is_refused_and_leaves_no_trace(
+def test_an_invalid_response_is_rejected_and_changes_nothing(
     provider: str, server: ModelServer, rows: list[object], problem: str
 ) -> None:
-    asking = embedder(provider, server)
+    model = embedder(provider, server)
     server.script = [vectors(provider, rows)]
     with pytest.raises(EmbeddingError, match=problem):
-        asking.embed_query("a")
-    np.testing.assert_allclose(asking.embed_query("a"), unit("a"), atol=1e-6)
+        model.embed_query("a")
+    np.testing.assert_allclose(model.embed_query("a"), unit("a"), atol=1e-6)
 
 
-def test_vectors_of_different_lengths_in_one_answer_are_refused(provider: str, server: ModelServer) -> None:
+def test_vectors_of_different_lengths_in_one_response_are_rejected(
+    provider: str, server: ModelServer
+) -> None:
     server.script = [vectors(provider, [[1.0, 2.0], [1.0, 2.0, 3.0]])]
     with pytest.raises(EmbeddingError, match="a vector of 3 numbers where others have 2"):
         embedder(provider, server).embed_documents(["a", "b"])
 
 
-def test_a_hiccup_is_not_noticed(provider: str, server: ModelServer) -> None:
-    server.script = [Answer(500)]
+def test_a_single_failure_is_retried(provider: str, server: ModelServer) -> None:
+    server.script = [Response(500)]
     np.testing.assert_allclose(embedder(provider, server).embed_query("a"), unit("a"), atol=1e-6)
 
 
-def test_a_server_that_hangs_is_an_error_in_time(provider: str, server: ModelServer) -> None:
-    server.script = [Answer(act=hang)] * 2
+def test_a_hanging_server_is_an_error_at_the_timeout(provider: str, server: ModelServer) -> None:
+    server.script = [Response(act=hang)] * 2
     with pytest.raises(EmbeddingError, match="did not answer within"):
         embedder(provider, server, timeout=0.1).embed_query("a")
 
@@ -146,34 +148,34 @@ def test_a_lone_surrogate_is_sent_as_a_question_mark(provider: str, server: Mode
     assert server.requests[0].texts == ["a ?"]
 
 
-def test_the_fingerprint_says_what_the_vectors_are_and_not_where_from(
+def test_the_fingerprint_depends_on_model_and_settings_but_not_on_the_server(
     provider: str, server: ModelServer, other_server: ModelServer
 ) -> None:
     here, there = embedder(provider, server), embedder(provider, other_server, query_prefix="q")
     assert here.fingerprint == there.fingerprint
     assert "127.0.0.1" not in here.fingerprint
     others: list[dict[str, object]] = [{"dimensions": 4}, {"model": "n"}, {"document_prefix": "d"}]
-    marks = {embedder(provider, server, **settings).fingerprint for settings in others}
-    assert len({here.fingerprint, *marks}) == 4
-    assert server.requests == [], "a fingerprint costs no request"
+    fingerprints = {embedder(provider, server, **settings).fingerprint for settings in others}
+    assert len({here.fingerprint, *fingerprints}) == 4
+    assert server.requests == [], "a fingerprint needs no request"
 
 
-def test_a_remote_model_is_not_for_inline_use(provider: str, server: ModelServer) -> None:
-    asking = embedder(provider, server)
-    assert (asking.name, asking.inline) == (f"{provider}/m", False)
+def test_a_remote_model_is_not_inline(provider: str, server: ModelServer) -> None:
+    model = embedder(provider, server)
+    assert (model.name, model.inline) == (f"{provider}/m", False)
 
 
-def test_after_closing_it_says_so(provider: str, server: ModelServer) -> None:
-    asking = embedder(provider, server)
-    asking.close()
-    asking.close()
+def test_use_after_close_is_an_error(provider: str, server: ModelServer) -> None:
+    model = embedder(provider, server)
+    model.close()
+    model.close()
     with pytest.raises(EmbeddingError, match="closed"):
-        asking.embed_query("a")
+        model.embed_query("a")
 
 
-def test_several_threads_may_ask_at_once(provider: str, server: ModelServer) -> None:
-    asking = embedder(provider, server, batch_size=2)
+def test_several_threads_may_use_one_embedder(provider: str, server: ModelServer) -> None:
+    model = embedder(provider, server, batch_size=2)
     groups = [[f"{group}/{number}" for number in range(3)] for group in range(8)]
     with ThreadPoolExecutor(4) as pool:
-        for texts, found in zip(groups, pool.map(asking.embed_documents, groups), strict=True):
+        for texts, found in zip(groups, pool.map(model.embed_documents, groups), strict=True):
             np.testing.assert_allclose(found, np.stack([unit(text) for text in texts]), atol=1e-6)

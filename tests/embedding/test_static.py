@@ -32,7 +32,7 @@ def table() -> np.ndarray:
 
 
 def reference(text: str) -> np.ndarray:
-    """The model's definition, written out."""
+    """Compute a vector by the model's definition."""
     unknown = library().token_to_id("[UNK]")
     ids = library().encode(text, add_special_tokens=False).ids[:MAX_PIECES]
     ids = [piece for piece in ids if piece != unknown]
@@ -43,24 +43,24 @@ def reference(text: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("case", GOLDEN, ids=range(len(GOLDEN)))
-def test_vectors_are_those_of_the_released_model(case: dict[str, object]) -> None:
+def test_vectors_equal_those_of_the_released_model(case: dict[str, object]) -> None:
     vector = embedder().embed_query(str(case["text"]))
     np.testing.assert_allclose(vector[:12], np.array(case["vector"]), atol=5e-6)
 
 
 @given(st.text())
-def test_a_vector_is_the_normalised_sum_of_its_pieces_rows(text: str) -> None:
+def test_a_vector_is_the_normalised_sum_of_the_rows_of_its_pieces(text: str) -> None:
     np.testing.assert_allclose(embedder().embed_query(text), reference(text), atol=1e-6)
 
 
-def test_what_the_vocabulary_does_not_know_adds_nothing() -> None:
+def test_unknown_pieces_do_not_change_the_vector() -> None:
     assert not embedder().embed_query("고춧가루").any()
     plain, mixed = embedder().embed_documents(["red pepper flakes", "red pepper flakes 🫑"])
     assert plain.tobytes() == mixed.tobytes()
 
 
 @given(st.lists(st.text(max_size=40) | st.sampled_from(["", "a longer text, with words " * 30]), max_size=8))
-def test_a_vector_is_the_same_to_the_last_bit_in_every_batch(texts: list[str]) -> None:
+def test_a_vector_is_bitwise_equal_in_every_batch(texts: list[str]) -> None:
     together = embedder().embed_documents(texts)
     assert together.dtype == np.float32
     assert together.shape == (len(texts), 256)
@@ -81,13 +81,13 @@ def test_an_empty_text_is_the_zero_vector() -> None:
     assert embedder().embed_documents([]).shape == (0, 256)
 
 
-def test_pieces_after_the_limit_do_not_count() -> None:
+def test_pieces_after_the_limit_are_ignored() -> None:
     texts = ["cat " * MAX_PIECES, "cat " * MAX_PIECES + "dog " * 50]
     first, second = embedder().embed_documents(texts)
     assert first.tobytes() == second.tobytes()
 
 
-def test_paraphrases_are_nearer_than_strangers() -> None:
+def test_paraphrases_are_nearer_than_unrelated_texts() -> None:
     cat, kitten, tax = embedder().embed_documents(
         [
             "The cat sleeps on the sofa.",
@@ -99,21 +99,21 @@ def test_paraphrases_are_nearer_than_strangers() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 17, 128, 255, 256])
-def test_fewer_dimensions_are_the_first_ones_made_unit_again(count: int) -> None:
+def test_configured_dimensions_truncate_and_normalise(count: int) -> None:
     short = StaticEmbedder(EmbeddingSpec(dimensions=count))
-    whole = embedder().embed_query("when did we pick March?")[:count].astype(np.float64)
+    truncated = embedder().embed_query("when did we pick March?")[:count].astype(np.float64)
     assert short.dimensions == count
     np.testing.assert_allclose(
-        short.embed_query("when did we pick March?"), whole / np.linalg.norm(whole), atol=1e-6
+        short.embed_query("when did we pick March?"), truncated / np.linalg.norm(truncated), atol=1e-6
     )
 
 
-def test_more_dimensions_than_the_model_has_are_refused() -> None:
+def test_more_dimensions_than_the_model_has_are_rejected() -> None:
     with pytest.raises(SettingsError, match="257 is more than the 256"):
         StaticEmbedder(EmbeddingSpec(dimensions=257))
 
 
-def test_the_fingerprint_tells_vectors_apart_that_cannot_be_compared() -> None:
+def test_the_fingerprint_depends_on_settings_that_change_document_vectors() -> None:
     plain = embedder().fingerprint
     assert plain == StaticEmbedder(EmbeddingSpec(query_prefix="query: ")).fingerprint
     others = [
@@ -124,12 +124,12 @@ def test_the_fingerprint_tells_vectors_apart_that_cannot_be_compared() -> None:
     assert len({plain, *(StaticEmbedder(spec).fingerprint for spec in others)}) == 4
 
 
-def test_the_packaged_model_is_the_one_vectors_were_stored_with() -> None:
-    """Changing table, vocabulary or summation makes every stored vector useless: do it on purpose."""
+def test_the_packaged_model_has_the_known_fingerprint() -> None:
+    """A change of the table, the vocabulary or the summation invalidates every stored vector."""
     assert embedder().fingerprint == "static:sennit-static-256:256:6c43536a36c9d07f342fac7132a04b8c"
 
 
-def test_prefixes_stand_before_texts_that_are_not_empty() -> None:
+def test_prefixes_are_added_to_texts_that_are_not_empty() -> None:
     with_prefixes = StaticEmbedder(EmbeddingSpec(query_prefix="query: ", document_prefix="passage: "))
     np.testing.assert_array_equal(with_prefixes.embed_query("cat"), embedder().embed_query("query: cat"))
     found = with_prefixes.embed_documents(["cat", " "])
@@ -137,6 +137,6 @@ def test_prefixes_stand_before_texts_that_are_not_empty() -> None:
     assert not found[1].any()
 
 
-def test_bulk_work_writes_nothing_to_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+def test_embedding_many_texts_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     StaticEmbedder(EmbeddingSpec()).embed_documents(["some text", "καλημέρα", "日本"] * 100)
     assert capfd.readouterr() == ("", "")

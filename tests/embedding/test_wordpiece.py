@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 import sennit.embedding.static
 from sennit.embedding import wordpiece
-from sennit.embedding.wordpiece import WordPieces
+from sennit.embedding.wordpiece import WordPieceTokenizer
 
 MODEL = Path(sennit.embedding.static.__file__).parent / "data" / "sennit-static-256"
 LIMIT = 2048
@@ -23,13 +23,13 @@ def vocabulary() -> list[str]:
 
 
 @cache
-def pieces() -> WordPieces:
-    return WordPieces(vocabulary())
+def tokenizer() -> WordPieceTokenizer:
+    return WordPieceTokenizer(vocabulary())
 
 
 @cache
 def library() -> Tokenizer:
-    """The tokenizer as the model's release describes it."""
+    """The reference tokenizer, as the model's release describes it."""
     described = {
         "version": "1.0",
         "added_tokens": [
@@ -62,7 +62,7 @@ def library() -> Tokenizer:
     return Tokenizer.from_str(json.dumps(described))
 
 
-def by_library(text: str) -> list[int]:
+def reference_pieces(text: str) -> list[int]:
     return library().encode(text, add_special_tokens=False).ids[:LIMIT]
 
 
@@ -93,49 +93,50 @@ AWKWARD = (
 @given(st.text() | st.lists(st.sampled_from(AWKWARD) | st.text(max_size=4)).map("".join))
 @example("\u2010\u2015\u2016\u2017\u2018\u201f\u2020\u2027 \u200f\u2028")
 @example("[MASK]é[UNK]")
-def test_pieces_are_those_of_the_library_for_every_text(text: str) -> None:
-    assert pieces().encode(text, LIMIT).tolist() == by_library(text)
+def test_pieces_equal_the_librarys_for_every_text(text: str) -> None:
+    assert tokenizer().encode(text, LIMIT).tolist() == reference_pieces(text)
 
 
 @given(st.text(alphabet=st.characters(max_codepoint=127)))
-def test_pieces_are_those_of_the_library_for_ascii(text: str) -> None:
-    assert pieces().encode(text, LIMIT).tolist() == by_library(text)
+def test_pieces_equal_the_librarys_for_ascii(text: str) -> None:
+    assert tokenizer().encode(text, LIMIT).tolist() == reference_pieces(text)
 
 
 @pytest.mark.parametrize(
     "first", [*range(0, 0x3400, 0x400), *range(0xF800, 0x10000, 0x400), 0x1D400, 0x1F400]
 )
-def test_pieces_are_those_of_the_library_for_every_character_of_a_block(first: int) -> None:
+def test_pieces_equal_the_librarys_for_every_character_of_a_block(first: int) -> None:
     for start in range(first, first + 0x400, 0x200):
         text = " ".join(f"a{chr(c)}b" for c in range(start, start + 0x200))
-        assert pieces().encode(text, 10_000).tolist() == library().encode(text, add_special_tokens=False).ids
+        assert (
+            tokenizer().encode(text, 10_000).tolist() == library().encode(text, add_special_tokens=False).ids
+        )
 
 
-def test_what_was_forgotten_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordpiece, "MAX_REMEMBERED", 3)
-    fresh = WordPieces(vocabulary())
+def test_an_evicted_run_is_tokenized_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wordpiece, "MAX_CACHED_RUNS", 3)
+    fresh = WordPieceTokenizer(vocabulary())
     text = "one two three four five six seven one two unbelievably two one"
-    assert fresh.encode(text, LIMIT).tolist() == by_library(text)
+    assert fresh.encode(text, LIMIT).tolist() == reference_pieces(text)
 
 
 @cache
-def experienced() -> WordPieces:
-    """One that has cut so many runs that it looks ahead."""
-    out = WordPieces(vocabulary())
-    out.look_ahead()
-    return out
+def tokenizer_with_prefix_table() -> WordPieceTokenizer:
+    tokenizer = WordPieceTokenizer(vocabulary())
+    tokenizer.build_prefix_table()
+    return tokenizer
 
 
 @given(st.lists(st.sampled_from(vocabulary()) | st.text("abcdefghistu019", max_size=9)).map("".join))
-def test_looking_ahead_cuts_in_the_same_places(text: str) -> None:
-    assert experienced().encode(text, LIMIT).tolist() == by_library(text)
+def test_the_prefix_table_does_not_change_the_pieces(text: str) -> None:
+    assert tokenizer_with_prefix_table().encode(text, LIMIT).tolist() == reference_pieces(text)
 
 
 def test_a_lone_surrogate_is_read_as_a_question_mark() -> None:
-    assert pieces().encode("a \ud800 b", LIMIT).tolist() == by_library("a ? b")
+    assert tokenizer().encode("a \ud800 b", LIMIT).tolist() == reference_pieces("a ? b")
 
 
 def test_only_the_beginning_of_a_huge_text_is_read() -> None:
     text = "the cat sat on the mat. " * 100_000
-    assert pieces().encode(text, LIMIT).tolist() == by_library(text[:100_000])
-    assert pieces().encode("猫" * 2_000_000, LIMIT).tolist() == by_library("猫" * LIMIT)
+    assert tokenizer().encode(text, LIMIT).tolist() == reference_pieces(text[:100_000])
+    assert tokenizer().encode("猫" * 2_000_000, LIMIT).tolist() == reference_pieces("猫" * LIMIT)

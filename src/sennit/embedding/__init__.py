@@ -1,15 +1,18 @@
-"""Embedding models: texts become unit vectors. `build` makes the one that is configured."""
+"""Embedding models turn texts into unit vectors. `create_embedder` loads the configured one."""
 
 from __future__ import annotations
 
 from sennit.embedding.base import PROVIDERS, Embedder, EmbeddingSpec, Provider
-from sennit.embedding.cache import CachedQueries
+from sennit.embedding.cache import CachingEmbedder
 
-__all__ = ["PROVIDERS", "CachedQueries", "Embedder", "EmbeddingSpec", "Provider", "build"]
+__all__ = ["PROVIDERS", "CachingEmbedder", "Embedder", "EmbeddingSpec", "Provider", "create_embedder"]
 
 
-def build(spec: EmbeddingSpec) -> Embedder | None:
-    """The embedder that a specification describes; None for provider `none`. Imports only what it needs."""
+def create_embedder(spec: EmbeddingSpec) -> Embedder | None:
+    """Create the embedder that a specification describes; None for provider `none`.
+
+    The libraries of the other providers are not imported.
+    """
     match spec.provider:
         case "static":
             from sennit.embedding.static import StaticEmbedder
@@ -20,11 +23,11 @@ def build(spec: EmbeddingSpec) -> Embedder | None:
 
             return OnnxEmbedder(spec)
         case "openai":
-            from sennit.embedding.openai import OpenAIEmbedder
+            from sennit.embedding.remote import OpenAIEmbedder
 
             return OpenAIEmbedder(spec)
         case "ollama":
-            from sennit.embedding.ollama import OllamaEmbedder
+            from sennit.embedding.remote import OllamaEmbedder
 
             return OllamaEmbedder(spec)
         case "none":

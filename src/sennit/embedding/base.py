@@ -1,4 +1,4 @@
-"""What an embedding model is to the rest of sennit, and what a user may configure about one."""
+"""The `Embedder` interface, and the settings of an embedding model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from sennit.errors import SettingsError
 
-if TYPE_CHECKING:  # numpy takes longer to import than all of this; `sennit --help` should not pay for it
+if TYPE_CHECKING:  # importing numpy would slow down `sennit --help`
     import numpy as np
     from numpy.typing import NDArray
 
@@ -37,58 +37,58 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """What a person calls it: `static/sennit-static-256`."""
+        """The name shown to people: `static/sennit-static-256`."""
 
     @property
     def fingerprint(self) -> str:
-        """Two embedders with one fingerprint give comparable vectors; never holds a URL or a credential."""
+        """Embedders with equal fingerprints produce comparable vectors. Contains no URL and no credential."""
 
     @property
     def dimensions(self) -> int:
-        """The length of every vector. A remote model may have to be asked once to know."""
+        """The length of every vector. Reading it may send one request to a remote model."""
 
     @property
     def max_batch(self) -> int:
-        """How many texts are best handed over at once; more are split."""
+        """The best number of texts per call of `embed_documents`; a longer list is split into batches."""
 
     @property
     def inline(self) -> bool:
-        """True: fast and local, so a write embeds at once. False: embed in the background."""
+        """True: fast and local, so a write computes its vectors itself. False: a background thread does."""
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One row per text, of length one; the row of an empty text is zero."""
+        """Return one unit vector per text, as rows; the row of an empty text is zero."""
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector of a question, of length one; zero for an empty one."""
+        """Return the unit vector of a query; zero for an empty query."""
 
     def close(self) -> None:
-        """Let go of connections and sessions. Closing twice is fine."""
+        """Release connections and sessions. Closing twice is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingSpec:
-    """What a user configures about the embedding model; checked when it is made."""
+    """The settings of an embedding model, checked on construction."""
 
     provider: Provider = "static"
     model: str = ""
     """Empty: the provider's default. For `onnx`: an installed model's name, or a folder."""
     dimensions: int | None = None
-    """Keep the first n numbers of each vector (Matryoshka) and re-normalise."""
+    """Keep the first n numbers of each vector (Matryoshka) and normalise again."""
     base_url: str | None = None
     api_key_env: str | None = None
     """The *name* of the environment variable that holds the key."""
     timeout: float = 30.0
-    """Seconds for one call to a remote model, its retries included."""
+    """Seconds for one call of a remote model, including retries."""
     retries: int = 3
     backoff: float = 0.5
-    """Seconds before the first retry; doubles with each, with jitter."""
+    """Seconds before the first retry. Doubles with each retry, with jitter."""
     batch_size: int | None = None
-    """Texts handed to the model at once (`embedding.batch`). None: what suits the provider."""
+    """Texts per call of the model (`embedding.batch`). None: the provider's default."""
     query_prefix: str | None = None
     document_prefix: str | None = None
-    """None: what the model itself asks for. Some models want `query: ` and `passage: `."""
+    """None: the model's own prefix. Some models are trained with `query: ` and `passage: `."""
     query_ttl: float = 86_400.0
-    """Seconds for which the vector of a question by a remote model is kept."""
+    """Seconds for which a query vector from a remote model stays in the cache."""
 
     def __post_init__(self) -> None:
         if self.provider not in PROVIDERS:
@@ -107,27 +107,29 @@ class EmbeddingSpec:
         if self.base_url is not None:
             check_base_url(self.base_url)
         if self.api_key_env is not None and not _VARIABLE_NAME.fullmatch(self.api_key_env):
-            # The value is not repeated: what stands here by mistake is most often the key itself.
+            # The message does not repeat the value: a wrong value is most often the key itself.
             _refuse("api_key_env", "must be the name of an environment variable, such as OPENAI_API_KEY")
         if not self.model:
             object.__setattr__(self, "model", DEFAULT_MODELS[self.provider])
 
 
 def check_base_url(url: str, section: str = "embedding") -> None:
-    """Refuse what is not a plain http(s) address, and one that carries a password."""
+    """Reject an address that is not plain http(s), or that contains a password."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
-    if "@" in url:  # the address is not repeated: there is a password in it
+    if "@" in url:  # the message does not repeat the address: it contains a password
         _refuse(
-            "base_url", "must not carry a user name or password; use api_key_env for the credential", section
+            "base_url",
+            "must not contain a user name or password; use api_key_env for the credential",
+            section,
         )
     if not usable:
         _refuse("base_url", f"{url!r} is not an http:// or https:// address", section)
     if "?" in url or "#" in url:
-        _refuse("base_url", "must end with the path; leave out what follows '?' or '#'", section)
+        _refuse("base_url", "must end with the path; remove the query string or fragment", section)
 
 
 def _check_whole(key: str, value: object, smallest: int, largest: int) -> None:

@@ -1,4 +1,4 @@
-"""Builds the ONNX graph of a BERT encoder from its weights, so that torch is not needed to run one."""
+"""Builds the ONNX graph of a BERT encoder from its weights, without torch."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OPSET: Final = 17
-"""The first with LayerNormalization, so the oldest that keeps the graph small."""
+"""The first opset with LayerNormalization, so the oldest that keeps the graph small."""
 
 IR_VERSION: Final = 8
-"""What belongs to that opset; a newer number would shut out older runtimes for nothing."""
+"""The IR version of that opset. A newer one would exclude older runtimes without need."""
 
-MASKED: Final = -1e9
-"""Added to the attention of padding: large enough to vanish in the softmax, and finite in float32."""
+MASK_PENALTY: Final = -1e9
+"""Added to the attention scores of padding: negligible after the softmax, and finite in float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
-    """What the weights alone do not tell."""
+    """The hyperparameters that the weights do not determine."""
 
     layers: int
     heads: int
     epsilon: float = 1e-12
 
 
-def bert_graph(weights: Mapping[str, NDArray[np.float32]], shape: BertShape) -> Any:
-    """An `onnx.ModelProto`: input_ids, attention_mask, token_type_ids → last_hidden_state.
+def build_bert_graph(weights: Mapping[str, NDArray[np.float32]], shape: BertShape) -> Any:
+    """Return an `onnx.ModelProto`: input_ids, attention_mask, token_type_ids → last_hidden_state.
 
-    `weights` are named as in the files that transformers writes for BertModel.
+    The weights have the names that transformers gives them in the files of a BertModel.
     """
     try:
-        return _Graph(weights, shape).model()
+        return _GraphBuilder(weights, shape).build()
     except KeyError as error:
         raise EmbeddingError(f"These are not the weights of a BERT encoder: {error} is missing.") from error
 
 
-class _Graph:
-    """Collects nodes and constants; each method adds one part and returns the name of its output."""
+class _GraphBuilder:
+    """Collects nodes and constants. Each method adds one part and returns the name of its output."""
 
     def __init__(self, weights: Mapping[str, NDArray[np.float32]], shape: BertShape) -> None:
         try:
@@ -59,7 +59,7 @@ class _Graph:
         self._nodes: list[Any] = []
         self._constants: dict[str, Any] = {}
 
-    def model(self) -> Any:
+    def build(self) -> Any:
         helper, types = self._onnx.helper, self._onnx.TensorProto
         state = self._embeddings()
         mask = self._mask()
@@ -87,11 +87,11 @@ class _Graph:
         words = self._node(
             "Gather", [self._weight("embeddings.word_embeddings.weight"), "input_ids"], "words"
         )
-        kinds = self._node(
-            "Gather", [self._weight("embeddings.token_type_embeddings.weight"), "token_type_ids"], "kinds"
+        types = self._node(
+            "Gather", [self._weight("embeddings.token_type_embeddings.weight"), "token_type_ids"], "types"
         )
         length = self._node("Shape", ["input_ids"], "length", start=1, end=2)
-        places = self._node(
+        positions = self._node(
             "Slice",
             [
                 self._weight("embeddings.position_embeddings.weight"),
@@ -99,15 +99,17 @@ class _Graph:
                 length,
                 self._constant("rows", np.array([0])),
             ],
-            "places",
+            "positions",
         )
-        summed = self._node("Add", [self._node("Add", [words, kinds], "words+kinds"), places], "summed")
+        summed = self._node("Add", [self._node("Add", [words, types], "words+types"), positions], "summed")
         return self._layer_norm("embeddings.LayerNorm", summed)
 
     def _mask(self) -> str:
         mask = self._node("Cast", ["attention_mask"], "mask", to=self._onnx.TensorProto.FLOAT)
-        absent = self._node("Sub", [self._constant("one", np.float32(1)), mask], "absent")
-        penalty = self._node("Mul", [absent, self._constant("masked", np.float32(MASKED))], "penalty")
+        padding = self._node("Sub", [self._constant("one", np.float32(1)), mask], "padding")
+        penalty = self._node(
+            "Mul", [padding, self._constant("mask_penalty", np.float32(MASK_PENALTY))], "penalty"
+        )
         return self._node("Unsqueeze", [penalty, self._constant("heads+queries", np.array([1, 2]))], "bias")
 
     def _layer(self, name: str, state: str, mask: str) -> str:
@@ -126,17 +128,17 @@ class _Graph:
         query, key, value = (
             self._heads(f"{name}.attention.self.{part}", state, size) for part in ("query", "key", "value")
         )
-        turned = self._node("Transpose", [key], f"{name}.key.turned", perm=[0, 1, 3, 2])
-        raw = self._node("MatMul", [query, turned], f"{name}.raw")
+        transposed = self._node("Transpose", [key], f"{name}.key.transposed", perm=[0, 1, 3, 2])
+        raw = self._node("MatMul", [query, transposed], f"{name}.raw")
         scale = self._constant("scale", np.float32(1 / math.sqrt(size)))
         scores = self._node(
             "Add", [self._node("Mul", [raw, scale], f"{name}.scaled"), mask], f"{name}.scores"
         )
-        shares = self._node("Softmax", [scores], f"{name}.shares", axis=-1)
-        mixed = self._node("MatMul", [shares, value], f"{name}.mixed")
-        together = self._node("Transpose", [mixed], f"{name}.together", perm=[0, 2, 1, 3])
+        probabilities = self._node("Softmax", [scores], f"{name}.probabilities", axis=-1)
+        context = self._node("MatMul", [probabilities, value], f"{name}.context")
+        by_token = self._node("Transpose", [context], f"{name}.by_token", perm=[0, 2, 1, 3])
         joined = self._constant("joined", np.array([0, 0, self._width]))
-        return self._node("Reshape", [together, joined], f"{name}.joined")
+        return self._node("Reshape", [by_token, joined], f"{name}.joined")
 
     def _heads(self, name: str, state: str, size: int) -> str:
         split = self._constant("split", np.array([0, 0, self._shape.heads, size]))
@@ -144,7 +146,7 @@ class _Graph:
         return self._node("Transpose", [parts], f"{name}.heads", perm=[0, 2, 1, 3])
 
     def _gelu(self, name: str, x: str) -> str:
-        """x · ½ · (1 + erf(x / √2)), the exact form; the runtime fuses it."""
+        """x · ½ · (1 + erf(x / √2)): the exact form, which the runtime fuses."""
         scaled = self._node("Div", [x, self._constant("sqrt2", np.float32(math.sqrt(2)))], f"{name}.erf.in")
         erf = self._node("Erf", [scaled], f"{name}.erf")
         gate = self._node("Add", [erf, self._constant("one", np.float32(1))], f"{name}.gate")
@@ -152,7 +154,7 @@ class _Graph:
         return self._node("Mul", [product, self._constant("half", np.float32(0.5))], f"{name}.gelu")
 
     def _dense(self, name: str, x: str) -> str:
-        # The files hold (out, in); MatMul wants (in, out).
+        # The files hold (out, in); MatMul needs (in, out).
         matrix = self._constant(f"{name}.matrix", np.ascontiguousarray(self._weights[f"{name}.weight"].T))
         product = self._node("MatMul", [x, matrix], f"{name}.product")
         return self._node("Add", [product, self._weight(f"{name}.bias")], f"{name}.out")

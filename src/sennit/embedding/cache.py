@@ -1,4 +1,4 @@
-"""Remembers the vectors of recent questions, so that asking again costs no model call."""
+"""An LRU cache of query vectors, so that a repeated query needs no model call."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from sennit.embedding.base import Embedder
 if TYPE_CHECKING:
     from sennit.embedding.base import Vectors
 
-DEFAULT_ENTRIES: Final = 1024
-"""About one megabyte at 256 dimensions; a session asks far fewer different questions."""
+DEFAULT_MAX_ENTRIES: Final = 1024
+"""About one megabyte at 256 dimensions; a session has far fewer distinct queries."""
 
 
-class CachedQueries:
-    """An embedder that keeps the last vectors of `embed_query`, and passes everything else on."""
+class CachingEmbedder:
+    """An embedder that caches the results of `embed_query` and forwards everything else."""
 
-    def __init__(self, embedder: Embedder, *, entries: int = DEFAULT_ENTRIES, ttl: float = math.inf) -> None:
-        """A vector is kept for `ttl` seconds: who computes it elsewhere may come to another one in time."""
-        if entries < 1:
-            raise ValueError(f"CachedQueries needs room for at least one entry, not {entries}")
+    def __init__(
+        self, embedder: Embedder, *, max_entries: int = DEFAULT_MAX_ENTRIES, ttl: float = math.inf
+    ) -> None:
+        """A vector expires after `ttl` seconds, because a remote model may change behind its name."""
+        if max_entries < 1:
+            raise ValueError(f"CachingEmbedder needs at least one entry, not {max_entries}")
         self._embedder = embedder
-        self._entries = entries
+        self._max_entries = max_entries
         self._ttl = ttl
-        self._kept: OrderedDict[tuple[str, str], tuple[float, Vectors]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], tuple[float, Vectors]] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
@@ -55,24 +57,24 @@ class CachedQueries:
         return self._embedder.embed_documents(texts)
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector of a question; the array is read-only, because others are given the same one."""
+        """Return the vector of a query. The array is read-only, because all callers share it."""
         key = (self._embedder.fingerprint, text)
         with self._lock:
-            known = self._kept.get(key)
-            if known is not None and time.monotonic() - known[0] < self._ttl:
-                self._kept.move_to_end(key)
-                return known[1]
-        # Outside the lock: a slow model must not hold up a question whose answer is known.
+            cached = self._cache.get(key)
+            if cached is not None and time.monotonic() - cached[0] < self._ttl:
+                self._cache.move_to_end(key)
+                return cached[1]
+        # Outside the lock: a slow model must not delay a query whose vector is cached.
         vector = self._embedder.embed_query(text)
         vector.setflags(write=False)
         with self._lock:
-            self._kept[key] = time.monotonic(), vector
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._entries:
-                self._kept.popitem(last=False)
+            self._cache[key] = time.monotonic(), vector
+            self._cache.move_to_end(key)
+            while len(self._cache) > self._max_entries:
+                self._cache.popitem(last=False)
         return vector
 
     def close(self) -> None:
         with self._lock:
-            self._kept.clear()
+            self._cache.clear()
         self._embedder.close()

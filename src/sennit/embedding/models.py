@@ -1,4 +1,4 @@
-"""Where models that are not part of the package are kept."""
+"""The folder of installed models: models that are not part of the package."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 
 from sennit.errors import NotFound
 
-GRAPH: Final = "model.onnx"
-TOKENIZER: Final = "tokenizer.json"
-CONFIG: Final = "sennit-model.json"
+GRAPH_FILE: Final = "model.onnx"
+TOKENIZER_FILE: Final = "tokenizer.json"
+CONFIG_FILE: Final = "sennit-model.json"
 
 
 def models_folder() -> Path:
-    """`SENNIT_MODELS`, or a folder in the user's cache; it may not exist yet."""
+    """Return `SENNIT_MODELS`, or a folder in the user's cache. The folder may not exist yet."""
     chosen = os.environ.get("SENNIT_MODELS")
     if chosen:
         return Path(chosen).expanduser()
@@ -29,7 +29,7 @@ def models_folder() -> Path:
 
 
 def installed_models() -> list[str]:
-    """The names under which models in the models folder can be used with provider `onnx`."""
+    """List the model names that provider `onnx` accepts."""
     folder = models_folder()
     if not folder.is_dir():
         return []
@@ -37,22 +37,29 @@ def installed_models() -> list[str]:
 
 
 def is_model(folder: Path) -> bool:
-    """Whether a folder holds a graph and its tokenizer. Unfinished installations start with a dot."""
-    return not folder.name.startswith(".") and (folder / GRAPH).is_file() and (folder / TOKENIZER).is_file()
+    """Return whether a folder holds a graph and its tokenizer. Unfinished installations start with a dot."""
+    return (
+        not folder.name.startswith(".")
+        and (folder / GRAPH_FILE).is_file()
+        and (folder / TOKENIZER_FILE).is_file()
+    )
 
 
 def find_model(model: str) -> Path:
-    """The folder of an installed model's name, or of a path (anything with a slash, or that starts with ~)."""
+    """Return the folder of a model, given its installed name or a path.
+
+    A text is a path if it contains a slash or starts with `.` or `~`.
+    """
     is_path = "/" in model or os.sep in model or model.startswith((".", "~"))
     folder = Path(model).expanduser() if is_path else models_folder() / model
     if is_model(folder):
         return folder
     if folder.is_dir():
-        raise NotFound(f"{folder} is not a model: it needs the files {GRAPH} and {TOKENIZER}.")
+        raise NotFound(f"{folder} is not a model: it needs the files {GRAPH_FILE} and {TOKENIZER_FILE}.")
     if is_path:
-        raise NotFound(f"There is no folder {folder}; embedding.model must name one with an ONNX model.")
+        raise NotFound(f"There is no folder {folder}; embedding.model must name a folder with an ONNX model.")
     known = ", ".join(installed_models()) or "none"
     raise NotFound(
-        f"The model {model!r} is not installed in {models_folder()} (there: {known}). "
+        f"The model {model!r} is not installed in {models_folder()} (installed: {known}). "
         "Install MiniLM with: sennit models install minilm"
     )

@@ -1,4 +1,7 @@
-"""What models on a server share: batches, empty texts, and distrust of what comes back."""
+"""Embedding models on a server: OpenAI and compatible services, and Ollama.
+
+The base class splits texts into batches, leaves out empty texts, and checks every response before it is used.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,30 @@ import numpy as np
 
 from sennit.embedding.base import MAX_DIMENSIONS
 from sennit.embedding.http import JsonClient
-from sennit.embedding.vectors import normalised, prefix_mark
+from sennit.embedding.vector_ops import normalise_rows, prefix_fingerprint
 from sennit.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from sennit.embedding.base import EmbeddingSpec, Vectors
 
-PROBE: Final = "dimensions"
-"""What is embedded when the number of dimensions is asked for before any text was."""
+PROBE_TEXT: Final = "dimensions"
+"""Embedded to find the number of dimensions if it is needed before the first text."""
+
+OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
+OPENAI_API_KEY_ENV: Final = "OPENAI_API_KEY"
+OPENAI_BATCH_SIZE: Final = 128
+"""Well below the protocol's 2,048 inputs, so that passages of 500 tokens stay below the tokens per request."""
+
+OLLAMA_BASE_URL: Final = "http://127.0.0.1:11434"
+OLLAMA_BATCH_SIZE: Final = 32
+"""The model runs on the user's machine: larger batches are no faster and make timeouts more likely."""
+
+OLLAMA_MAX_DIMENSIONS: Final = 1024
+"""Longer vectors are truncated to this length. The embedding models people run locally are trained for it."""
 
 
 class RemoteEmbedder(ABC):
-    """A model behind HTTP. Its dimension is learnt from the first answer, and every other must agree."""
+    """A model behind HTTP. The first response determines the dimensions, and all others must agree with it."""
 
     inline: Final = False
 
@@ -32,23 +47,23 @@ class RemoteEmbedder(ABC):
         *,
         base_url: str,
         api_key_env: str | None,
-        batch: int,
-        most_dimensions: int | None = None,
+        batch_size: int,
+        max_dimensions: int | None = None,
     ) -> None:
-        """`most_dimensions` cuts longer vectors where the user has not said how many to keep."""
+        """`max_dimensions` truncates longer vectors unless the settings say how many dimensions to keep."""
         self.name: Final = f"{spec.provider}/{spec.model}"
-        self.max_batch: Final = spec.batch_size or batch
+        self.max_batch: Final = spec.batch_size or batch_size
         self._model: Final = spec.model
-        self._configured: Final = spec.dimensions
-        self._most: Final = most_dimensions
+        self._configured_dimensions: Final = spec.dimensions
+        self._max_dimensions: Final = max_dimensions
         self._query_prefix: Final = spec.query_prefix or ""
         self._document_prefix: Final = spec.document_prefix or ""
-        length = str(spec.dimensions or (f"max{most_dimensions}" if most_dimensions else "native"))
-        self.fingerprint: Final = f"{spec.provider}:{spec.model}:{length}" + prefix_mark(
+        length = str(spec.dimensions or (f"max{max_dimensions}" if max_dimensions else "native"))
+        self.fingerprint: Final = f"{spec.provider}:{spec.model}:{length}" + prefix_fingerprint(
             self._document_prefix
         )
-        self._own: int | None = None
-        self._learning: Final = threading.Lock()
+        self._native_dimensions: int | None = None
+        self._lock: Final = threading.Lock()
         self._client: Final = JsonClient(
             base_url,
             timeout=spec.timeout,
@@ -59,15 +74,15 @@ class RemoteEmbedder(ABC):
 
     @abstractmethod
     def _fetch(self, texts: Sequence[str]) -> Sequence[object]:
-        """What the server answers for a batch, one item per text, in the order of the texts."""
+        """Send a batch and return the unchecked vectors, in the order of the texts."""
 
     @property
     def dimensions(self) -> int:
-        if self._configured is not None:
-            return self._configured
-        if self._own is None:
-            self._checked(self._fetch([PROBE]), 1)
-        return self._kept()
+        if self._configured_dimensions is not None:
+            return self._configured_dimensions
+        if self._native_dimensions is None:
+            self._to_vectors(self._fetch([PROBE_TEXT]), 1)
+        return self._kept_dimensions()
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return self._embed(texts, self._document_prefix)
@@ -80,70 +95,124 @@ class RemoteEmbedder(ABC):
         self._client.close()
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
-        # Services refuse an empty text or make something up for it.
-        asked = [place for place, text in enumerate(texts) if text and not text.isspace()]
+        # Services reject an empty text, or return an arbitrary vector for it.
+        filled = [row for row, text in enumerate(texts) if text and not text.isspace()]
         parts: list[Vectors] = []
-        for start in range(0, len(asked), self.max_batch):
-            batch = [_sendable(prefix + texts[place]) for place in asked[start : start + self.max_batch]]
-            parts.append(self._checked(self._fetch(batch), len(batch)))
+        for start in range(0, len(filled), self.max_batch):
+            batch = [
+                _replace_surrogates(prefix + texts[row]) for row in filled[start : start + self.max_batch]
+            ]
+            parts.append(self._to_vectors(self._fetch(batch), len(batch)))
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         if parts:
-            vectors[asked] = np.concatenate(parts)
+            vectors[filled] = np.concatenate(parts)
         return vectors
 
-    def _checked(self, answer: Sequence[object], count: int) -> Vectors:
-        """Unit vectors of what was answered, or an EmbeddingError that says what is wrong with it."""
-        if len(answer) != count:
-            raise self._nonsense(f"{len(answer)} vectors for {count} texts")
-        rows = [self._row(item) for item in answer]
-        own = self._own or len(rows[0])
-        if any(len(row) != own for row in rows):
-            lengths = ", ".join(map(str, sorted({len(row) for row in rows} - {own})))
-            raise self._nonsense(f"a vector of {lengths} numbers where others have {own}")
+    def _to_vectors(self, items: Sequence[object], count: int) -> Vectors:
+        """Check the items of a response and return them as unit vectors; raise EmbeddingError if one is invalid."""
+        if len(items) != count:
+            raise self._invalid_response(f"{len(items)} vectors for {count} texts")
+        rows = [self._to_row(item) for item in items]
+        native = self._native_dimensions or len(rows[0])
+        if any(len(row) != native for row in rows):
+            lengths = ", ".join(map(str, sorted({len(row) for row in rows} - {native})))
+            raise self._invalid_response(f"a vector of {lengths} numbers where others have {native}")
         with np.errstate(over="ignore"):
             matrix = np.array(rows, dtype=np.float32)
         if not np.isfinite(matrix).all():
-            raise self._nonsense("a vector with numbers that are infinite or not numbers")
-        self._learn(own)
-        return normalised(matrix[:, : self._kept()].astype(np.float64))
+            raise self._invalid_response("a vector with numbers that are infinite or not numbers")
+        self._set_native_dimensions(native)
+        return normalise_rows(matrix[:, : self._kept_dimensions()].astype(np.float64))
 
-    def _row(self, item: object) -> list[float]:
+    def _to_row(self, item: object) -> list[float]:
         if not isinstance(item, list) or not item:
-            raise self._nonsense("something that is not a list of numbers")
+            raise self._invalid_response("something that is not a list of numbers")
         if len(item) > MAX_DIMENSIONS:
-            raise self._nonsense(f"a vector of {len(item)} numbers")
+            raise self._invalid_response(f"a vector of {len(item)} numbers")
         if not set(map(type, item)) <= {int, float}:
-            raise self._nonsense("a vector with something in it that is not a number")
+            raise self._invalid_response("a vector with an element that is not a number")
         try:
             return [float(number) for number in item]
         except OverflowError as error:
-            raise self._nonsense("a vector with a number that is too large") from error
+            raise self._invalid_response("a vector with a number that is too large") from error
 
-    def _learn(self, length: int) -> None:
-        if self._configured is not None and length < self._configured:
+    def _set_native_dimensions(self, length: int) -> None:
+        if self._configured_dimensions is not None and length < self._configured_dimensions:
             raise EmbeddingError(
                 f"{self.name} gives vectors of {length} numbers, fewer than embedding.dimensions = "
-                f"{self._configured}; leave the setting out, or set it to {length} or less."
+                f"{self._configured_dimensions}; remove the setting, or set it to {length} or less."
             )
-        with self._learning:
-            if self._own is None:
-                self._own = length
-        if self._own != length:  # two first answers at once, of different lengths
-            raise self._nonsense(f"a vector of {length} numbers where others have {self._own}")
+        with self._lock:
+            if self._native_dimensions is None:
+                self._native_dimensions = length
+        if self._native_dimensions != length:  # two concurrent first responses differ in length
+            raise self._invalid_response(
+                f"a vector of {length} numbers where others have {self._native_dimensions}"
+            )
 
-    def _kept(self) -> int:
-        assert self._own is not None
-        if self._configured is not None:
-            return self._configured
-        return min(self._own, self._most or self._own)
+    def _kept_dimensions(self) -> int:
+        assert self._native_dimensions is not None
+        if self._configured_dimensions is not None:
+            return self._configured_dimensions
+        return min(self._native_dimensions, self._max_dimensions or self._native_dimensions)
 
-    def _nonsense(self, what: str) -> EmbeddingError:
+    def _invalid_response(self, problem: str) -> EmbeddingError:
         return EmbeddingError(
-            f"{self.name} answered with {what}; nothing of it was used. "
+            f"{self.name} answered with {problem}; the response was discarded. "
             "Check that embedding.model is an embedding model and that embedding.base_url is its server."
         )
 
 
-def _sendable(text: str) -> str:
-    """JSON for a server must be valid Unicode; a lone surrogate is not."""
+class OpenAIEmbedder(RemoteEmbedder):
+    """`POST {base_url}/embeddings`: OpenAI, and every server with the same protocol."""
+
+    def __init__(self, spec: EmbeddingSpec) -> None:
+        api_key_env = spec.api_key_env
+        base_url = (spec.base_url or OPENAI_BASE_URL).rstrip("/")
+        if api_key_env is None and base_url == OPENAI_BASE_URL:
+            # OpenAI's key is sent to OpenAI only. For another server the user must name the variable.
+            api_key_env = OPENAI_API_KEY_ENV
+        super().__init__(spec, base_url=base_url, api_key_env=api_key_env, batch_size=OPENAI_BATCH_SIZE)
+
+    def _fetch(self, texts: Sequence[str]) -> Sequence[object]:
+        body: dict[str, object] = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        if self._configured_dimensions is not None:
+            body["dimensions"] = self._configured_dimensions
+        response = self._client.post("/embeddings", body)
+        data = response.get("data") if isinstance(response, dict) else None
+        if not isinstance(data, list):
+            raise self._invalid_response('JSON without a list "data"')
+        ordered: dict[int, object] = {}
+        for item in data:
+            index = item.get("index") if isinstance(item, dict) else None
+            if type(index) is not int or index in ordered or not 0 <= index < len(data):
+                raise self._invalid_response('items whose "index" is missing, duplicated or out of range')
+            ordered[index] = item.get("embedding")
+        return [ordered[index] for index in range(len(data))]
+
+
+class OllamaEmbedder(RemoteEmbedder):
+    """`POST {base_url}/api/embed`."""
+
+    def __init__(self, spec: EmbeddingSpec) -> None:
+        super().__init__(
+            spec,
+            base_url=spec.base_url or OLLAMA_BASE_URL,
+            api_key_env=spec.api_key_env,
+            batch_size=OLLAMA_BATCH_SIZE,
+            max_dimensions=OLLAMA_MAX_DIMENSIONS,
+        )
+
+    def _fetch(self, texts: Sequence[str]) -> Sequence[object]:
+        # truncate: Ollama cuts a text that is longer than the model's context instead of rejecting it.
+        body = {"model": self._model, "input": list(texts), "truncate": True}
+        response = self._client.post("/api/embed", body)
+        embeddings = response.get("embeddings") if isinstance(response, dict) else None
+        if not isinstance(embeddings, list):
+            raise self._invalid_response('JSON without a list "embeddings"')
+        return embeddings
+
+
+def _replace_surrogates(text: str) -> str:
+    """Replace lone surrogates by `?`: they are not valid Unicode, so not valid JSON."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,10 +1,10 @@
-"""BERT's uncased word pieces, remembered word by word.
+"""BERT's uncased WordPiece tokenizer, with a cache per word.
 
-What `tokenizers` computes for a whole text is, for this kind of tokenizer, the concatenation of what it
-computes for each run between white space and punctuation: normalising works on single characters, and a
-word never sees its neighbours. So each distinct run is cut once and remembered, plain ASCII runs without
-the library (it then need not even be imported), all others by the library. The pieces are the same; the
-bulk speed is several times higher, because words repeat.
+For this kind of tokenizer, the pieces of a text are the concatenation of the pieces of each run between white
+space and punctuation: normalisation works on single characters, and a word does not depend on its neighbours.
+So each distinct run is tokenized once and cached. Plain ASCII runs are tokenized here, without importing the
+`tokenizers` library; the library tokenizes all others. The pieces are the same. Bulk work is several times
+faster, because words repeat.
 """
 
 from __future__ import annotations
@@ -23,95 +23,99 @@ if TYPE_CHECKING:
 UNKNOWN: Final = "[UNK]"
 SPECIAL: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUATION: Final = "##"
-MAX_WORD: Final = 100
-"""A longer word is one unknown piece: part of the model's definition."""
+MAX_WORD_CHARS: Final = 100
+"""A longer word is one unknown piece. The limit is part of the model's definition."""
 
-MAX_CHARACTERS: Final = 1 << 16
-"""Of a longer text only the beginning is read: 2,048 pieces are used, and one takes five characters."""
+MAX_TEXT_CHARS: Final = 1 << 16
+"""Only the start of a longer text is read: the model uses 2,048 pieces of about five characters."""
 
-MAX_REMEMBERED: Final = 1 << 16
-"""About 13 MB; 600,000 running words of prose hold some 45,000 different ones."""
+MAX_CACHED_RUNS: Final = 1 << 16
+"""About 13 MB; 600,000 running words of prose contain some 45,000 distinct words."""
 
-MUCH: Final = 1000
-"""Runs after which looking ahead pays; it takes some milliseconds to prepare, which a single question is spared."""
+PREFIX_TABLE_AFTER_RUNS: Final = 1000
+"""Cached runs after which the prefix table is built. Building it takes some milliseconds, too long for one query."""
 
-HEAD: Final = 3
-"""Letters of a piece by which its length is foreseen."""
+PREFIX_CHARS: Final = 3
+"""Leading characters of a piece by which the prefix table bounds its length."""
 
-MAX_REMEMBERED_LENGTH: Final = 64
-"""Longer runs (a Chinese paragraph has no spaces) do not come twice."""
+MAX_CACHED_RUN_CHARS: Final = 64
+"""Longer runs (a Chinese paragraph has no spaces) rarely repeat."""
 
-# ASCII punctuation, and the dashes and quotes of typeset prose: always pieces of their own.
+# ASCII punctuation, and the dashes and quotes of typeset prose: each is a piece of its own.
 _ASCII_MARKS: Final = r"!-/:-@\[-`{-~"
 _MARKS: Final = rf"{_ASCII_MARKS}\u2010-\u2027"
 _RUNS: Final = re.compile(rf"[^ \t\n\r{_MARKS}]+|[{_MARKS}]")
 _ASCII_RUNS: Final = re.compile(rf"[^ \t\n\r{_ASCII_MARKS}]+|[{_ASCII_MARKS}]")
-"""The same in ASCII, in half the time: a class of ASCII is looked up in a table."""
+"""The same for ASCII texts, in half the time: `re` looks up an ASCII character class in a table."""
 _PLAIN: Final = re.compile(r"[!-~]+")
 _SPECIAL: Final = re.compile("|".join(map(re.escape, SPECIAL)))
 
 
-class WordPieces:
-    """Cuts texts into the numbers of their pieces; the number of a piece is its place in the vocabulary."""
+class WordPieceTokenizer:
+    """Tokenizes texts into piece ids; the id of a piece is its position in the vocabulary."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        self._numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
-        self._reach: dict[str, int] = {}
-        """By the first letters of a piece, how long the longest such piece is; filled when there is much to cut."""
-        self._otherwise = max(map(len, vocabulary))
-        """How long a piece can be whose first letters are not there."""
-        self.unknown = self._numbers[UNKNOWN]
-        self._runs = _Remembered(self)
+        self._ids = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
+        self._max_length_by_prefix: dict[str, int] = {}
+        """The length of the longest piece with these leading characters; empty until `build_prefix_table`."""
+        self._default_max_length = max(map(len, vocabulary))
+        """The length of the longest piece whose leading characters are not in the table."""
+        self.unknown_id = self._ids[UNKNOWN]
+        self._run_cache = _RunCache(self)
         self._tokenizer: Tokenizer | None = None
 
     def encode(self, text: str, limit: int) -> NDArray[np.int32]:
-        """The numbers of the first `limit` pieces of a text."""
-        text = text[:MAX_CHARACTERS]
+        """Return the ids of the first `limit` pieces of a text."""
+        text = text[:MAX_TEXT_CHARS]
         if "[" in text and _SPECIAL.search(text):
-            found = _packed(self._by_library(text))
+            packed = _pack(self._encode_with_library(text))
         else:
-            # Lower case only so that fewer different runs are remembered.
+            # Lower case lets more runs share a cache entry.
             runs = _ASCII_RUNS.findall(text.lower()) if text.isascii() else _RUNS.findall(text)
-            found = b"".join(map(self._runs.__getitem__, runs))
-        return np.frombuffer(found, np.int32)[:limit]
+            packed = b"".join(map(self._run_cache.__getitem__, runs))
+        return np.frombuffer(packed, np.int32)[:limit]
 
-    def run(self, run: str) -> bytes:
-        """The pieces of one run without white space, packed; punctuation only where it stands alone."""
-        if run.isascii() and (whole := self._numbers.get(run)) is not None:
-            return _packed((whole,))
-        return _packed(self._word(run.lower()) if _PLAIN.fullmatch(run) else self._by_library(run))
+    def encode_run(self, run: str) -> bytes:
+        """Return the packed ids of one run: a word, or one punctuation mark."""
+        if run.isascii() and (whole := self._ids.get(run)) is not None:
+            return _pack((whole,))
+        return _pack(
+            self._encode_word(run.lower()) if _PLAIN.fullmatch(run) else self._encode_with_library(run)
+        )
 
-    def _word(self, word: str) -> tuple[int, ...]:
-        """Greedy: the longest piece of the vocabulary that fits, from the left."""
-        if len(word) > MAX_WORD:
-            return (self.unknown,)
+    def _encode_word(self, word: str) -> tuple[int, ...]:
+        """Take the longest matching piece of the vocabulary, again and again, from the left."""
+        if len(word) > MAX_WORD_CHARS:
+            return (self.unknown_id,)
         pieces: list[int] = []
-        start, prefix = 0, ""
+        start, marker = 0, ""
         while start < len(word):
-            longest = self._reach.get(prefix + word[start : start + HEAD], self._otherwise)
+            longest = self._max_length_by_prefix.get(
+                marker + word[start : start + PREFIX_CHARS], self._default_max_length
+            )
             for end in range(min(len(word), start + longest), start, -1):
-                number = self._numbers.get(prefix + word[start:end])
-                if number is not None:
+                piece = self._ids.get(marker + word[start:end])
+                if piece is not None:
                     break
             else:
-                return (self.unknown,)
-            pieces.append(number)
-            start, prefix = end, CONTINUATION
+                return (self.unknown_id,)
+            pieces.append(piece)
+            start, marker = end, CONTINUATION
         return tuple(pieces)
 
-    def look_ahead(self) -> None:
-        """Learn how far each beginning reaches: most lengths need not be tried then."""
-        reach: dict[str, int] = {}
-        for piece in self._numbers:
-            prefix = CONTINUATION if piece.startswith(CONTINUATION) else ""
-            length = len(piece) - len(prefix)
-            head = piece[: len(prefix) + HEAD]
-            if length >= HEAD and length > reach.get(head, 0):
-                reach[head] = length
-        self._reach, self._otherwise = reach, HEAD - 1
+    def build_prefix_table(self) -> None:
+        """Record the longest piece for each prefix, so that `_encode_word` tries fewer lengths."""
+        longest: dict[str, int] = {}
+        for piece in self._ids:
+            marker = CONTINUATION if piece.startswith(CONTINUATION) else ""
+            length = len(piece) - len(marker)
+            prefix = piece[: len(marker) + PREFIX_CHARS]
+            if length >= PREFIX_CHARS and length > longest.get(prefix, 0):
+                longest[prefix] = length
+        self._max_length_by_prefix, self._default_max_length = longest, PREFIX_CHARS - 1
 
-    def _by_library(self, text: str) -> list[int]:
-        # A lone surrogate is not text, and the library refuses it.
+    def _encode_with_library(self, text: str) -> list[int]:
+        # The library rejects a lone surrogate.
         text = text.encode("utf-8", "replace").decode("utf-8")
         tokenizer = self._tokenizer
         if tokenizer is None:
@@ -126,9 +130,9 @@ class WordPieces:
 
         tokenizer = Tokenizer(
             WordPiece(
-                self._numbers,
+                self._ids,
                 unk_token=UNKNOWN,
-                max_input_chars_per_word=MAX_WORD,
+                max_input_chars_per_word=MAX_WORD_CHARS,
                 continuing_subword_prefix=CONTINUATION,
             )
         )
@@ -140,24 +144,24 @@ class WordPieces:
         return tokenizer
 
 
-def _packed(pieces: Iterable[int]) -> bytes:
-    """Numbers as they stand in memory, so that a text's are those of its runs behind each other."""
+def _pack(pieces: Iterable[int]) -> bytes:
+    """Return ids as int32 bytes: concatenating the bytes of runs gives the bytes of a text."""
     return array("i", pieces).tobytes()
 
 
-class _Remembered(dict[str, bytes]):
-    """Run → pieces, filled when a run is first seen."""
+class _RunCache(dict[str, bytes]):
+    """Run → packed ids, computed on first use."""
 
-    def __init__(self, pieces: WordPieces) -> None:
+    def __init__(self, tokenizer: WordPieceTokenizer) -> None:
         super().__init__()
-        self._pieces = pieces
+        self._tokenizer = tokenizer
 
     def __missing__(self, run: str) -> bytes:
-        found = self._pieces.run(run)
-        if len(run) <= MAX_REMEMBERED_LENGTH:
-            if len(self) >= MAX_REMEMBERED:
-                self.clear()  # simpler than ageing, and the frequent words are back within a few texts
-            self[run] = found
-            if len(self) == MUCH:
-                self._pieces.look_ahead()
-        return found
+        packed = self._tokenizer.encode_run(run)
+        if len(run) <= MAX_CACHED_RUN_CHARS:
+            if len(self) >= MAX_CACHED_RUNS:
+                self.clear()  # simpler than an LRU, and the frequent words return within a few texts
+            self[run] = packed
+            if len(self) == PREFIX_TABLE_AFTER_RUNS:
+                self._tokenizer.build_prefix_table()
+        return packed
