@@ -1,4 +1,4 @@
-"""Texts in the scripts and spellings that people write, found the way people ask."""
+"""Searches in many scripts, languages and spellings find the right text."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ TEXTS = {
 }
 
 
-@pytest.fixture(scope="module", params=["tail", "folded"])
+@pytest.fixture(scope="module", params=["buffer", "segment"])
 def db(request: pytest.FixtureRequest) -> Iterator[Database]:
     with sennit.open(":memory:") as opened:
         opened.add(Record(id=name, text=text) for name, text in TEXTS.items())
-        if request.param == "folded":
+        if request.param == "segment":
             opened.optimise()
         yield opened
 
 
 @pytest.mark.parametrize(
-    ("query", "wanted"),
+    ("query", "expected"),
     [
         ("机器学习", "zh"),
         ("图书馆", "zh"),
@@ -87,13 +87,13 @@ def db(request: pytest.FixtureRequest) -> Iterator[Database]:
         ("library running index", "plural"),
     ],
 )
-def test_it_is_found_by_its_words(db: Database, query: str, wanted: str) -> None:
+def test_a_text_is_found_by_its_words(db: Database, query: str, expected: str) -> None:
     result = db.search(query, recipe="keyword")
-    assert wanted in [hit.id for hit in result][:1]
-    assert wanted in [hit.id for hit in db.search(query)][:5]
+    assert expected in [hit.id for hit in result][:1]
+    assert expected in [hit.id for hit in db.search(query)][:5]
 
 
-def test_a_question_of_stop_words_only_is_answered() -> None:
+def test_a_query_of_stop_words_only_finds_results() -> None:
     with sennit.open(":memory:") as db:
         db.add([Record(id="play", text="to be or not to be"), Record(id="other", text="a sonnet on summer")])
         assert [hit.id for hit in db.search("to be or not to be", recipe="keyword")] == ["play"]

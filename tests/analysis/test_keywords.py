@@ -1,4 +1,4 @@
-"""What of a question is worth finding exactly."""
+"""The keywords of a question for an exact search."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.analysis.keywords import MAX_KEYWORD, extract_keywords
-from sennit.folders.options import checked
+from sennit.analysis.keywords import MAX_KEYWORD_CHARS, extract_keywords
+from sennit.folders.options import check_keywords
 
 QUESTIONS: list[tuple[str, list[str]]] = [
     ("How does the pipeline handle a source that times out?", ["pipeline", "handle", "source", "times"]),
@@ -20,8 +20,8 @@ QUESTIONS: list[tuple[str, list[str]]] = [
     ("What does parseRetryAfter() return for a date?", ["parseRetryAfter", "date"]),
     ("find the login bug in auth.go", ["auth.go", "login", "bug"]),
     (
-        "list all users of os.path.join in src/sennit/ingest/files.py",
-        ["os.path.join", "src/sennit/ingest/files.py", "users"],
+        "list all users of os.path.join in src/sennit/ingest/indexer.py",
+        ["os.path.join", "src/sennit/ingest/indexer.py", "users"],
     ),
     ("How do I set MAX_RETRIES to 5?", ["MAX_RETRIES", "set"]),
     ("Which port does Postgres listen on, 5432 or 6432?", ["5432", "6432", "Postgres", "port", "listen"]),
@@ -68,32 +68,32 @@ QUESTIONS: list[tuple[str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("question", "expected"), QUESTIONS, ids=[question for question, _ in QUESTIONS])
-def test_a_question_gives_its_telling_words(question: str, expected: list[str]) -> None:
+def test_keywords_of_a_question(question: str, expected: list[str]) -> None:
     assert list(extract_keywords(question)) == expected
 
 
-def test_the_rarest_words_come_first_unknown_ones_last_and_common_ones_not_at_all() -> None:
+def test_rare_words_come_first_unknown_words_last_and_common_words_are_dropped() -> None:
     shares = {"hoch": 0.1, "die": 0.9, "laut": 0.02, "kaution": 0.0}
     found = extract_keywords("wie hoch ist die kaution laut", lambda word: shares[word])
     assert found == ("laut", "hoch", "kaution")
 
 
-def test_a_common_word_is_taken_where_there_is_no_other() -> None:
+def test_a_common_word_is_kept_if_there_is_no_other() -> None:
     assert extract_keywords("the report", lambda _: 0.99) == ("report",)
 
 
-def test_rarity_never_puts_a_word_before_a_phrase_code_or_a_name() -> None:
+def test_a_rare_word_comes_after_phrases_code_and_names() -> None:
     query = 'zebra "blue moon" with parse_date by Priya'
     assert extract_keywords(query, lambda _: 0.001) == ("blue moon", "parse_date", "Priya", "zebra")
 
 
-def test_pairs_of_an_unspaced_run_are_chosen_by_rarity() -> None:
+def test_pairs_of_an_unspaced_run_are_sorted_by_rarity() -> None:
     shares = {"笔记": 0.1, "电脑": 0.05, "丢失": 0.01}
     found = extract_keywords("笔记本电脑丢失", lambda pair: shares.get(pair, 0.0), limit=3)
     assert found == ("丢失", "电脑", "笔记")
 
 
-def test_no_more_than_the_limit_and_none_twice() -> None:
+def test_keywords_are_distinct_and_limited() -> None:
     assert extract_keywords("alpha Beta beta ALPHA alpha gamma", limit=2) == ("ALPHA", "Beta")
     assert len(extract_keywords(" ".join(f"word{n}" for n in range(50)))) == 8
 
@@ -108,21 +108,21 @@ def test_no_more_than_the_limit_and_none_twice() -> None:
         ("???", ("???",)),
     ],
 )
-def test_a_question_without_telling_words_gives_what_it_has(question: str, expected: tuple[str, ...]) -> None:
+def test_a_question_of_function_words_keeps_some_of_them(question: str, expected: tuple[str, ...]) -> None:
     assert extract_keywords(question) == expected
 
 
 @given(st.text() | st.text(alphabet="aB_. \"'`“”\n\r\0é中の한/-()?"))
-def test_whatever_is_asked_can_be_searched_for(query: str) -> None:
+def test_keywords_of_any_text_are_valid_for_a_file_search(query: str) -> None:
     found = extract_keywords(query)
     assert found == extract_keywords(query)
     assert bool(found) or not query.replace("\0", "").encode("utf-8", "ignore").decode().strip()
-    assert all(len(keyword) <= MAX_KEYWORD for keyword in found)
+    assert all(len(keyword) <= MAX_KEYWORD_CHARS for keyword in found)
     if found:
-        assert checked(found) == found
+        assert check_keywords(found) == found
 
 
 @pytest.mark.parametrize("mark", ["'", '"a', "``a", "‘a ", "「", "„a", "a.", "A b ", "/-"])
-def test_marks_that_are_never_closed_are_no_trouble(mark: str) -> None:
-    # Looked for to the end of the text from each of them, this would outlast the limit for a test.
+def test_unclosed_marks_are_scanned_in_linear_time(mark: str) -> None:
+    # With a scan to the end of the text for each mark, this would exceed the time limit of a test.
     assert len(extract_keywords(mark * 1_000_000)) <= 8

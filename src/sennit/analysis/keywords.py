@@ -1,4 +1,4 @@
-"""The words of a question that are worth finding exactly: quoted, code, names, then what is rare."""
+"""Extracts the keywords of a question for an exact search: quoted phrases, code, names, then rare words."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-from sennit.analysis import _tables as tables
-from sennit.analysis import is_stop
+from sennit.analysis import is_stop_word
+from sennit.analysis import tables as tables
 
-MAX_KEYWORD: Final = 200
-"""Characters; what stands between marks and is longer is no quotation."""
+MAX_KEYWORD_CHARS: Final = 200
+"""A longer text between quotation marks is not a quotation."""
 
-MAX_QUERY: Final = 20_000
-"""Characters that are looked at: a pasted page is a question too, but its cost has a limit."""
+MAX_QUERY_CHARS: Final = 20_000
+"""The rest of a query is ignored. This limits the cost of a whole pasted page."""
 
-COMMON: Final = 0.5
-"""Share of records above which a word says nothing, unless there is no other."""
+COMMON_SHARE: Final = 0.5
+"""A word in a larger share of the records is not a keyword, unless there is no other word."""
 
-Rarity = Callable[[str], float]
-"""The share of records that hold a word, from 0 (none that we know of) to 1."""
+DocumentShare = Callable[[str], float]
+"""Returns the share of records that contain a word, from 0 (none) to 1."""
 
-ASKING: Final = frozenset(
+QUESTION_WORDS: Final = frozenset(
     """
     actually also anybody anyone anything currently describe describes described difference differences exactly explain explained explains
     find finds finding happen happened happening happens help helps instead just know known knows like locate maybe
@@ -33,15 +33,15 @@ ASKING: Final = frozenset(
     through under until up us use used uses using very via vs whether while within without yet ever e.g i.e etc
     """.split()
 )
-"""What questions are made of beside the stop words; left out wherever it stands."""
+"""Frequent words of questions that are not stop words. They are never keywords."""
 
-ORDERS: Final = frozenset(
+REQUEST_VERBS: Final = frozenset(
     """
     check compare count discuss enumerate fetch get give go grep identify investigate list look looking make open
     outline print provide read recall remind return say search see summarise summarize trace walk work works
     """.split()
 )
-"""Left out where a request begins with it (`list the users`), and kept elsewhere (`the linked list`)."""
+"""Not keywords at the start of a request (`list the users`), but elsewhere (`the linked list`)."""
 
 FUNCTION_WORDS: Final = frozenset(
     """
@@ -56,14 +56,14 @@ FUNCTION_WORDS: Final = frozenset(
     어디 어디서 어디에 어느 얼마나 무엇 무엇을 무엇이 무슨 누가 누구 언제 왜 어떻게 수 있나요 있습니까 인가요 하나요 되나요
     """.split()
 )
-"""Articles, prepositions and question words of other languages, if they are no words of English. Left out in lower
-case, or where they begin a sentence; frequent words that are not here are known by their share of the records."""
+"""Articles, prepositions and question words of other languages that are not English words. They are not keywords in
+lower case or at the start of a sentence. Other frequent words are recognised by their share of the records."""
 
 OPERATORS: Final = frozenset({"AND", "OR", "NOT"})
 
 _UNUSABLE: Final = re.compile("[\0\ud800-\udfff]")
-# Marks that are never closed must not be looked for to the end of the text, again and again.
-_INSIDE: Final = f"{{1,{MAX_KEYWORD}}}"
+# The bound keeps the scan linear if the text has many opening marks that are never closed.
+_INSIDE: Final = f"{{1,{MAX_KEYWORD_CHARS}}}"
 _QUOTED: Final = re.compile(
     rf'"([^"\n]{_INSIDE})"|“([^“”\n]{_INSIDE})”|„([^„“”\n]{_INSIDE})[“”]|«([^«»\n]{_INSIDE})»|'
     rf"「([^「」\n]{_INSIDE})」|『([^『』\n]{_INSIDE})』|(?<!\w)‘([^‘\n]{_INSIDE}?)’(?!\w)|"
@@ -71,175 +71,176 @@ _QUOTED: Final = re.compile(
 )
 _BACKTICKED: Final = re.compile(rf"(`{{1,3}})(?!`)([^`\n]{_INSIDE})\1(?!`)")
 _TOKEN: Final = re.compile(r"[^\s()\[\]{}<>,;\"“”„«»!?¡¿…。、，？！：；「」『』（）`|]+")
-_WHOLE: Final = 4
-"""Characters of a run without spaces that may be one word."""
+_MAX_WHOLE_RUN_CHARS: Final = 4
+"""A longer run without spaces is not taken as one word."""
 _SENTENCE_END: Final = re.compile(r"[.?!…\n。？！]")
 _POSSESSIVE: Final = re.compile(r"['’]s?\Z")
 _JOINED: Final = re.compile(r"\w(?:[._@/\\=#$]|::|->)+\w|\A(?:--?|[@#$~.]|\.{0,2}/)\w|\A[A-Za-z](?:\+\+|#)\Z")
-"""Words that something other than a space or a hyphen joins; options, paths, decorators; C++ and C#."""
+"""Words joined by something other than a space or a hyphen; options, paths, decorators; C++ and C#."""
 _CAMEL: Final = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]{2,}")
 _PARTICLE: Final = re.compile("(?:에서|에게|으로|까지|부터|하고|이나|[을를이가은는에의로와과도만])\\Z")
-"""What Korean hangs on a noun."""
-_CHINESE_GLUE: Final = re.compile(
+"""Particles that Korean attaches to a noun."""
+_CHINESE_FUNCTION_WORD: Final = re.compile(
     "为什么|什么时候|什么|怎么样|怎么办|怎么|怎样|如何|为何|哪里|哪个|哪些|哪儿|多少|是否|是不是|有没有|可不可以|可以|"
     "能不能|我们|你们|他们|它们|这个|那个|这些|那些|请问|告诉|(?<!目)的(?!确)|了(?!解)|[吗呢吧啊]"
 )
-"""What Chinese asks with and joins with."""
+"""Chinese question words and particles."""
 
 
 class _Word(NamedTuple):
     """A token of the question."""
 
     text: str
-    opens: bool
-    """Whether a sentence begins with it."""
-    called: bool
-    """Whether brackets follow at once, as in f(x)."""
+    starts_sentence: bool
+    is_call: bool
+    """Whether a parenthesis follows directly, as in f(x)."""
 
 
-def extract_keywords(query: str, rarity: Rarity | None = None, limit: int = 8) -> tuple[str, ...]:
-    """The keywords of a question, the most telling first, as they are written there.
+def extract_keywords(
+    query: str, document_share: DocumentShare | None = None, limit: int = 8
+) -> tuple[str, ...]:
+    """Return the keywords of a question as they are written there, the most specific first.
 
-    Quoted phrases come first, then what looks like code, then capitalised names, then the other words, the rarest
-    first. A word that no known record holds comes last: it may be in a file that is not indexed. Without `rarity`
-    these words stand in the order of the question.
+    Quoted phrases come first, then code, then capitalised names, then the other words, the rarest first. A word that
+    no record contains comes last: it may be in a file that is not indexed. Without `document_share` the other words
+    keep their order.
     """
-    query = _UNUSABLE.sub(" ", query[:MAX_QUERY].replace("\r", "\n"))
-    phrases, rest = _taken(_QUOTED, query)
-    code, rest = _taken(_BACKTICKED, rest)
-    words = list(_words(rest))
-    shouted = not any(character.islower() for character in rest)
-    code += [word.text for word in words if _is_code(word, shouted=shouted)]
-    plain = [word for word in words if not _is_code(word, shouted=shouted)]
-    names, others = _names(plain, shouted=shouted)
-    found = [*phrases, *code, *names, *_ranked(others, rarity)]
-    if not found:
-        found = [word.text for word in words if not is_stop(_folded(word.text))] or query.strip().split("\n")
+    query = _UNUSABLE.sub(" ", query[:MAX_QUERY_CHARS].replace("\r", "\n"))
+    phrases, rest = _extract_marked(_QUOTED, query)
+    code, rest = _extract_marked(_BACKTICKED, rest)
+    words = list(_split_words(rest))
+    all_caps = not any(character.islower() for character in rest)
+    code += [word.text for word in words if _is_code(word, all_caps=all_caps)]
+    plain = [word for word in words if not _is_code(word, all_caps=all_caps)]
+    names, others = _separate_names(plain, all_caps=all_caps)
+    keywords = [*phrases, *code, *names, *_sort_by_share(others, document_share)]
+    if not keywords:
+        content = [word.text for word in words if not is_stop_word(_fold(word.text))]
+        keywords = content or query.strip().split("\n")
     distinct: dict[str, str] = {}
-    for word in found:
-        if word.strip():
-            distinct.setdefault(word.casefold(), word[:MAX_KEYWORD].strip())
+    for keyword in keywords:
+        if keyword.strip():
+            distinct.setdefault(keyword.casefold(), keyword[:MAX_KEYWORD_CHARS].strip())
     return tuple(distinct.values())[:limit]
 
 
-def _taken(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
-    """What is inside the marks, and the text without it."""
-    found = [next(filter(None, reversed(match.groups()))).strip() for match in pattern.finditer(text)]
-    return [inside for inside in found if inside], pattern.sub(" , ", text)
+def _extract_marked(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
+    """Return the parts of a text between marks, and the rest of the text."""
+    parts = [next(filter(None, reversed(match.groups()))).strip() for match in pattern.finditer(text)]
+    return [part for part in parts if part], pattern.sub(" , ", text)
 
 
-def _words(text: str) -> Iterator[_Word]:
-    end, opens = 0, True
+def _split_words(text: str) -> Iterator[_Word]:
+    end, starts_sentence = 0, True
     for match in _TOKEN.finditer(text):
-        opens = opens or _SENTENCE_END.search(text, end, match.start()) is not None
+        starts_sentence = starts_sentence or _SENTENCE_END.search(text, end, match.start()) is not None
         end = match.end()
         raw = (
             match[0].strip("'’‘*:^&%").rstrip(".-+=/\\").strip("'’‘*:") if match[0][-2:] != "++" else match[0]
         )
         token = _POSSESSIVE.sub("", raw)
         if token and any(map(str.isalnum, token)):
-            yield _Word(token[:MAX_KEYWORD], opens, text[end : end + 1] == "(")
-            opens = match[0].endswith((".", ":"))
+            yield _Word(token[:MAX_KEYWORD_CHARS], starts_sentence, text[end : end + 1] == "(")
+            starts_sentence = match[0].endswith((".", ":"))
 
 
-def _is_code(word: _Word, *, shouted: bool) -> bool:
+def _is_code(word: _Word, *, all_caps: bool) -> bool:
     text = word.text
     letters = text.replace("-", "")
-    # Capitals alone: an acronym, also where it reads like a stop word (IT, US).
-    if not shouted and len(letters) > 1 and letters.isalpha() and letters.isupper():
+    # A word in capitals is an acronym, even if it is spelled like a stop word (IT, US).
+    if not all_caps and len(letters) > 1 and letters.isalpha() and letters.isupper():
         return text not in OPERATORS
-    if _is_glue(word):
+    if _is_function_word(word):
         return False
-    if word.called or _CAMEL.search(text) or _JOINED.search(text):
+    if word.is_call or _CAMEL.search(text) or _JOINED.search(text):
         return True
     return len(text) > 1 and any(map(str.isdigit, text))
 
 
-def _is_glue(word: _Word) -> bool:
-    """Whether a word only holds the question together."""
-    folded = _folded(word.text)
-    if all(is_stop(part) for part in folded.split("/")) or folded in ASKING:
+def _is_function_word(word: _Word) -> bool:
+    """Return whether a word says nothing about the topic of the question."""
+    folded = _fold(word.text)
+    if all(is_stop_word(part) for part in folded.split("/")) or folded in QUESTION_WORDS:
         return True
-    return (folded if word.opens else word.text) in FUNCTION_WORDS
+    return (folded if word.starts_sentence else word.text) in FUNCTION_WORDS
 
 
-def _names(words: list[_Word], *, shouted: bool) -> tuple[list[str], list[str]]:
-    """Capitalised words inside a sentence, those that stand together as one, and the words that are none."""
+def _separate_names(words: list[_Word], *, all_caps: bool) -> tuple[list[str], list[str]]:
+    """Return the names and the other words. Adjacent capitalised words are one name."""
     names: list[str] = []
     others: list[str] = []
     run: list[_Word] = []
 
-    def close() -> None:
-        # The first word of a sentence is capitalised anyway: it is a name when another one follows.
-        if len(run) == 1 and run[0].opens:
+    def close_run() -> None:
+        # Every sentence starts with a capital, so its first word is a name only if another capitalised word follows.
+        if len(run) == 1 and run[0].starts_sentence:
             others.append(run[0].text)
         elif run:
             names.append(" ".join(word.text for word in run))
         run.clear()
 
-    asked = False
+    request_started = False
     for word in words:
-        if word.opens:
-            close()
-            asked = False
-        if _is_glue(word) or (not asked and _folded(word.text) in ORDERS):
-            close()
+        if word.starts_sentence:
+            close_run()
+            request_started = False
+        if _is_function_word(word) or (not request_started and _fold(word.text) in REQUEST_VERBS):
+            close_run()
             continue
-        asked = True
-        if word.text[:1].isupper() and not shouted:
+        request_started = True
+        if word.text[:1].isupper() and not all_caps:
             run.append(word)
         else:
-            close()
-            others += _parts(word.text)
-    close()
+            close_run()
+            others += _split_scripts(word.text)
+    close_run()
     return names, others
 
 
-def _ranked(words: list[str], rarity: Rarity | None) -> list[str]:
+def _sort_by_share(words: list[str], document_share: DocumentShare | None) -> list[str]:
     words = list(dict.fromkeys(word for word in words if len(word) > 1 or not word.isascii()))
-    if rarity is None:
+    if document_share is None:
         return words
-    shares = {word: rarity(word) for word in words}
-    telling = [word for word in words if shares[word] <= COMMON] or words
-    return sorted(telling, key=lambda word: (shares[word] <= 0, shares[word]))
+    shares = {word: document_share(word) for word in words}
+    specific = [word for word in words if shares[word] <= COMMON_SHARE] or words
+    return sorted(specific, key=lambda word: (shares[word] <= 0, shares[word]))
 
 
-def _folded(word: str) -> str:
+def _fold(word: str) -> str:
     return word.lower().replace("'", "").replace("’", "")
 
 
 @cache
-def _scripts() -> re.Pattern[str]:
-    """Runs of one script: Han, katakana, hiragana, Hangul, other scripts without spaces, and all others."""
+def _script_runs() -> re.Pattern[str]:
+    """Match runs of one script: Han, katakana, hiragana, Hangul, other scripts without spaces, and all others."""
     return re.compile(
         rf"(?P<han>[{tables.HAN}]+)|(?P<katakana>[\u30a1-\u30ff\uff66-\uff9f]+)|(?P<hiragana>[\u3041-\u309f]+)"
         rf"|(?P<hangul>[\u1100-\u11ff\u3131-\u318e\uac00-\ud7fb]+)|(?P<other>[{tables.UNSPACED}]+)|(?P<spaced>[^{tables.UNSPACED}]+)"
     )
 
 
-def _parts(word: str) -> list[str]:
-    """The keywords of a word: itself, or its pieces where words are not written apart."""
+def _split_scripts(word: str) -> list[str]:
+    """Return the keywords of a word: the word itself, or its pieces if its script has no spaces."""
     if word.isascii():
         return [word]
-    found = [(match.lastgroup, match[0]) for match in _scripts().finditer(word)]
-    japanese = any(script in ("katakana", "hiragana") for script, _ in found)
-    out: list[str] = []
-    for script, run in found:
+    runs = [(match.lastgroup, match[0]) for match in _script_runs().finditer(word)]
+    japanese = any(script in ("katakana", "hiragana") for script, _ in runs)
+    pieces: list[str] = []
+    for script, run in runs:
         if script == "han":
-            out += [
-                piece for part in ([run] if japanese else _CHINESE_GLUE.split(run)) for piece in _pairs(part)
-            ]
+            parts = [run] if japanese else _CHINESE_FUNCTION_WORD.split(run)
+            pieces += [piece for part in parts for piece in _split_run(part)]
         elif script == "hangul":
             noun = _PARTICLE.sub("", run)
-            out.append(noun if len(noun) > 1 else run)
+            pieces.append(noun if len(noun) > 1 else run)
         elif script != "hiragana":
-            out.append(run)
-    longer = [part for part in out if len(part) > 1]
-    return longer or out or [word]
+            pieces.append(run)
+    longer = [piece for piece in pieces if len(piece) > 1]
+    return longer or pieces or [word]
 
 
-def _pairs(run: str) -> list[str]:
-    """A short run whole; of a longer one the pairs of characters, as most words have two and the index has them."""
-    if len(run) <= _WHOLE:
+def _split_run(run: str) -> list[str]:
+    """Return a short run whole, and the pairs of characters of a longer one: most words have two characters."""
+    if len(run) <= _MAX_WHOLE_RUN_CHARS:
         return [run] if run else []
     return [run[at : at + 2] for at in range(len(run) - 1)]
