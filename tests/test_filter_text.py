@@ -24,13 +24,13 @@ from sennit.filters import (
     Or,
     Range,
     Value,
-    canonical,
+    canonical_name,
     field,
+    field_path,
     matches,
     parse_filter,
-    segments,
 )
-from sennit.filters.text import MAX_DEPTH, MAX_TEXT_BYTES
+from sennit.filters.text_parser import MAX_DEPTH, MAX_TEXT_BYTES
 from sennit.records import Record
 
 A, B, C = Equal("a", 1), Equal("b", 2), Equal("c", 3)
@@ -50,14 +50,14 @@ keys = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 
 
 @pytest.mark.parametrize("name", BUILTIN_FIELDS)
-def test_a_builtin_field_is_its_bare_name_and_its_metadata_namesake_keeps_the_prefix(name: str) -> None:
-    assert canonical((name,)) == name
-    assert canonical(("metadata", name)) == f"metadata.{name}"
-    assert segments(f"metadata.{name}") == ("metadata", name)
+def test_a_metadata_field_with_a_builtin_name_keeps_its_prefix(name: str) -> None:
+    assert canonical_name((name,)) == name
+    assert canonical_name(("metadata", name)) == f"metadata.{name}"
+    assert field_path(f"metadata.{name}") == ("metadata", name)
 
 
 @pytest.mark.parametrize(
-    ("written", "one_name"),
+    ("written", "canonical"),
     [
         ("source.system", "source.system"),
         ("metadata.source.system", "source.system"),
@@ -67,36 +67,36 @@ def test_a_builtin_field_is_its_bare_name_and_its_metadata_namesake_keeps_the_pr
         (r"a\.b.c", r"a\.b.c"),
     ],
 )
-def test_a_metadata_field_has_one_canonical_name(written: str, one_name: str) -> None:
-    assert canonical(segments(written)) == one_name
+def test_a_metadata_field_has_one_canonical_name(written: str, canonical: str) -> None:
+    assert canonical_name(field_path(written)) == canonical
 
 
 def test_a_key_with_a_dot_is_not_a_nested_path() -> None:
-    assert segments(r"a\.b") == ("a.b",)
-    assert segments("a.b") == ("a", "b")
-    assert segments(r"a\\.b") == ("a\\", "b")
+    assert field_path(r"a\.b") == ("a.b",)
+    assert field_path("a.b") == ("a", "b")
+    assert field_path(r"a\\.b") == ("a\\", "b")
 
 
 @given(st.lists(keys, min_size=1, max_size=4))
-def test_a_canonical_name_gives_its_path_back(path: list[str]) -> None:
-    name = canonical(tuple(path))
-    assert canonical(segments(name)) == name
-    assert segments(name)[-1] == path[-1]
+def test_a_canonical_name_parses_back_to_its_path(path: list[str]) -> None:
+    name = canonical_name(tuple(path))
+    assert canonical_name(field_path(name)) == name
+    assert field_path(name)[-1] == path[-1]
 
 
 @given(st.lists(keys, min_size=1, max_size=3), st.lists(keys, min_size=1, max_size=3))
 def test_different_metadata_paths_have_different_names(one: list[str], other: list[str]) -> None:
-    same_name = canonical(("metadata", *one)) == canonical(("metadata", *other))
+    same_name = canonical_name(("metadata", *one)) == canonical_name(("metadata", *other))
     assert same_name == (one == other)
 
 
 @pytest.mark.parametrize("name", ["", ".", "a..b", ".a", "a.", "a\\", r"a\b", "\ud800", "x" * 1025])
-def test_a_name_no_field_can_have_is_refused(name: str) -> None:
+def test_an_invalid_field_name_is_rejected(name: str) -> None:
     with pytest.raises(FilterError):
-        segments(name)
+        field_path(name)
 
 
-# What the text means
+# Meaning of a text
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_name_no_field_can_have_is_refused(name: str) -> None:
         (" \n\t", EVERYTHING),
     ],
 )
-def test_a_text_means(text: str, meaning: Filter) -> None:
+def test_a_text_parses_to_a_filter(text: str, meaning: Filter) -> None:
     assert parse_filter(text) == meaning
 
 
@@ -156,7 +156,7 @@ def test_a_text_means(text: str, meaning: Filter) -> None:
         ("((((a = 1))))", A),
     ],
 )
-def test_not_binds_tighter_than_and_and_and_tighter_than_or(text: str, meaning: Filter) -> None:
+def test_not_binds_tighter_than_and_which_binds_tighter_than_or(text: str, meaning: Filter) -> None:
     assert parse_filter(text) == meaning
 
 
@@ -182,7 +182,7 @@ def test_not_binds_tighter_than_and_and_and_tighter_than_or(text: str, meaning: 
         ("'two\nlines'", "two\nlines"),
     ],
 )
-def test_a_value_is_read_as(written: str, value: str | float) -> None:
+def test_a_written_value_has_a_type(written: str, value: str | float) -> None:
     assert parse_filter(f"x = {written}") == Equal("x", value)
 
 
@@ -210,29 +210,29 @@ def test_a_value_is_read_as(written: str, value: str | float) -> None:
         ("<= 9999-12-31", None, seconds(9999, 12, 31) + 86_400, True, False),
     ],
 )
-def test_a_time_means(
+def test_a_time_becomes_a_range(
     text: str, low: float | None, high: float | None, include_low: bool, include_high: bool
 ) -> None:
-    wanted = parse_filter(f"timestamp {text}", now=NOW)
-    assert wanted == Range("timestamp", low, high, include_low, include_high)
-    assert parse_filter(str(wanted)) == wanted
+    expression = parse_filter(f"timestamp {text}", now=NOW)
+    assert expression == Range("timestamp", low, high, include_low, include_high)
+    assert parse_filter(str(expression)) == expression
 
 
-def test_days_and_moments_may_stand_in_one_list_in_any_order() -> None:
-    moment = datetime(2026, 3, 1, 10, tzinfo=timezone(timedelta(hours=1)))
-    days: list[Value] = ["today", moment, date(2026, 3, 1), "yesterday"]
-    wanted = field("timestamp", now=NOW).is_in(days)
-    assert wanted == field("timestamp", now=NOW).is_in(reversed(days))
+def test_a_list_may_mix_days_and_times_in_any_order() -> None:
+    time = datetime(2026, 3, 1, 10, tzinfo=timezone(timedelta(hours=1)))
+    values: list[Value] = ["today", time, date(2026, 3, 1), "yesterday"]
+    expression = field("timestamp", now=NOW).is_in(values)
+    assert expression == field("timestamp", now=NOW).is_in(reversed(values))
     for day, found in (
-        (moment, True),
+        (time, True),
         (datetime(2026, 3, 1), True),
         (NOW, True),
         (datetime(2026, 3, 8), False),
     ):
-        assert matches(wanted, Record(id="r", text="words", timestamp=day)) is found
+        assert matches(expression, Record(id="r", text="words", timestamp=day)) is found
 
 
-# What is wrong with a text, and where
+# Errors and their positions
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_days_and_moments_may_stand_in_one_list_in_any_order() -> None:
         ('"a" = 1', 0, "backticks"),
         ("a = `b`", 4, "double quotes"),
         ("and = 1", 0, "written `and`"),
-        ("a = or", 4, "needs its quotes"),
+        ("a = or", 4, "needs quotes"),
         ("a..b = 1", 0, "must not be empty"),
         ("a in 1", 5, "a list such as"),
         ("a in (1 2)", 8, "',' after a value"),
@@ -270,9 +270,7 @@ def test_days_and_moments_may_stand_in_one_list_in_any_order() -> None:
         ("all(a = 1 b = 2)", 10, "between the parts"),
     ],
 )
-def test_an_error_points_at_the_offending_character_and_advises(
-    text: str, position: int, advice: str
-) -> None:
+def test_an_error_has_a_position_and_advice(text: str, position: int, advice: str) -> None:
     with pytest.raises(FilterError) as caught:
         parse_filter(text)
     assert caught.value.position == position
@@ -286,7 +284,7 @@ WORDS = ["a", "kind", "timestamp", "metadata.", "1", "-2.5", "1e999", "2026-01-0
 pieces = st.lists(st.sampled_from(SIGNS + KEYWORDS + WORDS), max_size=24)
 
 
-def parsed_or_refused(text: str) -> Filter | FilterError:
+def parse_or_error(text: str) -> Filter | FilterError:
     try:
         return parse_filter(text)
     except FilterError as error:
@@ -294,8 +292,8 @@ def parsed_or_refused(text: str) -> Filter | FilterError:
 
 
 @given(st.text() | pieces.map(" ".join) | pieces.map("".join))
-def test_any_text_parses_or_is_refused_with_a_position_in_it(text: str) -> None:
-    outcome = parsed_or_refused(text)
+def test_any_text_parses_or_raises_an_error_with_a_position(text: str) -> None:
+    outcome = parse_or_error(text)
     if isinstance(outcome, FilterError):
         assert outcome.text == text
         assert outcome.position is not None
@@ -323,7 +321,7 @@ def test_any_text_parses_or_is_refused_with_a_position_in_it(text: str) -> None:
         " or ".join(["a=1"] * 9_000) + " or",
     ],
 )
-def test_a_hostile_text_is_refused_soon(text: str) -> None:
+def test_a_hostile_text_is_rejected_quickly(text: str) -> None:
     started = perf_counter()
     with pytest.raises(FilterError) as caught:
         parse_filter(text)
@@ -331,7 +329,7 @@ def test_a_hostile_text_is_refused_soon(text: str) -> None:
     assert perf_counter() - started < 10
 
 
-def test_a_text_may_nest_to_the_limit_and_no_deeper() -> None:
+def test_the_nesting_of_a_text_is_limited() -> None:
     for opening, closing in (("(", ")"), ("not ", ""), ("all(", ")")):
         parse_filter(opening * MAX_DEPTH + "a = 1" + closing * MAX_DEPTH)
         with pytest.raises(FilterError, match="nested deeper"):
@@ -340,12 +338,12 @@ def test_a_text_may_nest_to_the_limit_and_no_deeper() -> None:
 
 @pytest.mark.parametrize("letter", ["x", "é", "😀"])
 def test_a_text_is_at_most_64_kib_long(letter: str) -> None:
-    room = (MAX_TEXT_BYTES - len('a = ""')) // len(letter.encode())
-    assert parse_filter(f'a = "{letter * room}"') == Equal("a", letter * room)
+    count = (MAX_TEXT_BYTES - len('a = ""')) // len(letter.encode())
+    assert parse_filter(f'a = "{letter * count}"') == Equal("a", letter * count)
     with pytest.raises(FilterError, match="longer than 65,536 bytes") as caught:
-        parse_filter(f'a = "{letter * (room + 1)}"')
+        parse_filter(f'a = "{letter * (count + 1)}"')
     assert caught.value.position is not None
-    assert caught.value.position <= room + len('a = ""')
+    assert caught.value.position <= count + len('a = ""')
 
 
 def test_a_text_has_at_most_ten_thousand_conditions() -> None:
@@ -354,7 +352,7 @@ def test_a_text_has_at_most_ten_thousand_conditions() -> None:
         parse_filter("a in (" + ",".join(map(str, range(10_001))) + ")")
 
 
-def test_hostile_nesting_is_refused_and_never_a_recursion_error() -> None:
+def test_hostile_nesting_is_rejected_without_a_recursion_error() -> None:
     nested: dict[str, object] = {"a": 1}
     joined: dict[str, object] = {"a": 1}
     for _ in range(100_000):

@@ -1,4 +1,4 @@
-"""Filters: their forms agree, they mean what they say, and flatten sees what they see."""
+"""Filters: the three forms agree, conditions have their documented meaning, and `flatten` agrees with `matches`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from sennit.filters import (
     Or,
     Range,
     Scalar,
-    canonical,
+    canonical_name,
     field,
+    field_path,
+    field_values,
     fields_of,
     flatten,
     matches,
     parse_filter,
-    segments,
-    values_of,
 )
 from sennit.records import Record
 
@@ -43,7 +43,7 @@ def record(metadata: Mapping[str, Any] | None = None, **fields: Any) -> Record:
     return Record(**{"id": "r", "text": "words", "metadata": metadata or {}, **fields})
 
 
-# Few keys and values, so that random filters and random records meet.
+# Few keys and values, so that random filters match random records.
 words = st.sampled_from(["a", "b", "a.b", "kind", "metadata", "in", "x y", "`", "\\", "é\n"])
 scalars: st.SearchStrategy[Scalar] = (
     st.booleans()
@@ -54,9 +54,9 @@ scalars: st.SearchStrategy[Scalar] = (
 )
 names = st.one_of(
     st.sampled_from(["id", "kind", "title", "position", "scope", "path", "parent"]),
-    st.lists(words, min_size=1, max_size=3).map(lambda path: canonical(("metadata", *path))),
+    st.lists(words, min_size=1, max_size=3).map(lambda path: canonical_name(("metadata", *path))),
 )
-moments = st.datetimes(max_value=datetime(9999, 12, 31), timezones=st.just(UTC)).map(
+timestamps = st.datetimes(max_value=datetime(9999, 12, 31), timezones=st.just(UTC)).map(
     datetime.timestamp
 ) | st.integers(0, 3).map(float)
 ordered = st.one_of(
@@ -72,9 +72,9 @@ leaves: st.SearchStrategy[Filter] = st.one_of(
         lambda n, b, low, high: Range(n, b[0], b[1], low, high), names, bounds, st.booleans(), st.booleans()
     ),
     st.builds(Exists, names | st.just("timestamp")),
-    st.builds(Equal, st.just("timestamp"), moments),
-    st.builds(In, st.just("timestamp"), st.lists(moments, max_size=3).map(tuple)),
-    st.builds(Range, st.just("timestamp"), moments, moments, st.booleans(), st.booleans()),
+    st.builds(Equal, st.just("timestamp"), timestamps),
+    st.builds(In, st.just("timestamp"), st.lists(timestamps, max_size=3).map(tuple)),
+    st.builds(Range, st.just("timestamp"), timestamps, timestamps, st.booleans(), st.booleans()),
 )
 filters: st.SearchStrategy[Filter] = st.recursive(
     leaves,
@@ -97,7 +97,7 @@ records = st.builds(
     title=st.sampled_from(["", "a", "b"]),
     path=st.sampled_from([None, "a"]),
     position=st.sampled_from([None, 0, 1, 2]),
-    timestamp=st.none() | moments,
+    timestamp=st.none() | timestamps,
 )
 
 
@@ -105,16 +105,16 @@ records = st.builds(
 
 
 @given(filters)
-def test_the_text_of_a_filter_parses_back_to_an_equal_filter(wanted: Filter) -> None:
-    again = parse_filter(str(wanted))
-    assert again == wanted
-    assert hash(again) == hash(wanted)
-    assert str(again) == str(wanted)
+def test_the_text_of_a_filter_parses_back_to_an_equal_filter(expression: Filter) -> None:
+    again = parse_filter(str(expression))
+    assert again == expression
+    assert hash(again) == hash(expression)
+    assert str(again) == str(expression)
 
 
 @given(filters)
-def test_a_filter_survives_copying_and_pickling(wanted: Filter) -> None:
-    assert copy.deepcopy(wanted) == pickle.loads(pickle.dumps(wanted)) == wanted
+def test_a_filter_survives_copying_and_pickling(expression: Filter) -> None:
+    assert copy.deepcopy(expression) == pickle.loads(pickle.dumps(expression)) == expression
 
 
 times = st.sampled_from(
@@ -168,11 +168,11 @@ def test_dict_operator_and_text_forms_agree(condition: tuple[str, Scalar], test:
         ({"or": []}, "any()", NOTHING),
     ],
 )
-def test_the_three_forms_say_the_same(as_dict: dict[str, object], as_text: str, built: Filter) -> None:
+def test_the_three_forms_are_equal(as_dict: dict[str, object], as_text: str, built: Filter) -> None:
     assert parse_filter(as_dict) == parse_filter(as_text) == parse_filter(built) == built
 
 
-def test_no_filter_is_everything() -> None:
+def test_no_filter_matches_everything() -> None:
     assert parse_filter(None) == EVERYTHING
     assert matches(EVERYTHING, record())
     assert not matches(NOTHING, record())
@@ -207,12 +207,12 @@ def test_no_filter_is_everything() -> None:
         (["a"], "Expected an object"),
     ],
 )
-def test_a_malformed_filter_is_refused_with_advice(wrong: Any, advice: str) -> None:
+def test_a_malformed_filter_is_rejected_with_advice(wrong: Any, advice: str) -> None:
     with pytest.raises(FilterError, match=f"(?s){advice}"):
         parse_filter(wrong)
 
 
-def test_nodes_take_moments_in_seconds_and_refuse_dates() -> None:
+def test_nodes_accept_times_in_seconds_only() -> None:
     with pytest.raises(FilterError, match="field"):
         Equal("timestamp", "2026-01-01")
 
@@ -224,7 +224,7 @@ def test_a_filter_has_no_truth_value() -> None:
         1 < field("a") < 5  # noqa: B015
 
 
-def test_equal_filters_are_equal_keys_and_true_is_not_one() -> None:
+def test_filters_are_equal_by_meaning_and_true_is_not_one() -> None:
     assert In("a", (2, 1, 1.0)) == In("metadata.a", (1, 2))
     assert Equal("a", 1.0) == Equal("a", 1)
     assert str(Equal("a", 1.0)) == "a = 1"
@@ -232,9 +232,9 @@ def test_equal_filters_are_equal_keys_and_true_is_not_one() -> None:
     assert len({Equal("a", 1), Equal("a", True), Equal("a", "1"), In("a", (1,)), In("a", (True,))}) == 5
 
 
-def test_the_fields_of_a_filter_are_named_once_each() -> None:
-    wanted = parse_filter("not (a.b = 1 or metadata.kind exists) and kind in (x) and metadata.a.b > 2")
-    assert fields_of(wanted) == {"a.b", "metadata.kind", "kind"}
+def test_fields_of_a_filter_are_distinct() -> None:
+    expression = parse_filter("not (a.b = 1 or metadata.kind exists) and kind in (x) and metadata.a.b > 2")
+    assert fields_of(expression) == {"a.b", "metadata.kind", "kind"}
     assert fields_of(EVERYTHING) == frozenset()
 
 
@@ -292,7 +292,7 @@ SUBJECT = record(
         (f"huge > {10**30}", True),
     ],
 )
-def test_a_condition_on_a_record(text: str, holds: bool) -> None:
+def test_a_condition_matches_a_record(text: str, holds: bool) -> None:
     assert matches(parse_filter(text), SUBJECT) is holds
 
 
@@ -303,17 +303,17 @@ def test_de_morgan(one: Filter, other: Filter, subject: Record) -> None:
     assert matches(~~one, subject) == matches(one, subject)
 
 
-def holds_over(pairs: list[tuple[str, Scalar]], wanted: Filter) -> bool:
-    """A second evaluator, over flattened pairs, as a backend's index sees them."""
-    match wanted:
+def matches_pairs(pairs: list[tuple[str, Scalar]], expression: Filter) -> bool:
+    """A second evaluator, over flattened pairs, as in the index of a backend."""
+    match expression:
         case And(parts):
-            return all(holds_over(pairs, part) for part in parts)
+            return all(matches_pairs(pairs, part) for part in parts)
         case Or(parts):
-            return any(holds_over(pairs, part) for part in parts)
+            return any(matches_pairs(pairs, part) for part in parts)
         case Not(part):
-            return not holds_over(pairs, part)
-    values = [(type_of(value), value) for name, value in pairs if name == wanted.field]
-    match wanted:
+            return not matches_pairs(pairs, part)
+    values = [(type_of(value), value) for name, value in pairs if name == expression.field]
+    match expression:
         case Exists():
             return bool(values)
         case Equal(_, value):
@@ -332,33 +332,33 @@ def type_of(value: Scalar | None) -> str:
 
 
 @given(filters, records)
-def test_matches_agrees_with_an_evaluation_over_flatten(wanted: Filter, subject: Record) -> None:
-    assert matches(wanted, subject) == holds_over(list(flatten(subject)), wanted)
+def test_matches_agrees_with_an_evaluation_over_flatten(expression: Filter, subject: Record) -> None:
+    assert matches(expression, subject) == matches_pairs(list(flatten(subject)), expression)
 
 
-@given(moments)
-def test_a_record_is_found_by_the_moment_it_was_given(moment: float) -> None:
-    given_then = record(timestamp=moment)
-    assert matches(field("timestamp") == moment, given_then)
-    assert given_then.timestamp is not None
-    assert matches(field("timestamp") == given_then.timestamp.isoformat(), given_then)
+@given(timestamps)
+def test_a_record_is_found_by_its_timestamp(timestamp: float) -> None:
+    subject = record(timestamp=timestamp)
+    assert matches(field("timestamp") == timestamp, subject)
+    assert subject.timestamp is not None
+    assert matches(field("timestamp") == subject.timestamp.isoformat(), subject)
 
 
 # Flatten
 
 
-def exact(values: Iterator[Any]) -> set[tuple[str, Any]]:
+def with_types(values: Iterator[Any]) -> set[tuple[str, Any]]:
     return {(type_of(value[1] if isinstance(value, tuple) else value), value) for value in values}
 
 
 @given(records)
-def test_flatten_and_values_of_see_the_same_values_each_field_by_its_canonical_name(subject: Record) -> None:
+def test_flatten_and_field_values_agree_for_every_canonical_name(subject: Record) -> None:
     pairs = list(flatten(subject))
-    assert len(exact(iter(pairs))) == len(pairs)
+    assert len(with_types(iter(pairs))) == len(pairs)
     for name in {name for name, _ in pairs}:
-        assert canonical(segments(name)) == name
-        found = exact(value for other, value in pairs if other == name)
-        assert found == exact(values_of(subject, segments(name)))
+        assert canonical_name(field_path(name)) == name
+        found = with_types(value for other, value in pairs if other == name)
+        assert found == with_types(field_values(subject, field_path(name)))
 
 
 @given(records)
@@ -367,7 +367,7 @@ def test_flatten_does_not_depend_on_the_order_of_keys(subject: Record) -> None:
     assert [*map(repr, flatten(again))] == [*map(repr, flatten(subject))]
 
 
-def test_flatten_yields_every_value_once_in_order() -> None:
+def test_flatten_yields_distinct_pairs_in_order() -> None:
     subject = record(
         {
             "tags": ["b", "a", "b", 1, True, 1.0],

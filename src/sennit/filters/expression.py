@@ -1,4 +1,4 @@
-"""The expression: conditions on fields, joined by and, or, not. Frozen, hashable, checked when made."""
+"""The nodes of a filter: conditions on fields, combined by and, or, not. Frozen, hashable, checked on construction."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from datetime import date
 from typing import Final, TypeAlias, cast
 
 from sennit.errors import FilterError
-from sennit.filters.text import MAX_DEPTH, Scalar, field_text, named, string_text
+from sennit.filters.fields import Scalar, canonicalise, format_field, format_string
+from sennit.filters.text_parser import MAX_DEPTH
 from sennit.records import as_utc
 
 MAX_NODES: Final = 10_000
-"""Conditions and listed values in one filter; each costs every source a look-up."""
+"""Conditions and listed values in one filter; each costs every source a lookup."""
 
 END_OF_TIME: Final = 253_402_300_800.0
-"""The end of 9999-12-31, a bound that no datetime can express."""
+"""The end of 9999-12-31 in seconds since 1970, which no datetime can express."""
 
 _INT64: Final = 1 << 63
 
@@ -27,58 +28,59 @@ class _Node:
     size: int = 1
 
     def __and__(self, other: Filter) -> Filter:
-        return joined(And, (cast("Filter", self), other))
+        return join(And, (cast("Filter", self), other))
 
     def __or__(self, other: Filter) -> Filter:
-        return joined(Or, (cast("Filter", self), other))
+        return join(Or, (cast("Filter", self), other))
 
     def __invert__(self) -> Filter:
         return Not(cast("Filter", self))
 
     def __bool__(self) -> bool:
-        # `a and b`, or `1 < field("x") < 5`, would silently drop one half.
+        # Otherwise `a and b` and `1 < field("x") < 5` would silently drop one half.
         raise FilterError(
             "A filter is neither true nor false; combine filters with & | ~ and test with `is None`"
         )
 
     def __str__(self) -> str:
-        return _text(cast("Filter", self))
+        return _format(cast("Filter", self))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Equal(_Node):
-    """Some value of the field is this one."""
+    """The field has this value."""
 
     field: str
     value: Scalar
-    bools: int = dataclasses.field(init=False, repr=False)
-    """Tells True from 1, which Python holds to be equal."""
+    bool_count: int = dataclasses.field(init=False, repr=False)
+    """Makes True and 1 unequal here, which Python considers equal."""
 
     def __post_init__(self) -> None:
-        name = named(self.field)
-        value = checked(name, self.value)
-        _settle(self, name, value, int(isinstance(value, bool)))
+        name = canonicalise(self.field)
+        value = check_value(name, self.value)
+        _set_attributes(self, name, value, int(isinstance(value, bool)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class In(_Node):
-    """Some value of the field is one of these, which are kept sorted, each once."""
+    """The field has one of these values. They are sorted and distinct."""
 
     field: str
     values: tuple[Scalar, ...]
-    bools: int = dataclasses.field(init=False, repr=False)
+    bool_count: int = dataclasses.field(init=False, repr=False)
     size: int = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        name = named(self.field)
-        ranked = sorted({typed(checked(name, value)) for value in self.values})
-        bools = sum(rank == 0 for rank, _ in ranked)
-        _settle(self, name, tuple(value for _, value in ranked), bools, allowed(len(ranked) or 1))
+        name = canonicalise(self.field)
+        ordered = sorted({typed(check_value(name, value)) for value in self.values})
+        bool_count = sum(rank == 0 for rank, _ in ordered)
+        values = tuple(value for _, value in ordered)
+        _set_attributes(self, name, values, bool_count, check_size(len(values) or 1))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Range(_Node):
-    """Some value of the field lies between the bounds; None is no bound."""
+    """The field has a value between the bounds; None is no bound."""
 
     field: str
     low: str | int | float | None = None
@@ -87,29 +89,30 @@ class Range(_Node):
     include_high: bool = True
 
     def __post_init__(self) -> None:
-        name = named(self.field)
-        low, high = (None if bound is None else checked(name, bound) for bound in (self.low, self.high))
-        if {rank(bound) for bound in (low, high) if bound is not None} not in ({1}, {2}):
+        name = canonicalise(self.field)
+        low, high = (None if bound is None else check_value(name, bound) for bound in (self.low, self.high))
+        if {type_rank(bound) for bound in (low, high) if bound is not None} not in ({1}, {2}):
             raise FilterError(
                 f"A range of {name!r} needs a bound, or two of one type, text or number; "
                 "for true and false use equality, for any value at all use exists"
             )
-        # An absent bound has one spelling, so that equal ranges are equal.
-        _settle(self, name, low, high, low is None or self.include_low, high is None or self.include_high)
+        # A missing bound always counts as included, so that equal ranges are equal.
+        include_low, include_high = low is None or self.include_low, high is None or self.include_high
+        _set_attributes(self, name, low, high, include_low, include_high)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Exists(_Node):
-    """The field has a value; an object has none of its own, only its keys have."""
+    """The field has a value. An object is no value; only the keys in it have values."""
 
     field: str
 
     def __post_init__(self) -> None:
-        _settle(self, named(self.field))
+        _set_attributes(self, canonicalise(self.field))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Joined(_Node):
+class _Combination(_Node):
     parts: tuple[Filter, ...]
     depth: int = dataclasses.field(init=False, repr=False, compare=False)
     size: int = dataclasses.field(init=False, repr=False, compare=False)
@@ -117,17 +120,17 @@ class _Joined(_Node):
     def __post_init__(self) -> None:
         nested = (part.parts if type(part) is type(self) else (part,) for part in self.parts)
         parts = tuple(part for group in nested for part in group)
-        _settle(self, parts, *_weight(parts))
+        _set_attributes(self, parts, *_depth_and_size(parts))
 
 
-class And(_Joined):
-    """Every part holds; without parts, always. An And within an And is taken apart."""
+class And(_Combination):
+    """Every part holds. Without parts, it always holds. A nested And is flattened."""
 
     __slots__ = ()
 
 
-class Or(_Joined):
-    """Some part holds; without parts, never. An Or within an Or is taken apart."""
+class Or(_Combination):
+    """Some part holds. Without parts, it never holds. A nested Or is flattened."""
 
     __slots__ = ()
 
@@ -141,19 +144,19 @@ class Not(_Node):
     size: int = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _settle(self, self.part, *_weight((self.part,)))
+        _set_attributes(self, self.part, *_depth_and_size((self.part,)))
 
 
 Filter: TypeAlias = Equal | In | Range | Exists | And | Or | Not
 
 
-def _settle(node: Filter | _Joined, *values: object) -> None:
+def _set_attributes(node: Filter | _Combination, *values: object) -> None:
     for slot, value in zip(node.__dataclass_fields__, values, strict=True):
         object.__setattr__(node, slot, value)
 
 
-def _weight(parts: Sequence[object]) -> tuple[int, int]:
-    """Depth and size above these parts; every filter there is can be walked by recursion."""
+def _depth_and_size(parts: Sequence[object]) -> tuple[int, int]:
+    """Return the depth and size of a node with these parts. The limit on depth keeps recursion safe."""
     depth = size = 1
     for part in parts:
         if not isinstance(part, _Node):
@@ -161,10 +164,11 @@ def _weight(parts: Sequence[object]) -> tuple[int, int]:
         depth, size = max(depth, part.depth + 1), size + part.size
     if depth > MAX_DEPTH:
         raise FilterError(f"The filter is nested deeper than {MAX_DEPTH} levels; write it flatter")
-    return depth, allowed(size)
+    return depth, check_size(size)
 
 
-def allowed(size: int) -> int:
+def check_size(size: int) -> int:
+    """Return the size, or raise FilterError if it is too large."""
     if size > MAX_NODES:
         raise FilterError(
             f"The filter has more than {MAX_NODES:,} conditions and values; mark the records with a metadata field"
@@ -172,116 +176,121 @@ def allowed(size: int) -> int:
     return size
 
 
-def joined(kind: type[And] | type[Or], parts: Sequence[Filter]) -> Filter:
+def join(kind: type[And] | type[Or], parts: Sequence[Filter]) -> Filter:
+    """Combine filters; a single part is returned as it is."""
     if len(parts) == 1:
         return parts[0]
-    whole = kind(tuple(parts))
-    return whole.parts[0] if len(whole.parts) == 1 else whole
+    combined = kind(tuple(parts))
+    return combined.parts[0] if len(combined.parts) == 1 else combined
 
 
 EVERYTHING: Final = And(())
 NOTHING: Final = Or(())
 
 
-def rank(value: Scalar) -> int:
+def type_rank(value: Scalar) -> int:
+    """Return 0 for a bool, 1 for a number, 2 for text."""
     return 0 if isinstance(value, bool) else 2 if isinstance(value, str) else 1
 
 
 def typed(value: Scalar) -> tuple[int, Scalar]:
-    """What tells values apart: True and 1 are equal to Python, and not here."""
-    return rank(value), value
+    """Return a key for comparisons, in which True and 1 differ."""
+    return type_rank(value), value
 
 
-def number(value: float) -> int | float:
-    """One spelling per number: an int of 64 bits where it is one, otherwise a float."""
+def normalise_number(value: float) -> int | float:
+    """Return an int if the number is a 64-bit integer, otherwise a float."""
     if isinstance(value, int):
         return int(value) if -_INT64 <= value < _INT64 else float(value)
     return int(value) if value.is_integer() and -_INT64 <= value < _INT64 else float(value)
 
 
-def checked(name: str, value: object) -> Scalar:
-    """A value that may stand in a condition, in its one spelling."""
+def check_value(name: str, value: object) -> Scalar:
+    """Return the normalised value of a condition, or raise FilterError if it is not valid for the field."""
     try:
         if isinstance(value, (int, float)) and name == "timestamp":
-            return seconds(value)
+            return to_seconds(value)
         if isinstance(value, str) and name != "timestamp":
             value.encode()
             return value
         if isinstance(value, bool):
             return value
         if isinstance(value, (int, float)) and math.isfinite(value):
-            return number(value)
+            return normalise_number(value)
     except UnicodeEncodeError as error:
-        raise FilterError(f"The value for {name!r} has a lone surrogate, which is not Unicode") from error
+        raise FilterError(
+            f"The value for {name!r} has a lone surrogate, which is not valid Unicode"
+        ) from error
     except OverflowError as error:
         raise FilterError(f"The number for {name!r} is too large") from error
-    unusable = "NaN or infinity" if isinstance(value, float) else type(value).__name__
+    invalid = "NaN or infinity" if isinstance(value, float) else type(value).__name__
     raise FilterError(
-        f"{name!r} cannot be compared with {'null' if value is None else unusable}; a value is text, a number, "
-        "true or false. Give several to `in`, a date to field('timestamp'), and ask with `exists` if there is any"
+        f"{name!r} cannot be compared with {'null' if value is None else invalid}; a value is text, a number, "
+        "true or false. Use `in` for several values, field('timestamp') for a date, `exists` to test for any value"
     )
 
 
-def seconds(value: object) -> float:
+def to_seconds(value: object) -> float:
+    """Return a time as seconds since 1970, or raise FilterError."""
     if isinstance(value, (int, float)) and value == END_OF_TIME:
         return END_OF_TIME
     cause: ValueError | None = None
     try:
-        # Nothing else gets there: the error would spell out a stranger's object, however deep.
+        # Other types are not converted: the error would print the whole object, however deep.
         if isinstance(value, (str, int, float, date)):
             return as_utc(value).timestamp()
     except ValueError as error:
         cause = error
     given = ascii(value)[:60] if isinstance(value, (str, float)) else f"this {type(value).__name__}"
     raise FilterError(
-        f"timestamp cannot be compared with {given}; give a date or moment such as 2026-03-01 or "
+        f"timestamp cannot be compared with {given}; give a date or time such as 2026-03-01 or "
         "2026-03-01T09:30:00Z, seconds since 1970, 'today', 'yesterday' or 'last 7 days' (minutes, hours, weeks)"
     ) from cause
 
 
-def _text(node: Filter) -> str:
+def _format(node: Filter) -> str:
     match node:
         case And(parts) | Or(parts):
             word, name = ("and", "all") if isinstance(node, And) else ("or", "any")
             if len(parts) < 2:
-                return f"{name}({', '.join(map(_text, parts))})"
-            return f" {word} ".join(map(_operand, parts))
+                return f"{name}({', '.join(map(_format, parts))})"
+            return f" {word} ".join(map(_format_operand, parts))
         case Not(part):
-            return f"not {_operand(part)}"
+            return f"not {_format_operand(part)}"
         case Exists(name):
-            return f"exists {field_text(name)}"
+            return f"exists {format_field(name)}"
         case Equal(name, value):
-            return f"{field_text(name)} = {_value_text(name, value)}"
+            return f"{format_field(name)} = {_format_value(name, value)}"
         case In(name, values):
-            return f"{field_text(name)} in ({', '.join(_value_text(name, value) for value in values)})"
+            return f"{format_field(name)} in ({', '.join(_format_value(name, value) for value in values)})"
         case Range(name, low, high, True, True) if low is not None and high is not None:
-            return f"{field_text(name)} between {_value_text(name, low)} and {_value_text(name, high)}"
+            return f"{format_field(name)} between {_format_value(name, low)} and {_format_value(name, high)}"
         case Range(name, low, high):
-            above = [] if low is None else [f"{'>=' if node.include_low else '>'} {_value_text(name, low)}"]
+            above = [] if low is None else [f"{'>=' if node.include_low else '>'} {_format_value(name, low)}"]
             below = (
-                [] if high is None else [f"{'<=' if node.include_high else '<'} {_value_text(name, high)}"]
+                [] if high is None else [f"{'<=' if node.include_high else '<'} {_format_value(name, high)}"]
             )
-            return f"{field_text(name)} {' and '.join(above + below)}"
+            return f"{format_field(name)} {' and '.join(above + below)}"
 
 
-def _operand(node: Filter) -> str:
-    return f"({_text(node)})" if isinstance(node, (And, Or)) and len(node.parts) > 1 else _text(node)
+def _format_operand(node: Filter) -> str:
+    return f"({_format(node)})" if isinstance(node, (And, Or)) and len(node.parts) > 1 else _format(node)
 
 
-def _value_text(name: str, value: Scalar) -> str:
+def _format_value(name: str, value: Scalar) -> str:
     if isinstance(value, str):
-        return string_text(value)
+        return format_string(value)
     if name == "timestamp" and value != END_OF_TIME:
         return as_utc(value).isoformat().replace("+00:00", "Z")
     return repr(value).lower()
 
 
-def fields_of(wanted: Filter) -> frozenset[str]:
-    """The canonical names of the fields a filter asks about."""
-    match wanted:
+def fields_of(expression: Filter) -> frozenset[str]:
+    """Return the canonical names of the fields in a filter."""
+    match expression:
         case And(parts) | Or(parts):
             return frozenset().union(*map(fields_of, parts))
         case Not(part):
             return fields_of(part)
         case _:
-            return frozenset((wanted.field,))
+            return frozenset((expression.field,))

@@ -1,4 +1,4 @@
-"""A filter and a record: the values a record has for each field, and whether a filter holds for it."""
+"""The values of a record for each field, and whether a filter holds for a record."""
 
 from __future__ import annotations
 
@@ -6,14 +6,26 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from sennit.filters.expression import And, Equal, Exists, Filter, In, Not, Or, Range, number, rank, typed
-from sennit.filters.text import BUILTIN_FIELDS, Scalar, canonical, escaped, segments
+from sennit.filters.expression import (
+    And,
+    Equal,
+    Exists,
+    Filter,
+    In,
+    Not,
+    Or,
+    Range,
+    normalise_number,
+    type_rank,
+    typed,
+)
+from sennit.filters.fields import BUILTIN_FIELDS, Scalar, canonical_name, escape_key, field_path
 from sennit.records import Record
 
 
-def matches(wanted: Filter, record: Record) -> bool:
-    """Whether the filter holds for the record: the reference that every backend must agree with."""
-    match wanted:
+def matches(expression: Filter, record: Record) -> bool:
+    """Return whether a filter holds for a record. This is the reference for every backend."""
+    match expression:
         case And(parts):
             return all(matches(part, record) for part in parts)
         case Or(parts):
@@ -21,36 +33,37 @@ def matches(wanted: Filter, record: Record) -> bool:
         case Not(part):
             return not matches(part, record)
         case _:
-            return any(_accepts(wanted, value) for value in _values(record, _path(wanted.field)))
+            path = _canonical_path(expression.field)
+            return any(_satisfies(value, expression) for value in _values(record, path))
 
 
-def _accepts(wanted: Equal | In | Range | Exists, value: Scalar) -> bool:
-    match wanted:
+def _satisfies(value: Scalar, condition: Equal | In | Range | Exists) -> bool:
+    match condition:
         case Exists():
             return True
         case Equal():
-            return typed(value) == typed(wanted.value)
+            return typed(value) == typed(condition.value)
         case In():
-            return typed(value) in map(typed, wanted.values)
+            return typed(value) in map(typed, condition.values)
         case Range(_, low, high, include_low, include_high):
-            return _rising(low, value, include_low) and _rising(value, high, include_high)
+            return _in_order(low, value, include_low) and _in_order(value, high, include_high)
 
 
-def _rising(low: Scalar | None, high: Scalar | None, equal_too: bool) -> bool:
+def _in_order(low: Scalar | None, high: Scalar | None, allow_equal: bool) -> bool:
     if low is None or high is None:
         return True
-    return rank(low) == rank(high) and (typed(low) < typed(high) or (equal_too and low == high))
+    return type_rank(low) == type_rank(high) and (typed(low) < typed(high) or (allow_equal and low == high))
 
 
-def values_of(record: Record, path: tuple[str, ...]) -> Iterator[Scalar]:
-    """Every value of one field, by its `segments`; a value may come twice."""
-    return _values(record, segments(canonical(path)))
+def field_values(record: Record, path: tuple[str, ...]) -> Iterator[Scalar]:
+    """Yield every value of the field with this path; a value may occur twice."""
+    return _values(record, field_path(canonical_name(path)))
 
 
 @lru_cache(1024)
-def _path(field: str) -> tuple[str, ...]:
-    """The one path of a field; kept, because each record written is held against the same few filters."""
-    return segments(canonical(segments(field)))
+def _canonical_path(field: str) -> tuple[str, ...]:
+    # Cached, because each written record is compared with the same few filters.
+    return field_path(canonical_name(field_path(field)))
 
 
 def _values(record: Record, path: tuple[str, ...]) -> Iterator[Scalar]:
@@ -60,28 +73,28 @@ def _values(record: Record, path: tuple[str, ...]) -> Iterator[Scalar]:
         if value is not None and value != "":
             yield value.timestamp() if name == "timestamp" else value
     else:
-        yield from values_in(record.metadata, below if name == "metadata" else path)
+        yield from metadata_values(record.metadata, below if name == "metadata" else path)
 
 
-def values_in(value: object, path: Sequence[str]) -> Iterator[Scalar]:
-    """Every value below these keys of metadata; a value may come twice."""
+def metadata_values(value: object, path: Sequence[str]) -> Iterator[Scalar]:
+    """Yield every value at this path in metadata; a value may occur twice."""
     if isinstance(value, (list, tuple)):
         for item in value:
-            yield from values_in(item, path)
+            yield from metadata_values(item, path)
     elif path:
         if isinstance(value, Mapping) and path[0] in value:
-            yield from values_in(value[path[0]], path[1:])
+            yield from metadata_values(value[path[0]], path[1:])
     elif isinstance(value, (str, int, float)):
-        yield _indexed(value)
+        yield _normalise(value)
 
 
 def flatten(record: Record) -> Iterator[tuple[str, Scalar]]:
-    """Every (field, value) of a record, each once, built-in fields first and then metadata by key.
+    """Yield every distinct (field, value) pair of a record: built-in fields first, then metadata by key.
 
-    This is what a backend indexes; `matches` sees exactly these values.
+    A backend indexes these pairs, and `matches` uses exactly these values.
     """
     pairs: list[tuple[str, Scalar]] = [("id", record.id), ("collection", record.collection)]
-    # Field by field: a loop with getattr takes twice as long, and every record added passes here.
+    # Written out: a loop with getattr takes twice as long, and this runs for every added record.
     add = pairs.append
     if record.kind:
         add(("kind", record.kind))
@@ -107,36 +120,36 @@ def flatten(record: Record) -> Iterator[tuple[str, Scalar]]:
         if isinstance(value, str):
             add((_metadata_name(key), value))
         elif isinstance(value, (int, float)):
-            add((_metadata_name(key), _indexed(value)))
+            add((_metadata_name(key), _normalise(value)))
         elif value is not None:
             found: dict[tuple[str, Scalar, bool], None] = {}
-            _gather(_metadata_name(key), value, found)
+            _collect_values(_metadata_name(key), value, found)
             pairs += [(name, scalar) for name, scalar, _ in found]
     return iter(pairs)
 
 
-def _gather(name: str, value: object, found: dict[tuple[str, Scalar, bool], None]) -> None:
-    """Add the values below a list or object, in order; as keys, for a list may hold one twice."""
+def _collect_values(name: str, value: object, found: dict[tuple[str, Scalar, bool], None]) -> None:
+    """Add the values in a list or object to the keys of `found`, in order and each once."""
     if isinstance(value, (str, int, float)):
-        found[name, _indexed(value), isinstance(value, bool)] = None
+        found[name, _normalise(value), isinstance(value, bool)] = None
     elif isinstance(value, (list, tuple)):
         for item in value:
-            _gather(name, item, found)
-    elif isinstance(value, (dict, Mapping)):  # dict first: the abstract class is slow to ask
+            _collect_values(name, item, found)
+    elif isinstance(value, (dict, Mapping)):  # dict first: isinstance is slow for an abstract class
         for key in sorted(value):
-            _gather(f"{name}.{escaped(key)}", value[key], found)
+            _collect_values(f"{name}.{escape_key(key)}", value[key], found)
 
 
 @lru_cache(maxsize=4096)
 def _metadata_name(key: str) -> str:
-    return canonical(("metadata", key))
+    return canonical_name(("metadata", key))
 
 
-def _indexed(value: Scalar) -> Scalar:
+def _normalise(value: Scalar) -> Scalar:
     if isinstance(value, (str, bool)):
         return value
     try:
-        return number(value)
+        return normalise_number(value)
     except OverflowError:
-        # Larger than any number a filter may name, and found by every lower bound.
+        # At least as large as any number in a filter, so every lower bound includes it.
         return sys.float_info.max if value > 0 else -sys.float_info.max

@@ -1,4 +1,4 @@
-"""The ways in: a dict, a text, and Python's operators on a field, with times in words."""
+"""Builds filters from a dict, from a text, and from Python's operators on a field. Reads times in words."""
 
 from __future__ import annotations
 
@@ -18,65 +18,70 @@ from sennit.filters.expression import (
     Not,
     Or,
     Range,
-    allowed,
-    checked,
-    joined,
-    seconds,
+    check_size,
+    check_value,
+    join,
+    to_seconds,
 )
-from sennit.filters.text import MAX_DEPTH, Scalar, named, parse_text
+from sennit.filters.fields import Scalar, canonicalise
+from sennit.filters.text_parser import MAX_DEPTH, parse_text
 from sennit.records import as_utc
 
 Value: TypeAlias = Scalar | date
-"""What a caller may compare with; a date or datetime only with `timestamp`."""
+"""The types that a field can be compared with; a date or datetime only with `timestamp`."""
 
-_LAST: Final = re.compile(r"last ([0-9]{1,9}) (minute|hour|day|week)s?")
-_NEGATED: Final = {"ne": "eq", "not_in": "in", "nin": "in"}
-_KNOWN: Final = ("eq", "ne", "in", "not_in", "nin", "gt", "gte", "lt", "lte", "between", "exists")
+_LAST_PERIOD: Final = re.compile(r"last ([0-9]{1,9}) (minute|hour|day|week)s?")
+_NEGATED_OPERATORS: Final = {"ne": "eq", "not_in": "in", "nin": "in"}
+_OPERATORS: Final = ("eq", "ne", "in", "not_in", "nin", "gt", "gte", "lt", "lte", "between", "exists")
 
 
-def _span(name: str, value: object, now: datetime, *, bound: bool) -> tuple[Scalar, Scalar, bool]:
-    """First and last value meant, and whether the last is within: the same value twice, but for times."""
+def _to_span(name: str, value: object, now: datetime, *, as_bound: bool) -> tuple[Scalar, Scalar, bool]:
+    """Return the first and last value that a value stands for, and whether the last is included.
+
+    Only a day or a period has two different values. As a bound, a period stands for its start.
+    """
     if name != "timestamp":
-        same = checked(name, value)
+        same = check_value(name, value)
         return same, same, True
     try:
         if isinstance(value, str):
             text = " ".join(value.lower().split())
-            if last := _LAST.fullmatch(text):
-                start = (now - timedelta(**{last[2] + "s": int(last[1])})).timestamp()
-                return start, (start if bound else now.timestamp()), True
-            value = _day_or_moment(value.strip())
+            if period := _LAST_PERIOD.fullmatch(text):
+                start = (now - timedelta(**{period[2] + "s": int(period[1])})).timestamp()
+                return start, (start if as_bound else now.timestamp()), True
+            value = _parse_date(value.strip())
             if text in ("today", "yesterday"):
                 value = now.date() - timedelta(days=text == "yesterday")
     except OverflowError as error:
         raise FilterError(
             f"timestamp cannot be compared with {value!r}, which is before the year 1"
         ) from error
-    start = seconds(value)
+    start = to_seconds(value)
     whole_day = isinstance(value, date) and not isinstance(value, datetime)
     return (start, start + 86_400.0, False) if whole_day else (start, start, True)
 
 
-def _day_or_moment(text: str) -> date | str:
+def _parse_date(text: str) -> date | str:
+    """Return a date, or the text itself if it is not one."""
     try:
         return date.fromisoformat(text)
     except ValueError:
         return text
 
 
-class _Build:
-    """What the three ways in have in common: conditions from what the caller wrote."""
+class _FilterBuilder:
+    """Builds conditions for all three forms: dict, text, and operators."""
 
     def __init__(self, now: datetime | None) -> None:
         self.now = datetime.now(UTC) if now is None else as_utc(now)
-        self.objects = 0
+        self.object_count = 0
 
     def condition(self, name: str, operator: str, value: object) -> Filter:
-        name = named(name)
-        if operator in _NEGATED:
-            return Not(self.condition(name, _NEGATED[operator], value))
+        name = canonicalise(name)
+        if operator in _NEGATED_OPERATORS:
+            return Not(self.condition(name, _NEGATED_OPERATORS[operator], value))
         if operator == "eq":
-            low, high, closed = _span(name, value, self.now, bound=False)
+            low, high, closed = _to_span(name, value, self.now, as_bound=False)
             return Equal(name, low) if low == high else Range(name, low, high, include_high=closed)
         if operator == "in":
             return self._any_of(name, value)
@@ -85,18 +90,20 @@ class _Build:
         if operator == "between" and isinstance(value, (list, tuple)) and len(value) == 2:
             return self.interval(name, "gte", value[0], "lte", value[1])
         if operator in ("exists", "between"):
-            wanted = "true or false" if operator == "exists" else "a list of the lowest and the highest value"
-            raise FilterError(f"{operator!r} of {name!r} takes {wanted}")
+            expected = (
+                "true or false" if operator == "exists" else "a list of the lowest and the highest value"
+            )
+            raise FilterError(f"{operator!r} of {name!r} takes {expected}")
         return self._bound(name, operator, value)
 
-    def interval(self, name: str, low_test: str, low: object, high_test: str, high: object) -> Filter:
-        """One value within both bounds."""
-        above, below = self._bound(name, low_test, low), self._bound(name, high_test, high)
+    def interval(self, name: str, low_operator: str, low: object, high_operator: str, high: object) -> Filter:
+        """Return a filter for one value within both bounds."""
+        above, below = self._bound(name, low_operator, low), self._bound(name, high_operator, high)
         return Range(name, above.low, below.high, above.include_low, below.include_high)
 
     def join(self, word: str, parts: Sequence[Filter], *, unwrap: bool = True) -> Filter:
         kind = And if word == "and" else Or
-        return joined(kind, parts) if unwrap else kind(tuple(parts))
+        return join(kind, parts) if unwrap else kind(tuple(parts))
 
     def negate(self, part: Filter) -> Filter:
         return Not(part)
@@ -104,38 +111,38 @@ class _Build:
     def _bound(self, name: str, operator: str, value: object) -> Range:
         if operator not in ("gt", "gte", "lt", "lte"):
             raise FilterError(
-                f"Unknown operator {operator[:60]!a} for {name!r}. Known: {', '.join(_KNOWN)}. "
+                f"Unknown operator {operator[:60]!a} for {name!r}. Known: {', '.join(_OPERATORS)}. "
                 "For a key within an object write the path, as in 'source.system'"
             )
-        first, last, closed = _span(name, value, self.now, bound=True)
+        first, last, closed = _to_span(name, value, self.now, as_bound=True)
         if operator in ("gt", "gte"):
-            after = operator == "gt"
-            return Range(name, low=last if after else first, include_low=not (after and closed))
-        upto = operator == "lte"
-        return Range(name, high=last if upto else first, include_high=upto and closed)
+            exclusive = operator == "gt"
+            return Range(name, low=last if exclusive else first, include_low=not (exclusive and closed))
+        inclusive = operator == "lte"
+        return Range(name, high=last if inclusive else first, include_high=inclusive and closed)
 
     def _any_of(self, name: str, values: object) -> Filter:
         if not isinstance(values, (list, tuple, set, frozenset)):
             raise FilterError(f"'in' of {name!r} takes a list of values, not {type(values).__name__}")
-        allowed(len(values))
-        spans = [_span(name, value, self.now, bound=False) for value in values]
+        check_size(len(values))
+        spans = [_to_span(name, value, self.now, as_bound=False) for value in values]
         points = In(name, tuple(first for first, last, _ in spans if first == last))
-        days = sorted({span for span in spans if span[0] != span[1]})
-        ranges = [Range(name, first, last, include_high=closed) for first, last, closed in days]
-        return joined(Or, [points, *ranges] if points.values or not ranges else ranges)
+        periods = sorted({span for span in spans if span[0] != span[1]})
+        ranges = [Range(name, first, last, include_high=closed) for first, last, closed in periods]
+        return join(Or, [points, *ranges] if points.values or not ranges else ranges)
 
-    def read(self, value: object, level: int = 0) -> Filter:
-        """The dict form, or a filter within it."""
+    def parse_dict(self, value: object, level: int = 0) -> Filter:
+        """Parse the dict form. It may contain filters."""
         if isinstance(value, Filter):
             return value
         if not isinstance(value, Mapping):
             raise FilterError(f"Expected an object with conditions, not {type(value).__name__}")
-        self.objects = allowed(self.objects + 1)
+        self.object_count = check_size(self.object_count + 1)
         if level > MAX_DEPTH:
             raise FilterError(f"The filter is nested deeper than {MAX_DEPTH} levels; write it flatter")
-        return joined(And, [self._entry(key, below, level) for key, below in value.items()])
+        return join(And, [self._parse_entry(key, below, level) for key, below in value.items()])
 
-    def _entry(self, key: object, value: object, level: int) -> Filter:
+    def _parse_entry(self, key: object, value: object, level: int) -> Filter:
         if not isinstance(key, str):
             raise FilterError(f"A field name must be a string, not {type(key).__name__}")
         word = key.removeprefix("$")
@@ -144,9 +151,9 @@ class _Build:
                 raise FilterError(
                     f"{key!r} takes a list of conditions; for a field of that name write 'metadata.{word}'"
                 )
-            return self.join(word, [self.read(part, level + 1) for part in value])
+            return self.join(word, [self.parse_dict(part, level + 1) for part in value])
         if word == "not":
-            return Not(self.read(value, level + 1))
+            return Not(self.parse_dict(value, level + 1))
         if word != key:
             known = "$and, $or, $not"
             raise FilterError(f"Unknown operator {key[:60]!a}. Known here: {known}; or write 'metadata.$...'")
@@ -157,58 +164,58 @@ class _Build:
         if not value:
             raise FilterError(f"The condition for {key[:60]!a} is empty; give a value or an operator")
         tests = [(str(operator).removeprefix("$"), operand) for operator, operand in value.items()]
-        return joined(And, [self.condition(key, operator, operand) for operator, operand in tests])
+        return join(And, [self.condition(key, operator, operand) for operator, operand in tests])
 
 
 def parse_filter(value: Filter | Mapping[str, object] | str | None, *, now: datetime | None = None) -> Filter:
-    """A filter from any of its forms; None is everything. Relative times count back from `now`."""
+    """Parse a filter in any form; None matches everything. Relative times are relative to `now`."""
     if value is None:
         return EVERYTHING
-    build = _Build(now)
-    return parse_text(value, build) if isinstance(value, str) else build.read(value)
+    builder = _FilterBuilder(now)
+    return parse_text(value, builder) if isinstance(value, str) else builder.parse_dict(value)
 
 
 class Field:
-    """A field to compare: `field("timestamp") >= "2026-01-01"`."""
+    """A field for comparisons: `field("timestamp") >= "2026-01-01"`."""
 
-    __slots__ = ("_build", "name")
+    __slots__ = ("_builder", "name")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, name: str, now: datetime | None = None) -> None:
-        self.name = named(name)
-        self._build = _Build(now)
+        self.name = canonicalise(name)
+        self._builder = _FilterBuilder(now)
 
     def __eq__(self, value: object) -> Filter:  # type: ignore[override]
-        return self._build.condition(self.name, "eq", value)
+        return self._builder.condition(self.name, "eq", value)
 
     def __ne__(self, value: object) -> Filter:  # type: ignore[override]
-        return self._build.condition(self.name, "ne", value)
+        return self._builder.condition(self.name, "ne", value)
 
     def __lt__(self, value: Value) -> Filter:
-        return self._build.condition(self.name, "lt", value)
+        return self._builder.condition(self.name, "lt", value)
 
     def __le__(self, value: Value) -> Filter:
-        return self._build.condition(self.name, "lte", value)
+        return self._builder.condition(self.name, "lte", value)
 
     def __gt__(self, value: Value) -> Filter:
-        return self._build.condition(self.name, "gt", value)
+        return self._builder.condition(self.name, "gt", value)
 
     def __ge__(self, value: Value) -> Filter:
-        return self._build.condition(self.name, "gte", value)
+        return self._builder.condition(self.name, "gte", value)
 
     def is_in(self, values: Iterable[Value]) -> Filter:
-        """Some value is one of these."""
-        return self._build.condition(self.name, "in", values if isinstance(values, str) else tuple(values))
+        """The field has one of these values."""
+        return self._builder.condition(self.name, "in", values if isinstance(values, str) else tuple(values))
 
     def between(self, low: Value, high: Value) -> Filter:
-        """Some value is within both bounds, which belong to it."""
-        return self._build.interval(self.name, "gte", low, "lte", high)
+        """The field has a value from `low` to `high`, both included."""
+        return self._builder.interval(self.name, "gte", low, "lte", high)
 
     def exists(self) -> Filter:
-        """There is a value."""
+        """The field has a value."""
         return Exists(self.name)
 
 
 def field(name: str, *, now: datetime | None = None) -> Field:
-    """The field of that name; relative times count back from `now`."""
+    """Return the field of that name. Relative times are relative to `now`."""
     return Field(name, now)
