@@ -1,4 +1,4 @@
-"""Citations: those that exist stay, the others go, and code is code."""
+"""Citations of passages stay, all others are removed, and code is left alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.context.citations import Check, checked, cited
+from sennit.context.citations import CitationFilter, filter_citations, make_citation
 from sennit.records import Record
 
 KNOWN = (1, 2, 3)
@@ -33,11 +33,11 @@ KNOWN = (1, 2, 3)
     ],
 )
 def test_only_citations_that_exist_stay(said: str, kept: str, removed: tuple[int, ...]) -> None:
-    assert checked(said, KNOWN)[::2] == (kept, removed)
+    assert filter_citations(said, KNOWN)[::2] == (kept, removed)
 
 
-def test_what_is_cited_is_known_in_order_and_once() -> None:
-    assert checked("b [2], a [1], b again [2], nothing [5] [4] [5]", KNOWN)[1:] == ((2, 1), (5, 4))
+def test_cited_numbers_are_listed_once_in_order() -> None:
+    assert filter_citations("b [2], a [1], b again [2], nothing [5] [4] [5]", KNOWN)[1:] == ((2, 1), (5, 4))
 
 
 PIECES = st.sampled_from(
@@ -47,33 +47,35 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=30), st.data())
-def test_it_does_not_matter_how_an_answer_is_cut_into_parts(pieces: list[str], data: st.DataObject) -> None:
+def test_the_result_does_not_depend_on_how_the_answer_is_split(
+    pieces: list[str], data: st.DataObject
+) -> None:
     text = "".join(pieces)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=10)))
-    check = Check(KNOWN)
+    check = CitationFilter(KNOWN)
     parts = [check.feed(text[a:b]) for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert ("".join(parts) + check.finish(), check.cited, check.removed) == checked(text, KNOWN)
+    assert ("".join(parts) + check.finish(), check.cited, check.removed) == filter_citations(text, KNOWN)
 
 
 @given(st.lists(PIECES, max_size=30))
 def test_nothing_is_added_and_nothing_but_citations_is_lost(pieces: list[str]) -> None:
     text = "".join(pieces)
-    everything = checked(text, range(10_000))
+    everything = filter_citations(text, range(10_000))
     assert everything[2] == ()
-    kept, _, removed = checked(text, KNOWN)
+    kept, _, removed = filter_citations(text, KNOWN)
     assert set(removed).isdisjoint(KNOWN)
     letters = "abcdw`~\n"
     assert [c for c in kept if c in letters] == [c for c in everything[0] if c in letters]
 
 
 @given(st.lists(PIECES, max_size=30))
-def test_what_is_left_cites_nothing_that_does_not_exist(pieces: list[str]) -> None:
-    kept, _, _ = checked("".join(pieces), KNOWN)
-    assert checked(kept, KNOWN)[2] == ()
+def test_the_output_cites_only_known_passages(pieces: list[str]) -> None:
+    kept, _, _ = filter_citations("".join(pieces), KNOWN)
+    assert filter_citations(kept, KNOWN)[2] == ()
 
 
-def test_a_long_answer_in_single_characters_is_read_as_it_comes() -> None:
-    check = Check(KNOWN)
+def test_a_stream_of_single_characters_is_not_held_back() -> None:
+    check = CitationFilter(KNOWN)
     shown = ""
     for character in "Leases end [1]. " * 50:
         shown += check.feed(character)
@@ -91,8 +93,8 @@ def test_a_citation_says_where_the_passage_really_is() -> None:
         lines=(10, 14),
         metadata={"anchor": "backoff"},
     )
-    one = cited(3, record)
+    one = make_citation(3, record)
     assert (one.number, one.place, one.url) == (3, "docs/retries.mdx:10-14", "/docs/retries#backoff")
     assert str(one) == "[3] Retries > Backoff — docs/retries.mdx:10-14 (/docs/retries#backoff)"
     assert one.to_dict()["id"] == "docs/retries#1"
-    assert cited(1, Record(id="note", text="x")).place == "note"
+    assert make_citation(1, Record(id="note", text="x")).place == "note"

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler
 
-from embedding.server import Answer, ModelServer, Request, as_json, cut_short, hang, reset
+from embedding.server import ModelServer, Request, Response, as_json, hang, reset, truncate_body
 
-__all__ = ["Answer", "ChatServer", "Request", "as_json", "cut_short", "hang", "reset"]
+__all__ = ["ChatServer", "Request", "Response", "as_json", "hang", "reset", "truncate_body"]
 
 PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions", "ollama": "/api/chat"}
 
@@ -70,7 +70,7 @@ class ChatServer(ModelServer):
             f"SENNIT_{name.replace('__', '_').upper()}": str(value) for name, value in self.settings().items()
         }
 
-    def answer(self, request: Request) -> Answer:
+    def respond(self, request: Request) -> Response:
         if request.body["stream"]:
             words = self.says.split(" ")
             parts = [word if at == 0 else f" {word}" for at, word in enumerate(words)]
@@ -78,7 +78,7 @@ class ChatServer(ModelServer):
         return as_json(whole(request.path, self.says))
 
 
-def streamed(lines: Sequence[bytes], *, then_hang: bool = False) -> Answer:
+def streamed(lines: Sequence[bytes], *, then_hang: bool = False) -> Response:
     """Lines one after the other, then the end of the connection, or nothing more for ever."""
 
     def act(handler: BaseHTTPRequestHandler, released: threading.Event) -> None:
@@ -89,7 +89,7 @@ def streamed(lines: Sequence[bytes], *, then_hang: bool = False) -> Answer:
         if then_hang:
             released.wait(10)
 
-    return Answer(act=act)
+    return Response(act=act)
 
 
 def endless(unheard: threading.Event) -> Callable[[BaseHTTPRequestHandler, threading.Event], None]:

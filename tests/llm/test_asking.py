@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 import sennit
-from llm.server import PATHS, Answer, ChatServer, as_json, endless, events, hang, reset, streamed, whole
+from llm.server import PATHS, ChatServer, Response, as_json, endless, events, hang, reset, streamed, whole
 from sennit.errors import InvalidInput, NotFound, SettingsError
 from sennit.records import Record
 from sennit.settings import load
@@ -100,18 +100,18 @@ def test_without_a_model_the_pages_own_sentences_answer_with_the_same_citations(
 @pytest.mark.parametrize(
     "trouble",
     [
-        Answer(500),
-        Answer(act=hang),
-        Answer(act=reset),
-        Answer(body=b"?"),
-        Answer(429, headers={"Retry-After": "99"}),
+        Response(500),
+        Response(act=hang),
+        Response(act=reset),
+        Response(body=b"?"),
+        Response(429, headers={"Retry-After": "99"}),
         as_json({"error": "bad key"}, 401),
         as_json({"choices": [{"message": {"refusal": "no"}}]}),
     ],
 )
 @pytest.mark.parametrize("stream", [True, False])
 def test_when_the_model_fails_the_pages_answer_and_the_reason_is_said(
-    server: ChatServer, opened: Open, trouble: Answer, stream: bool
+    server: ChatServer, opened: Open, trouble: Response, stream: bool
 ) -> None:
     db = opened("openai", llm__transform="none", llm__timeout=0.4)
     server.script = [trouble]
@@ -138,7 +138,7 @@ def test_a_stream_that_is_cut_keeps_what_came_and_says_so(
 def test_who_closes_a_stream_does_not_listen_any_more(server: ChatServer, opened: Open) -> None:
     unheard = threading.Event()
     db = opened("openai", llm__transform="none", llm__timeout=600)
-    server.script = [Answer(act=endless(unheard))]
+    server.script = [Response(act=endless(unheard))]
     stream = db.ask_stream("what is a lease?")
     assert next(iter(stream))
     stream.close()
@@ -182,7 +182,7 @@ def test_when_keywords_come_too_late_the_question_itself_is_searched(
     server: ChatServer, opened: Open
 ) -> None:
     db = opened("openai", llm__transform_timeout=0.2)
-    server.script = [Answer(act=hang)]
+    server.script = [Response(act=hang)]
     answer = db.ask("what is a lease?")
     assert answer.text == server.says
     assert [one.source for one in answer.degraded] == ["transform"]

@@ -7,12 +7,23 @@ from typing import Any, cast
 
 import pytest
 
-from embedding.server import endless
-from llm.server import PATHS, Answer, ChatServer, as_json, cut_short, events, hang, reset, streamed, whole
+from embedding.server import send_without_end
+from llm.server import (
+    PATHS,
+    ChatServer,
+    Response,
+    as_json,
+    events,
+    hang,
+    reset,
+    streamed,
+    truncate_body,
+    whole,
+)
 from sennit.errors import SettingsError, SourceError
-from sennit.llm import LanguageModel, LanguageSpec, language_model
+from sennit.llm import LanguageModel, LanguageSpec, create_language_model
 from sennit.llm.base import Provider
-from sennit.llm.remote import MAX_TEXT, lines_of
+from sennit.llm.remote import MAX_ANSWER_CHARACTERS, split_lines
 
 KEY = "sk-very-secret"
 PROVIDERS = list(PATHS)
@@ -28,7 +39,7 @@ def model(server: ChatServer, provider: str, *, retries: int = 1, key: str | Non
         retries=retries,
         backoff=0.001,
     )
-    made = language_model(spec)
+    made = create_language_model(spec)
     assert made is not None
     return made
 
@@ -81,7 +92,7 @@ def test_each_protocol_has_its_own_names_for_things(
 @every_provider
 @pytest.mark.parametrize("how", [ask, tell])
 def test_a_server_that_hangs_is_given_up_in_time(server: ChatServer, provider: str, how: Any) -> None:
-    server.script = [Answer(act=hang)]
+    server.script = [Response(act=hang)]
     with pytest.raises(SourceError, match=r"within 0\.2 s.*llm\.timeout"):
         how(model(server, provider), timeout=0.2)
 
@@ -99,7 +110,7 @@ def test_a_stream_that_stalls_is_given_up_in_time_whatever_came_before(
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(body=b"<html>hello</html>"),
+        Response(body=b"<html>hello</html>"),
         as_json([]),
         as_json({}),
         as_json({"choices": [], "content": "text", "message": "text"}),
@@ -107,7 +118,7 @@ def test_a_stream_that_stalls_is_given_up_in_time_whatever_came_before(
     ],
 )
 def test_a_malformed_answer_is_an_error_that_says_so(
-    server: ChatServer, provider: str, answer: Answer
+    server: ChatServer, provider: str, answer: Response
 ) -> None:
     server.script = [answer]
     with pytest.raises(SourceError, match="llm"):
@@ -155,7 +166,7 @@ def test_a_refusal_in_a_stream_is_an_error(server: ChatServer, provider: str) ->
 @every_provider
 @pytest.mark.parametrize("how", [ask, tell])
 def test_a_rate_limit_with_a_short_pause_is_waited_for(server: ChatServer, provider: str, how: Any) -> None:
-    server.script = [Answer(429, headers={"Retry-After": "0"})]
+    server.script = [Response(429, headers={"Retry-After": "0"})]
     assert "".join(how(model(server, provider))) == server.says
     assert len(server.requests) == 2
 
@@ -163,8 +174,8 @@ def test_a_rate_limit_with_a_short_pause_is_waited_for(server: ChatServer, provi
 @every_provider
 @pytest.mark.parametrize("how", [ask, tell])
 def test_a_rate_limit_with_a_long_pause_is_reported(server: ChatServer, provider: str, how: Any) -> None:
-    server.script = [Answer(429, headers={"Retry-After": "3600"})]
-    with pytest.raises(SourceError, match="limits how often"):
+    server.script = [Response(429, headers={"Retry-After": "3600"})]
+    with pytest.raises(SourceError, match="limits the request rate"):
         how(model(server, provider))
     assert len(server.requests) == 1
 
@@ -174,9 +185,9 @@ def test_a_rate_limit_with_a_long_pause_is_reported(server: ChatServer, provider
 def test_a_connection_that_breaks_is_tried_again_and_then_reported(
     server: ChatServer, provider: str, how: Any
 ) -> None:
-    server.script = [Answer(act=reset)]
+    server.script = [Response(act=reset)]
     assert "".join(how(model(server, provider))) == server.says
-    server.script = [Answer(act=reset), Answer(act=reset)]
+    server.script = [Response(act=reset), Response(act=reset)]
     with pytest.raises(SourceError, match=r"cannot be reached.*llm\.base_url"):
         how(model(server, provider))
 
@@ -193,7 +204,7 @@ def test_a_stream_that_is_cut_in_the_middle_gives_what_came_and_then_the_error(
         came.extend(model(server, provider).stream("", "x", max_tokens=9, timeout=5))
     assert came == ["Use "]
     assert len(server.requests) == 1  # what was shown is not asked for again
-    server.script = [Answer(act=cut_short)]
+    server.script = [Response(act=truncate_body)]
     with pytest.raises(SourceError):
         tell(model(server, provider, retries=0))
 
@@ -215,13 +226,13 @@ def test_a_wrong_key_is_named_by_its_variable_and_never_shown(
 
 @every_provider
 def test_a_huge_answer_is_cut_off(server: ChatServer, provider: str) -> None:
-    server.script = [Answer(act=endless)]
+    server.script = [Response(act=send_without_end)]
     with pytest.raises(SourceError, match="more than 16 MB"):
         ask(model(server, provider, retries=0), timeout=60)
-    server.script = [as_json(whole(PATHS[provider], "x" * (MAX_TEXT + 1)))]
+    server.script = [as_json(whole(PATHS[provider], "x" * (MAX_ANSWER_CHARACTERS + 1)))]
     with pytest.raises(SourceError, match="characters"):
         ask(model(server, provider))
-    server.script = [streamed(events(PATHS[provider], ["x" * (MAX_TEXT // 2)] * 3))]
+    server.script = [streamed(events(PATHS[provider], ["x" * (MAX_ANSWER_CHARACTERS // 2)] * 3))]
     with pytest.raises(SourceError, match="characters"):
         tell(model(server, provider))
 
@@ -234,7 +245,7 @@ def test_a_key_never_follows_a_redirect_to_another_server(
     monkeypatch.setenv("A_KEY", KEY)
     other = ChatServer()
     try:
-        server.script = [Answer(307, headers={"Location": f"{other.url}{PATHS[provider]}"})]
+        server.script = [Response(307, headers={"Location": f"{other.url}{PATHS[provider]}"})]
         with pytest.raises(SourceError, match=r"does not follow.*llm\.base_url"):
             how(model(server, provider, key="A_KEY"))
         assert not other.requests
@@ -245,8 +256,10 @@ def test_a_key_never_follows_a_redirect_to_another_server(
 def test_the_keys_of_the_services_go_to_the_services_only() -> None:
     services: tuple[Provider, ...] = ("anthropic", "openai")
     for provider in services:
-        elsewhere = language_model(LanguageSpec(provider=provider, model="m", base_url="http://127.0.0.1:9"))
-        own = language_model(LanguageSpec(provider=provider, model="m", retries=0))
+        elsewhere = create_language_model(
+            LanguageSpec(provider=provider, model="m", base_url="http://127.0.0.1:9")
+        )
+        own = create_language_model(LanguageSpec(provider=provider, model="m", retries=0))
         assert elsewhere is not None
         assert own is not None
         assert cast(Any, elsewhere)._client._api_key_env is None
@@ -255,9 +268,9 @@ def test_the_keys_of_the_services_go_to_the_services_only() -> None:
 
 def test_a_provider_without_a_model_says_what_to_set() -> None:
     with pytest.raises(SettingsError, match=r"llm\.model"):
-        language_model(LanguageSpec(provider="ollama"))
-    assert language_model(LanguageSpec()) is None
+        create_language_model(LanguageSpec(provider="ollama"))
+    assert create_language_model(LanguageSpec()) is None
 
 
 def test_lines_are_whole_however_they_are_cut() -> None:
-    assert list(lines_of([b"a", b"b\nc", b"\n", b"\nd"])) == [b"ab", b"c", b"", b"d"]
+    assert list(split_lines([b"a", b"b\nc", b"\n", b"\nd"])) == [b"ab", b"c", b"", b"d"]

@@ -1,7 +1,7 @@
-"""Numbered citations: what may be cited, and an answer that cites nothing else.
+"""Numbered citations, and a filter that removes those that do not exist from an answer.
 
-An answer is read as it comes, part by part. A number in square brackets that is none of the passages is taken out,
-with the space before it; what stands in code is code, and `a[1]` there is no citation.
+The filter reads an answer part by part, as a model writes it. It removes a number in square brackets that belongs to
+no passage, with the space before it. In code, `a[1]` is no citation.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sennit.context.plain import one_line
+from sennit.context.sanitize import one_line
 from sennit.records import Json, Record
-from sennit.results.hits import citation
+from sennit.results.hits import cite_record
 
-MOST_NUMBERS: Final = 50
-"""Numbers in one pair of brackets; more are a list of something else."""
+MAX_NUMBERS: Final = 50
+"""Numbers in one pair of brackets; a longer list is no citation."""
 
 _MARK: Final = re.compile(
     r"(?P<space>[ \t]*)\[(?P<numbers>\^?\d{1,4}(?: ?[,;\u2013-] ?\^?\d{1,4}){0,49})\]"
     r"(?P<link>\([^()\n]{0,500}\))?"
 )
 _MAY_BE_MARK: Final = re.compile(r"[ \t]*(?:\[[\^\d ,;\u2013-]{0,450})?")
-_REMEMBERED: Final = 500
+_MAX_LOOKBEHIND: Final = 500
+"""Characters of the output that are kept to recognise an open bracket."""
+
 _OPEN: Final = re.compile(r"\[[\^\d ,;\u2013-]*\Z")
 _MAY_BE_LINK: Final = re.compile(r"\([^()\n]{0,500}")
 _FENCE: Final = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<rest>[^\n]*)")
@@ -31,8 +33,8 @@ _MAY_BE_FENCE: Final = re.compile(r" {0,3}(?:`{0,2}|~{0,2}|(?:`{3,}|~{3,})[^\n]*
 _RUN: Final = re.compile(r"`+")
 _PLAIN: Final = re.compile(r"[^`\[\n \t]+")
 _SPACE: Final = re.compile(r"[ \t]+")
-_MOST_CODE: Final = 1000
-"""Characters after which a backtick that is not closed is one by itself."""
+_MAX_INLINE_CODE_CHARACTERS: Final = 1000
+"""Characters after which an unclosed backtick counts as a plain character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,39 +58,39 @@ class Citation:
         }
 
     def __str__(self) -> str:
-        beside = f" ({self.url})" if self.url and self.url != self.place else ""
-        return f"[{self.number}] {self.title or self.id} — {self.place}{beside}"
+        url = f" ({self.url})" if self.url and self.url != self.place else ""
+        return f"[{self.number}] {self.title or self.id} — {self.place}{url}"
 
 
-def cited(number: int, record: Record) -> Citation:
-    """A record as a citation."""
+def make_citation(number: int, record: Record) -> Citation:
+    """Return the citation of a record."""
     anchor = record.metadata.get("anchor")
     url = record.url
     if url is not None:
         url = one_line(f"{url}#{anchor}" if isinstance(anchor, str) and anchor and "#" not in url else url)
-    return Citation(number, record.id, one_line(record.title), one_line(citation(record)), url)
+    return Citation(number, record.id, one_line(record.title), one_line(cite_record(record)), url)
 
 
-def checked(text: str, known: Iterable[int]) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-    """A text with only citations that exist; those it has, and those that were taken out, in order."""
-    check = Check(known)
-    kept = check.feed(text) + check.finish()
-    return kept, check.cited, check.removed
+def filter_citations(text: str, known: Iterable[int]) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    """Return a text without citations that do not exist, the numbers it cites, and those removed, in order."""
+    citations = CitationFilter(known)
+    kept = citations.feed(text) + citations.finish()
+    return kept, citations.cited, citations.removed
 
 
-class Check:
-    """Reads an answer part by part and gives back what is sure of it."""
+class CitationFilter:
+    """Reads an answer part by part and returns as much of it as is decided."""
 
     def __init__(self, known: Iterable[int]) -> None:
         self._known = frozenset(known)
         self._cited: dict[int, None] = {}
         self._removed: dict[int, None] = {}
-        self._waiting = ""
+        self._pending = ""
         self._fence = ""
-        """The marks that the open block of code began with; empty outside of one."""
-        self._line_begins = True
-        self._before = ""
-        """The end of what was given back."""
+        """The fence that opened the current code block; empty outside of one."""
+        self._at_line_start = True
+        self._emitted = ""
+        """The end of what was returned."""
 
     @property
     def cited(self) -> tuple[int, ...]:
@@ -99,31 +101,31 @@ class Check:
         return tuple(self._removed)
 
     def feed(self, part: str) -> str:
-        """What is sure after a further part."""
-        self._waiting += part
+        """Take a further part, and return what is decided."""
+        self._pending += part
         return self._advance(last=False)
 
     def finish(self) -> str:
-        """What is left at the end."""
+        """Return the rest, when there are no more parts."""
         return self._advance(last=True)
 
     def _advance(self, *, last: bool) -> str:
         out: list[str] = []
-        text, at = self._waiting, 0
+        text, at = self._pending, 0
         while at < len(text):
             taken = self._step(text, at, last=last)
             if taken is None:
                 break
-            said, at = taken
-            out.append(said)
-            self._before = (self._before + said)[-_REMEMBERED:]
-            self._line_begins = text[at - 1] == "\n"
-        self._waiting = text[at:]
+            output, at = taken
+            out.append(output)
+            self._emitted = (self._emitted + output)[-_MAX_LOOKBEHIND:]
+            self._at_line_start = text[at - 1] == "\n"
+        self._pending = text[at:]
         return "".join(out)
 
     def _step(self, text: str, at: int, *, last: bool) -> tuple[str, int] | None:
-        """What the next piece becomes, and where it ends; None when that is not yet known."""
-        if self._fence or self._line_begins:
+        """Return what the next piece becomes and where it ends; None if that needs more text."""
+        if self._fence or self._at_line_start:
             end = text.find("\n", at) + 1 or (len(text) if last else 0)
             if not end and (self._fence or _MAY_BE_FENCE.fullmatch(text, at)):
                 return None
@@ -141,13 +143,13 @@ class Check:
         return found[0], found.end()
 
     def _opens(self, text: str, at: int, end: int) -> bool:
-        """Whether a line begins a block of code."""
+        """Whether a line opens a code block."""
         found = _FENCE.match(text, at, end)
-        # A fence of backticks has none behind it: "```x```" is code in a line.
+        # A fence of backticks has no backtick after it: "```x```" is inline code.
         return found is not None and not (found["fence"][0] == "`" and "`" in found["rest"])
 
     def _inside(self, line: str, end: int) -> tuple[str, int]:
-        """A line of a block of code: its first, its last, or one between."""
+        """Take a line of a code block: its first, its last, or one between."""
         found = _FENCE.match(line)
         if not self._fence:
             self._fence = found["fence"] if found else ""
@@ -156,13 +158,13 @@ class Check:
         return line, end
 
     def _code(self, text: str, at: int, *, last: bool) -> tuple[str, int] | None:
-        """Code within a line, or backticks that are nothing."""
+        """Take inline code, or backticks that open none."""
         run = _RUN.match(text, at)
         assert run is not None
         if run.end() == len(text) and not last:
             return None
         blank = text.find("\n\n", at)
-        stop = min(len(text) if blank < 0 else blank, run.end() + _MOST_CODE)
+        stop = min(len(text) if blank < 0 else blank, run.end() + _MAX_INLINE_CODE_CHARACTERS)
         for other in _RUN.finditer(text, run.end(), stop):
             if len(other[0]) == len(run[0]) and (other.end() < len(text) or last):
                 return text[at : other.end()], other.end()
@@ -171,7 +173,7 @@ class Check:
         return run[0], run.end()
 
     def _mark(self, text: str, at: int, *, last: bool) -> tuple[str, int] | None:
-        """A citation with the space before it, or something else that begins so."""
+        """Take a citation with the space before it, or something else that begins like one."""
         found = _MARK.match(text, at)
         if found is None:
             if not last and _MAY_BE_MARK.fullmatch(text, at):
@@ -180,27 +182,27 @@ class Check:
             return (space[0], space.end()) if space else ("[", at + 1)
         if not last and (found.end() == len(text) or _MAY_BE_LINK.fullmatch(text, found.end())):
             return None
-        return self._kept(found), found.end()
+        return self._filter_numbers(found), found.end()
 
-    def _kept(self, found: re.Match[str]) -> str:
+    def _filter_numbers(self, found: re.Match[str]) -> str:
         numbers = _numbers(found["numbers"])
-        if len(numbers) > MOST_NUMBERS:
+        if len(numbers) > MAX_NUMBERS:
             return found[0]
-        good = [number for number in numbers if number in self._known]
-        self._cited |= dict.fromkeys(good)
+        existing = [number for number in numbers if number in self._known]
+        self._cited |= dict.fromkeys(existing)
         self._removed |= dict.fromkeys(number for number in numbers if number not in self._known)
-        if good:
-            return f"{found['space']}{''.join(f'[{number}]' for number in good)}"
-        # What stood around it must not become a citation by its going: [[9]7] and [7[9]].
-        return " " if _OPEN.search(self._before) else ""
+        if existing:
+            return f"{found['space']}{''.join(f'[{number}]' for number in existing)}"
+        # Removing it must not make a citation of the text around it: [[9]7] and [7[9]].
+        return " " if _OPEN.search(self._emitted) else ""
 
 
 def _numbers(text: str) -> Sequence[int]:
-    """`1, 3-5` is 1, 3, 4, 5."""
+    """Return 1, 3, 4, 5 for `1, 3-5`."""
     out: dict[int, None] = {}
     for part in re.split(r"[,;]", text.replace("^", "")):
         ends = [int(number) for number in re.findall(r"\d+", part)]
-        if len(ends) == 2 and ends[0] <= ends[1] <= ends[0] + MOST_NUMBERS:
+        if len(ends) == 2 and ends[0] <= ends[1] <= ends[0] + MAX_NUMBERS:
             out |= dict.fromkeys(range(ends[0], ends[1] + 1))
         else:
             out |= dict.fromkeys(ends)

@@ -1,29 +1,29 @@
-"""The status message after a search: how much came back, from how many places, and how long it took."""
+"""The status message after a search: how much it returned, from how many chunks or files, and how long it took."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sennit.results import Result
+from sennit.results import SearchResult
 
 if TYPE_CHECKING:
-    from sennit.folders.passages import GrepAnswer
+    from sennit.folders.passages import GrepResult
 
 
-def status(answer: Result | GrepAnswer) -> str:
-    """`1,234 characters, 5 chunks found, 4 ms` after a search; files matched after a grep."""
-    if isinstance(answer, Result):
-        characters = sum(len(hit.passage) for hit in answer)
-        found = f"{_counted(len(answer), 'chunk')} found"
+def status_message(result: SearchResult | GrepResult) -> str:
+    """Return `1,234 characters, 5 chunks found, 4 ms` for a search; for a grep, the files matched."""
+    if isinstance(result, SearchResult):
+        characters = sum(len(hit.passage) for hit in result)
+        found = f"{_count_noun(len(result), 'chunk')} found"
     else:
-        characters = sum(len(passage.text) for passage in answer.passages)
-        found = f"{_counted(answer.files, 'file')} matched"
-    return f"{_counted(characters, 'character')}, {found}, {_duration(answer.milliseconds)}"
+        characters = sum(len(passage.text) for passage in result.passages)
+        found = f"{_count_noun(result.files, 'file')} matched"
+    return f"{_count_noun(characters, 'character')}, {found}, {_format_duration(result.milliseconds)}"
 
 
-def _counted(number: int, noun: str) -> str:
+def _count_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _duration(milliseconds: float) -> str:
+def _format_duration(milliseconds: float) -> str:
     return "<1 ms" if milliseconds < 1 else f"{milliseconds:,.0f} ms"

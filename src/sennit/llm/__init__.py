@@ -1,6 +1,5 @@
-"""Language models: one small protocol, three kinds of servers, and what is done without any."""
+"""Language models: one small protocol, three providers, and what works without a model."""
 
-from sennit.llm.base import LanguageModel, LanguageSpec
-from sennit.llm.models import language_model
+from sennit.llm.base import LanguageModel, LanguageSpec, create_language_model
 
-__all__ = ["LanguageModel", "LanguageSpec", "language_model"]
+__all__ = ["LanguageModel", "LanguageSpec", "create_language_model"]

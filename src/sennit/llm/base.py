@@ -1,4 +1,4 @@
-"""What a language model is, and the one that is configured."""
+"""The language model protocol, its configuration, and the factory that creates the configured one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from sennit.errors import SettingsError
+
 Provider = Literal["none", "anthropic", "openai", "ollama"]
 
 
 class LanguageModel(Protocol):
-    """Writes text. Called from any thread; whatever goes wrong is a SourceError that says what to do."""
+    """Writes text. Any thread may call it. Every failure is a SourceError that says what to do."""
 
     @property
     def name(self) -> str:
@@ -18,21 +20,21 @@ class LanguageModel(Protocol):
         ...
 
     def complete(self, system: str, prompt: str, *, max_tokens: int, timeout: float) -> str:
-        """The whole answer, within so many seconds in all."""
+        """Return the whole answer; `timeout` is the total number of seconds."""
         ...
 
     def stream(self, system: str, prompt: str, *, max_tokens: int, timeout: float) -> Iterator[str]:
-        """The answer in parts as they are written; an error may come after some of them."""
+        """Yield the answer in parts as the model writes them; an error may follow some of them."""
         ...
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanguageSpec:
-    """What a user configures about the language model."""
+    """The configuration of a language model."""
 
     provider: Provider = "none"
     model: str = ""
@@ -41,4 +43,26 @@ class LanguageSpec:
     """The *name* of the environment variable that holds the key."""
     retries: int = 2
     backoff: float = 0.5
-    """Seconds before the first further attempt; doubles with each, with jitter."""
+    """Seconds before the first retry. The delay doubles with each retry, with jitter."""
+
+
+def create_language_model(spec: LanguageSpec) -> LanguageModel | None:
+    """Create the configured model; None if the provider is `none`."""
+    if spec.provider == "none":
+        return None
+    if not spec.model.strip():
+        raise SettingsError(
+            f"llm.provider is {spec.provider!r} and llm.model is empty; set llm.model to one of its models.",
+            key="llm.model",
+        )
+    if spec.provider == "anthropic":
+        from sennit.llm.anthropic import Anthropic
+
+        return Anthropic(spec)
+    if spec.provider == "openai":
+        from sennit.llm.openai import OpenAI
+
+        return OpenAI(spec)
+    from sennit.llm.ollama import Ollama
+
+    return Ollama(spec)

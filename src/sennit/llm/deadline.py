@@ -1,4 +1,4 @@
-"""A time that really is the most: whatever a library waits for, the caller does not wait longer."""
+"""A deadline that holds whatever the library underneath waits for."""
 
 from __future__ import annotations
 
@@ -13,42 +13,43 @@ T = TypeVar("T")
 _END = object()
 
 
-class Late(Exception):
+class DeadlineExceeded(Exception):
     """The time is over."""
 
 
-def within(seconds: float, produce: Callable[[], Iterator[T]], name: str) -> Iterator[T]:
-    """What is produced, or Late. It is produced in a thread of its own, which ends at its next part.
+def iterate_with_deadline(seconds: float, produce: Callable[[], Iterator[T]], name: str) -> Iterator[T]:
+    """Yield the items of `produce()`, or raise DeadlineExceeded after so many seconds in all.
 
-    Time-outs of an HTTP library are per phase and per part, and looking up a name has none.
+    The time-outs of an HTTP library apply to each phase and each chunk, and DNS resolution has none. So the items are
+    produced in a thread of their own, which ends at its next item once nobody wants more.
     """
     end = time.monotonic() + seconds
-    parts: queue.Queue[object] = queue.Queue()
-    unwanted = threading.Event()
+    items: queue.Queue[object] = queue.Queue()
+    cancelled = threading.Event()
 
     def work() -> None:
         try:
-            for part in produce():
-                parts.put((part,))
-                if unwanted.is_set():
+            for item in produce():
+                items.put((item,))
+                if cancelled.is_set():
                     break
-        except BaseException as error:  # noqa: BLE001 - it is raised in the thread that asked
-            parts.put(error)
+        except BaseException as error:  # noqa: BLE001 - the consuming thread raises it
+            items.put(error)
         else:
-            parts.put(_END)
+            items.put(_END)
 
     threading.Thread(target=work, name=f"sennit-{name}", daemon=True).start()
     try:
         while True:
             try:
-                part = parts.get(timeout=max(0.0, end - time.monotonic()))
+                item = items.get(timeout=max(0.0, end - time.monotonic()))
             except queue.Empty:
-                raise Late from None
-            if part is _END:
+                raise DeadlineExceeded from None
+            if item is _END:
                 return
-            if isinstance(part, BaseException):
-                raise part
-            assert isinstance(part, tuple)
-            yield part[0]
+            if isinstance(item, BaseException):
+                raise item
+            assert isinstance(item, tuple)
+            yield item[0]
     finally:
-        unwanted.set()
+        cancelled.set()

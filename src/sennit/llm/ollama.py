@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sennit.llm.base import LanguageSpec
-from sennit.llm.remote import RemoteModel, Said, text_at
+from sennit.llm.remote import RemoteModel, StreamEvent, text_at
 
 BASE_URL: Final = "http://127.0.0.1:11434"
 
@@ -27,12 +27,12 @@ class Ollama(RemoteModel):
             "options": {"num_predict": max_tokens},
         }
 
-    def _text(self, answer: Mapping[str, object]) -> str:
+    def _parse_answer(self, answer: Mapping[str, object]) -> str:
         if not isinstance(answer.get("message"), dict):
-            raise self.nonsense('JSON without a "message"')
+            raise self.unusable_answer('JSON without a "message"')
         return text_at(answer, "message", "content")
 
-    def _said(self, event: Mapping[str, object]) -> Said:
+    def _parse_event(self, event: Mapping[str, object]) -> StreamEvent:
         if error := text_at(event, "error"):
-            raise self.nonsense(f"an error ({error[:200]})")
-        return Said(text_at(event, "message", "content"), event.get("done") is True)
+            raise self.unusable_answer(f"an error ({error[:200]})")
+        return StreamEvent(text_at(event, "message", "content"), event.get("done") is True)

@@ -1,4 +1,4 @@
-"""What language models on a server share: the time, the size, the lines of a stream, and distrust of what comes."""
+"""What models behind HTTP share: deadlines, size limits, parsing of streams, and sanitizing of every prompt."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple, TypeVar
 
-from sennit.embedding.http import JsonClient, Kind
+from sennit.context.sanitize import sanitize
+from sennit.embedding.http import JsonClient, ModelService
 from sennit.errors import SourceError
 from sennit.llm.base import LanguageSpec
-from sennit.llm.deadline import Late, within
+from sennit.llm.deadline import DeadlineExceeded, iterate_with_deadline
 
 T = TypeVar("T")
 
-MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
-"""A hundred times what the longest answers take on the wire, with the frames around every few letters."""
+MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024
+"""A hundred times the longest answers on the wire, with the JSON around every few letters of a stream."""
 
-MAX_TEXT: Final = 400_000
-"""Characters of an answer."""
+MAX_ANSWER_CHARACTERS: Final = 400_000
 
-LANGUAGE: Final = Kind(
+LANGUAGE_SERVICE: Final = ModelService(
     section="llm",
-    what="language model",
+    description="language model",
     error=SourceError,
-    smaller="set a smaller llm.max_tokens",
-    slower="llm.timeout",
-    most_bytes=MAX_ANSWER_BYTES,
+    size_advice="set a smaller llm.max_tokens",
+    timeout_setting="llm.timeout",
+    max_response_bytes=MAX_RESPONSE_BYTES,
 )
 
 
-class Said(NamedTuple):
-    """What one event of a stream adds, and whether it is the last."""
+class StreamEvent(NamedTuple):
+    """The text that one event of a stream adds."""
 
     text: str = ""
-    last: bool = False
+    is_last: bool = False
 
 
 class RemoteModel(ABC):
@@ -60,94 +60,94 @@ class RemoteModel(ABC):
             retries=spec.retries,
             backoff=spec.backoff,
             api_key_env=api_key_env,
-            kind=replace(LANGUAGE, key_header=key_header, headers=headers or {}),
+            service=replace(LANGUAGE_SERVICE, key_header=key_header, headers=headers or {}),
         )
 
     @abstractmethod
     def _body(self, system: str, prompt: str, max_tokens: int, *, stream: bool) -> dict[str, object]:
-        """What is sent."""
+        """Return the JSON body of a request."""
 
     @abstractmethod
-    def _text(self, answer: Mapping[str, object]) -> str:
-        """The text of a whole answer."""
+    def _parse_answer(self, answer: Mapping[str, object]) -> str:
+        """Return the text of a whole answer."""
 
     @abstractmethod
-    def _said(self, event: Mapping[str, object]) -> Said:
-        """What an event of a stream says."""
+    def _parse_event(self, event: Mapping[str, object]) -> StreamEvent:
+        """Return what an event of a stream adds."""
 
     def complete(self, system: str, prompt: str, *, max_tokens: int, timeout: float) -> str:
-        body = self._body(sendable(system), sendable(prompt), max_tokens, stream=False)
+        body = self._body(sanitize(system), sanitize(prompt), max_tokens, stream=False)
 
         def ask() -> Iterator[object]:
             yield self._client.post(self.path, body, timeout=timeout)
 
-        for answer in self._timed(timeout, ask()):
-            text = self._text(answer if isinstance(answer, dict) else {})
+        for answer in self._with_deadline(timeout, ask()):
+            text = self._parse_answer(answer if isinstance(answer, dict) else {})
             if not text.strip():
-                raise self.nonsense("an empty text")
-            return self._short_enough(text)
-        raise self.nonsense("nothing")
+                raise self.unusable_answer("an empty text")
+            return self._check_length(text)
+        raise self.unusable_answer("nothing")
 
     def stream(self, system: str, prompt: str, *, max_tokens: int, timeout: float) -> Iterator[str]:
-        body = self._body(sendable(system), sendable(prompt), max_tokens, stream=True)
-        parts = self._timed(timeout, self._client.stream(self.path, body, timeout=timeout))
+        body = self._body(sanitize(system), sanitize(prompt), max_tokens, stream=True)
+        parts = self._with_deadline(timeout, self._client.stream(self.path, body, timeout=timeout))
         length = 0
         for event in self._events(parts):
-            said = self._said(event)
-            length += len(said.text)
-            if length > MAX_TEXT:
-                raise self.nonsense(f"more than {MAX_TEXT:,} characters")
-            if said.text:
-                yield said.text
-            if said.last:
+            parsed = self._parse_event(event)
+            length += len(parsed.text)
+            if length > MAX_ANSWER_CHARACTERS:
+                raise self.unusable_answer(f"more than {MAX_ANSWER_CHARACTERS:,} characters")
+            if parsed.text:
+                yield parsed.text
+            if parsed.is_last:
                 if not length:
-                    raise self.nonsense("an empty text")
+                    raise self.unusable_answer("an empty text")
                 return
         raise SourceError(f"{self.name} stopped in the middle of its answer; ask again.")
 
     def close(self) -> None:
         self._client.close()
 
-    def nonsense(self, what: str) -> SourceError:
-        """An error about an answer that cannot be used."""
+    def unusable_answer(self, what: str) -> SourceError:
+        """Return an error about an answer that cannot be used."""
         return SourceError(
             f"{self.name} answered with {what}; "
             "check that llm.model is a chat model and that llm.base_url is its server."
         )
 
-    def refused(self, why: str = "") -> SourceError:
-        """An error about a model that will not answer."""
+    def refusal(self, why: str = "") -> SourceError:
+        """Return an error about a model that declines to answer."""
         return SourceError(f"{self.name} declined to answer{f' ({why})' if why else ''}; ask it differently.")
 
-    def _short_enough(self, text: str) -> str:
-        if len(text) > MAX_TEXT:
-            raise self.nonsense(f"more than {MAX_TEXT:,} characters")
+    def _check_length(self, text: str) -> str:
+        if len(text) > MAX_ANSWER_CHARACTERS:
+            raise self.unusable_answer(f"more than {MAX_ANSWER_CHARACTERS:,} characters")
         return text
 
-    def _timed(self, timeout: float, parts: Iterator[T]) -> Iterator[T]:
+    def _with_deadline(self, timeout: float, parts: Iterator[T]) -> Iterator[T]:
         try:
-            yield from within(timeout, lambda: parts, self.name)
-        except Late:
+            yield from iterate_with_deadline(timeout, lambda: parts, self.name)
+        except DeadlineExceeded:
             raise SourceError(
                 f"{self.name} did not answer within {timeout:g} s; is the server busy? Raise llm.timeout or "
                 "llm.transform_timeout, whichever this was, or set a smaller llm.max_tokens."
             ) from None
 
     def _events(self, parts: Iterable[bytes]) -> Iterator[Mapping[str, object]]:
-        """The JSON objects of a stream: each on a line, perhaps after `data:`."""
-        for line in lines_of(parts):
+        """Yield the JSON objects of a stream: one on each line, perhaps after `data:`."""
+        for line in split_lines(parts):
             content = line.strip().removeprefix(b"data:").strip()
             if not content.startswith(b"{"):
-                continue  # names of events, comments, and the [DONE] of some servers
+                continue  # an event name, a comment, or the [DONE] of some servers
             try:
                 event = json.loads(content)
             except (ValueError, RecursionError):
-                raise self.nonsense("a stream that is not JSON") from None
+                raise self.unusable_answer("a stream that is not JSON") from None
             yield event
 
 
-def lines_of(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Whole lines, however they were cut on the way; the last may lack its end."""
+def split_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield whole lines from chunks of any size; the last line may lack its newline."""
     rest = b""
     for part in parts:
         *whole, rest = (rest + part).split(b"\n")
@@ -156,13 +156,8 @@ def lines_of(parts: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def sendable(text: str) -> str:
-    """JSON for a server must be valid Unicode; a lone surrogate is not."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
 def text_at(value: object, *path: str | int) -> str:
-    """The text at a place inside JSON; empty when there is none."""
+    """Return the text at a path inside JSON; empty if there is none."""
     for step in path:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None

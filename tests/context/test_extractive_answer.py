@@ -1,12 +1,12 @@
-"""Answers from the pages' own sentences."""
+"""Answers that consist of retrieved sentences."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.context.citations import checked
-from sennit.context.extract import MOST_SENTENCES, NEAREST, extracted, told
+from sennit.context.citations import filter_citations
+from sennit.context.extractive_answer import MAX_SENTENCES, NEAREST_HEADING, format_answer, select_sentences
 from sennit.context.prompt import Passage
 from sennit.records import Json, Record
 
@@ -21,7 +21,7 @@ def even(_term: str) -> float:
 
 
 def answer(query: str, *passages: Passage) -> str:
-    return told(extracted(query, passages, even))
+    return format_answer(select_sentences(query, passages, even))
 
 
 def test_the_sentence_that_has_the_words_of_the_question_answers_with_its_citation() -> None:
@@ -31,7 +31,7 @@ def test_the_sentence_that_has_the_words_of_the_question_answers_with_its_citati
     )
 
 
-def test_code_headings_tables_and_markup_are_no_sentences() -> None:
+def test_code_headings_tables_and_markup_are_not_quoted() -> None:
     text = (
         "# Lease settings\n\nLease\n-----\n\n| lease | 30 |\n|---|---|\n\n```toml\nlease = 30\n```\n\n"
         "<Note lease>\n\n> [!TIP]\n> The lease is renewed\n> every ten seconds.\n\n- A lease ends by itself.\n"
@@ -47,20 +47,22 @@ def test_a_finished_example_answers_with_its_description_and_never_its_code() ->
     assert answer("idempotency key", one) == "Title 4: Uses the idempotency key. [4]"
 
 
-def test_what_was_found_by_meaning_alone_is_said_to_be_so() -> None:
-    assert answer("zebra", passage(1, "A lease ends. It is short.")) == f"{NEAREST}\nA lease ends. [1]"
+def test_an_answer_without_a_word_of_the_question_says_so() -> None:
+    assert (
+        answer("zebra", passage(1, "A lease ends. It is short.")) == f"{NEAREST_HEADING}\nA lease ends. [1]"
+    )
 
 
 def test_a_better_passage_and_an_earlier_sentence_go_first() -> None:
     low, high = passage(1, "The lease is long.", 0.2), passage(2, "Really, the lease is short.", 1.0)
-    assert extracted("lease", [low, high], even)[0].passage is high
-    (first, *_) = extracted("lease", [passage(1, "A lease is one thing. The lease is another.")], even)
+    assert select_sentences("lease", [low, high], even)[0].passage is high
+    (first, *_) = select_sentences("lease", [passage(1, "A lease is one thing. The lease is another.")], even)
     assert first.text == "A lease is one thing."
 
 
 def test_a_second_sentence_says_something_new() -> None:
     text = "Retries double. Retries double again. The backoff has a limit."
-    found = extracted("retries backoff", [passage(1, text)], even, most=2)
+    found = select_sentences("retries backoff", [passage(1, text)], even, max_sentences=2)
     assert [one.text for one in found] == ["Retries double.", "The backoff has a limit."]
 
 
@@ -74,11 +76,11 @@ def test_a_number_in_brackets_of_the_text_itself_is_no_citation() -> None:
 )
 def test_every_line_is_cited_and_every_citation_exists(texts: list[str], query: str) -> None:
     passages = [passage(n, text) for n, text in enumerate(texts, 1)]
-    said = told(extracted(query, passages, even))
-    kept, cited, removed = checked(said, range(1, len(texts) + 1))
+    said = format_answer(select_sentences(query, passages, even))
+    kept, cited, removed = filter_citations(said, range(1, len(texts) + 1))
     assert removed == ()
-    lines = [line for line in said.split("\n") if line and line != NEAREST]
-    assert len(lines) <= MOST_SENTENCES
+    lines = [line for line in said.split("\n") if line and line != NEAREST_HEADING]
+    assert len(lines) <= MAX_SENTENCES
     assert all(line.endswith("]") for line in lines)
     assert bool(lines) == bool(cited)
     assert kept.count("\n") == said.count("\n")
