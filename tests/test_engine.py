@@ -12,7 +12,7 @@ import pytest
 
 import sennit
 from sennit import Database, Record
-from sennit.engine.planning import MAX_QUERY_CHARACTERS
+from sennit.engine.validation import MAX_QUERY_CHARACTERS
 from sennit.errors import FilterError, InvalidInput, NotFound, SennitError, SettingsError, StoreClosed
 
 
@@ -157,7 +157,7 @@ def test_a_database_in_memory_is_its_own(db: Database) -> None:
 
 def test_a_process_that_ends_without_closing_ends_well_and_loses_nothing(tmp_path: Path) -> None:
     code = (
-        "import sys, sennit; db = sennit.open(sys.argv[1], store__fold_at=4);"
+        "import sys, sennit; db = sennit.open(sys.argv[1], store__flush_at=4);"
         "[db.add([sennit.Record(id=str(n), text='harbour')]) for n in range(50)]; db.search('harbour')"
     )
     done = subprocess.run(

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import sennit
-from sennit.hydration import Unit
+from sennit.hydration import CodeUnit
 from sennit.ingest import IndexReport
 
 GO = Path(__file__).resolve().parent.parent / "fixtures" / "goproject"
 
 
-def unit(key: str, text: str = "", lines: tuple[int, int] | None = None, **more: object) -> Unit:
-    """A unit whose path, name and qualified name are those of its key."""
+def unit(key: str, text: str = "", lines: tuple[int, int] | None = None, **more: object) -> CodeUnit:
+    """Make a unit whose path, name and qualified name come from its key."""
     path, _, qualified = key.partition("::")
     known: dict[str, object] = {
         "path": path.partition("#")[0],
@@ -28,34 +28,34 @@ def unit(key: str, text: str = "", lines: tuple[int, int] | None = None, **more:
         "name": qualified.rpartition(".")[2],
         "qualified": qualified,
     }
-    return Unit(key=key, **{**known, **more})  # type: ignore[arg-type]
+    return CodeUnit(key=key, **{**known, **more})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A catalogue of these units."""
+class ListCatalogue:
+    """A catalogue of the given units."""
 
-    units: Sequence[Unit]
+    units: Sequence[CodeUnit]
 
-    def files(self, names: frozenset[str]) -> list[str]:
+    def files_named(self, names: frozenset[str]) -> list[str]:
         return sorted({one.path for one in self.units if one.path.rpartition("/")[2] in names})
 
-    def in_file(self, path: str) -> list[Unit]:
+    def in_file(self, path: str) -> list[CodeUnit]:
         return [one for one in self.units if one.path == path]
 
-    def named(self, names: Iterable[str]) -> list[Unit]:
+    def entities_named(self, names: Iterable[str]) -> list[CodeUnit]:
         wanted = set(names)
         return sorted((one for one in self.units if one.name in wanted), key=lambda one: one.key)
 
-    def calling(self, name: str) -> list[Unit]:
+    def callers_of(self, name: str) -> list[CodeUnit]:
         return sorted((one for one in self.units if name in one.calls), key=lambda one: one.key)
 
-    def with_keys(self, keys: Iterable[str]) -> list[Unit]:
+    def with_keys(self, keys: Iterable[str]) -> list[CodeUnit]:
         known = {one.key: one for one in self.units}
         return [known[key] for key in keys if key in known]
 
 
-def take_in(db: sennit.Database, folder: Path) -> IndexReport:
+def index_code(db: sennit.Database, folder: Path) -> IndexReport:
     """Index a folder as code."""
     return db.index(folder, recipe="code")
 
@@ -71,13 +71,13 @@ Open = Callable[..., sennit.Database]
 
 @pytest.fixture
 def shop(project: Path, tmp_path: Path) -> Iterator[Open]:
-    """Opens the database of the project, with settings of one's own."""
+    """Open the database of the indexed project, with the given settings."""
     opened: list[sennit.Database] = []
 
     def call(**settings: Any) -> sennit.Database:
         db = sennit.open(tmp_path / "db", **settings)
         opened.append(db)
-        take_in(db, project)
+        index_code(db, project)
         return db
 
     yield call

@@ -1,4 +1,4 @@
-"""Anchors: what a question and its episode name, in order, each once."""
+"""Anchors: the entities that a query and its episode name, in order, each once."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.hydration import Switches, Unit, find_anchors
+from sennit.hydration import AnchorOptions, CodeUnit, find_anchors
 
-from .conftest import Listed, unit
+from .conftest import ListCatalogue, unit
 
 UNITS = [
     unit("/p/auth.py#1", lines=(1, 3), kind="passage", name=""),
@@ -22,28 +22,28 @@ UNITS = [
     unit("/p/web/main.ts::handleLogin", lines=(1, 9), calls=("login",)),
     unit("/p/web/main.ts::login", lines=(11, 12)),
 ]
-ALL = Listed(UNITS)
+ALL = ListCatalogue(UNITS)
 
 
 def found(
     query: str,
     previous: tuple[str, ...] = (),
-    switches: Switches = Switches(),  # noqa: B008
+    options: AnchorOptions = AnchorOptions(),  # noqa: B008
 ) -> list[tuple[str, str, int]]:
     return [
         (one.unit.key.removeprefix("/p/"), one.reason, one.priority)
-        for one in find_anchors(query, ALL, previous, switches)
+        for one in find_anchors(query, ALL, previous, options)
     ]
 
 
-def test_a_file_brings_all_its_entities_in_the_order_of_the_file() -> None:
+def test_a_file_mention_anchors_all_its_entities_in_file_order() -> None:
     assert found("what is in web/main.ts ?") == [
         ("web/main.ts::handleLogin", "explicit_file_mention", 100),
         ("web/main.ts::login", "explicit_file_mention", 100),
     ]
 
 
-def test_a_name_of_several_files_brings_all_of_them_the_nearer_first() -> None:
+def test_a_name_of_several_files_anchors_all_of_them_shortest_path_first() -> None:
     keys = [key for key, _, _ in found("fix auth.py")]
     assert keys == [
         "auth.py#1",
@@ -55,18 +55,18 @@ def test_a_name_of_several_files_brings_all_of_them_the_nearer_first() -> None:
     ]
 
 
-def test_a_line_brings_the_innermost_entity_before_the_rest_of_the_file() -> None:
+def test_a_line_anchors_the_innermost_entity_before_the_rest_of_the_file() -> None:
     anchors = found("fix /p/auth.py:8")
     assert anchors[0] == ("auth.py::Session.login", "explicit_file_mention", 100)
     rest = [key for key, reason, priority in anchors if (reason, priority) == ("same_file", 70)]
     assert rest == ["auth.py#1", "auth.py::Session", "auth.py::Session.logout", "auth.py::check"]
 
 
-def test_a_line_that_no_entity_has_brings_the_whole_file() -> None:
+def test_a_line_outside_every_entity_anchors_the_whole_file() -> None:
     assert {priority for _, _, priority in found("fix web/main.ts:99")} == {100}
 
 
-def test_a_range_of_lines_brings_every_entity_in_it() -> None:
+def test_a_line_range_anchors_every_entity_in_it() -> None:
     anchors = found("fix /p/auth.py#L10-L15")
     assert [key for key, _, priority in anchors if priority == 100] == [
         "auth.py::Session",
@@ -75,7 +75,7 @@ def test_a_range_of_lines_brings_every_entity_in_it() -> None:
     ]
 
 
-def test_a_symbol_brings_what_is_around_it_at_a_lower_priority() -> None:
+def test_a_symbol_anchors_its_type_callees_and_callers_at_a_lower_priority() -> None:
     assert found("why does `Session.login` fail") == [
         ("auth.py::Session.login", "explicit_symbol_mention", 90),
         ("auth.py::Session", "enclosing_type", 60),
@@ -89,22 +89,22 @@ def test_a_symbol_brings_what_is_around_it_at_a_lower_priority() -> None:
 def test_callers_and_callees_are_at_most_five_each() -> None:
     many = [unit(f"/p/m.py::f{n}", calls=("hub",)) for n in range(20)]
     hub = unit("/p/m.py::hub", calls=tuple(f"f{n}" for n in range(20)))
-    anchors = find_anchors("what does hub() do", Listed([hub, *many]))
+    anchors = find_anchors("what does hub() do", ListCatalogue([hub, *many]))
     reasons = [anchor.reason for anchor in anchors]
     assert reasons.count("callee") == 5
     # Those that are both are callees; the highest priority stays, of equal ones the first.
     assert reasons.count("caller") <= 5
 
 
-def test_a_name_that_hundreds_have_brings_them_all_but_not_what_is_around_each() -> None:
+def test_a_name_of_hundreds_of_entities_anchors_them_all_and_expands_few() -> None:
     many = [unit(f"/p/m{n:03}.py::get", calls=(f"helper{n}",)) for n in range(100)]
     helpers = [unit(f"/p/h.py::helper{n}") for n in range(100)]
-    reasons = [one.reason for one in find_anchors("what does `get` do", Listed([*many, *helpers]))]
+    reasons = [one.reason for one in find_anchors("what does `get` do", ListCatalogue([*many, *helpers]))]
     assert reasons.count("explicit_symbol_mention") == 100
     assert reasons.count("callee") == 20
 
 
-def test_what_is_named_a_thousand_times_hides_nothing_that_is_named_once() -> None:
+def test_a_repeated_mention_does_not_hide_a_single_one() -> None:
     assert "auth.py::check" in [
         key for key, _, _ in found("`login` " * 1000 + "lib/none.py " * 1000 + "`check`")
     ]
@@ -112,12 +112,12 @@ def test_what_is_named_a_thousand_times_hides_nothing_that_is_named_once() -> No
 
 
 @pytest.mark.parametrize("query", ["fix handle_login()", "fix HandleLogin", "fix `handleLogin`"])
-def test_a_symbol_is_found_in_any_style(query: str) -> None:
+def test_a_symbol_is_found_in_any_naming_style(query: str) -> None:
     assert found(query)[0] == ("web/main.ts::handleLogin", "explicit_symbol_mention", 90)
 
 
-def test_an_exact_name_keeps_other_styles_out() -> None:
-    both = Listed([unit("a.py::read_file"), unit("a.ts::readFile")])
+def test_an_exact_name_excludes_other_naming_styles() -> None:
+    both = ListCatalogue([unit("a.py::read_file"), unit("a.ts::readFile")])
     assert [one.unit.key for one in find_anchors("fix read_file", both)] == ["a.py::read_file"]
 
 
@@ -125,19 +125,19 @@ def test_common_words_anchor_nothing() -> None:
     assert found("why does the login check fail in the log") == []
 
 
-def test_a_capital_inside_a_sentence_is_a_type_and_nothing_else() -> None:
+def test_a_capitalised_word_inside_a_sentence_means_only_a_type() -> None:
     assert found("why does a Session end")[0][:2] == ("auth.py::Session", "explicit_symbol_mention")
     assert found("why does a Login end") == []
 
 
-def test_a_trace_brings_the_functions_of_its_frames() -> None:
+def test_a_stack_trace_anchors_the_functions_of_its_frames() -> None:
     trace = 'File "/srv/lib/text.py", line 2, in check\n  File "/srv/web/gone.py", line 3, in digest\n'
     anchors = found(trace)
     assert anchors[0] == ("lib/text.py::check", "explicit_file_mention", 100)
     assert ("lib/auth.py::digest", "explicit_symbol_mention", 90) in anchors
 
 
-def test_a_trace_whose_lines_have_moved_is_followed_by_name() -> None:
+def test_a_stack_trace_with_moved_lines_is_resolved_by_name() -> None:
     anchors = found('File "lib/text.py", line 2, in log')
     assert [key for key, _, priority in anchors if priority == 100] == [
         "lib/text.py::check",
@@ -145,7 +145,7 @@ def test_a_trace_whose_lines_have_moved_is_followed_by_name() -> None:
     ]
 
 
-def test_earlier_turns_come_after_what_is_named_and_before_what_is_around_it() -> None:
+def test_earlier_turns_come_after_named_entities_and_before_related_ones() -> None:
     anchors = found(
         "why does `login` fail", ("/p/lib/auth.py::digest", "/p/gone.py::x", "/p/auth.py::Session")
     )
@@ -160,9 +160,9 @@ def test_earlier_turns_come_after_what_is_named_and_before_what_is_around_it() -
 def test_each_kind_of_anchor_can_be_switched_off() -> None:
     query, previous = "why does `login` in lib/text.py fail", ("/p/lib/auth.py::digest",)
     assert {priority for _, _, priority in found(query, previous)} == {100, 90, 80, 60}
-    assert 100 not in {p for _, _, p in found(query, previous, Switches(files=False))}
-    assert {p for _, _, p in found(query, previous, Switches(symbols=False))} == {100, 80}
-    assert 80 not in {p for _, _, p in found(query, previous, Switches(previous=False))}
+    assert 100 not in {p for _, _, p in found(query, previous, AnchorOptions(files=False))}
+    assert {p for _, _, p in found(query, previous, AnchorOptions(symbols=False))} == {100, 80}
+    assert 80 not in {p for _, _, p in found(query, previous, AnchorOptions(previous=False))}
 
 
 WORDS = st.sampled_from(
@@ -171,17 +171,17 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS), st.lists(st.sampled_from([one.key for one in UNITS])))
-def test_every_entity_stands_once_and_priorities_fall(words: list[str], previous: list[str]) -> None:
+def test_every_entity_occurs_once_and_priorities_descend(words: list[str], previous: list[str]) -> None:
     anchors = find_anchors(" ".join(words), ALL, previous)
     keys = [anchor.unit.key for anchor in anchors]
     priorities = [anchor.priority for anchor in anchors]
     assert len(set(keys)) == len(keys)
     assert priorities == sorted(priorities, reverse=True)
     assert set(previous) <= set(keys)
-    assert anchors == find_anchors(" ".join(words), Listed(list(reversed_files(UNITS))), previous)
+    assert anchors == find_anchors(" ".join(words), ListCatalogue(list(reversed_files(UNITS))), previous)
 
 
-def reversed_files(units: list[Unit]) -> list[Unit]:
+def reversed_files(units: list[CodeUnit]) -> list[CodeUnit]:
     """The same units with the files in another order."""
     paths = sorted({one.path for one in units}, reverse=True)
     return [one for path in paths for one in units if one.path == path]

@@ -1,4 +1,4 @@
-"""Episodes: turns that build on each other, looking back at them, and asking again."""
+"""Episodes: turns that build on each other, introspection, and replay."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 import sennit
 from sennit.errors import InvalidInput, NotFound
 
-from .conftest import Open, take_in
+from .conftest import Open, index_code
 
 OWNER = sennit.Caller(everything=True)
 
 
-def test_what_a_turn_took_in_is_an_anchor_of_the_next(shop: Open) -> None:
+def test_entities_of_a_turn_are_anchors_of_the_next(shop: Open) -> None:
     db = shop()
     first = db.plan("`samePassword`", episode="e", max_entities=3)
     second = db.plan("what about `Basket`?", episode="e", max_entities=30)
@@ -25,7 +25,7 @@ def test_what_a_turn_took_in_is_an_anchor_of_the_next(shop: Open) -> None:
     assert {entry.priority for entry in second.entries if entry.key in earlier} == {80}
 
 
-def test_another_episode_knows_nothing_of_it(shop: Open) -> None:
+def test_episodes_are_separate(shop: Open) -> None:
     db = shop()
     db.plan("`samePassword`", episode="e")
     other = db.plan("`Basket`", episode="other")
@@ -33,7 +33,7 @@ def test_another_episode_knows_nothing_of_it(shop: Open) -> None:
     assert not [entry for entry in other.entries if "previous" in entry.reason]
 
 
-def test_without_an_episode_nothing_is_kept(shop: Open) -> None:
+def test_without_an_episode_nothing_is_stored(shop: Open) -> None:
     db = shop()
     assert db.plan("`Basket`").turn == 0
     with pytest.raises(NotFound, match="no episode 'e'"):
@@ -46,7 +46,7 @@ def test_earlier_turns_can_be_switched_off(shop: Open) -> None:
     assert not [e for e in db.plan("`Basket`", episode="e").entries if "previous" in e.reason]
 
 
-def test_introspection_has_every_entity_with_its_reason_and_its_beginning(shop: Open) -> None:
+def test_introspection_lists_every_entity_with_its_reason_and_preview(shop: Open) -> None:
     db = shop()
     plan = db.plan("auth.go", episode="e", max_tokens=200)
     found = db.introspect("e")
@@ -70,7 +70,7 @@ def test_a_turn_can_be_named(shop: Open) -> None:
             db.introspect("e", turn)
 
 
-def test_a_replay_says_what_would_be_different_today(shop: Open, project: Path) -> None:
+def test_a_replay_reports_added_removed_and_changed_entities(shop: Open, project: Path) -> None:
     db = shop()
     db.plan("basket.go", episode="e", max_entities=4)
     assert not db.introspect("e", replay=True).changes
@@ -80,7 +80,7 @@ def test_a_replay_says_what_would_be_different_today(shop: Open, project: Path) 
         "// AddItem puts a thing into the basket.\nfunc (b *Basket) AddItem", "func (b *Basket) Put"
     )
     path.write_text(text)
-    take_in(db, project)
+    index_code(db, project)
     changes = db.introspect("e", replay=True).changes
     assert changes is not None
     assert [key.rpartition("::")[2] for key in changes.added] == ["Basket.Put"]
@@ -89,7 +89,7 @@ def test_a_replay_says_what_would_be_different_today(shop: Open, project: Path) 
     assert db.introspect("e").turns == (1,), "a replay is no turn"
 
 
-def test_a_replay_of_an_early_turn_knows_nothing_of_later_ones(shop: Open) -> None:
+def test_a_replay_of_an_early_turn_ignores_later_ones(shop: Open) -> None:
     db = shop()
     db.plan("`Basket`", episode="e")
     db.plan("`Token`", episode="e")
@@ -97,12 +97,12 @@ def test_a_replay_of_an_early_turn_knows_nothing_of_later_ones(shop: Open) -> No
     assert not db.introspect("e", 2, replay=True).changes
 
 
-def test_what_is_removed_leaves_no_text_in_an_episode(shop: Open, project: Path) -> None:
+def test_an_episode_stores_no_text_of_removed_entities(shop: Open, project: Path) -> None:
     db = shop()
     db.plan("basket.go", episode="e")
     (project / "internal" / "store" / "basket.go").unlink()
-    take_in(db, project)
-    with db.store.database.read() as connection:
+    index_code(db, project)
+    with db.store.sqlite.read() as connection:
         kept = str(connection.execute("SELECT plan FROM plans").fetchall())
     assert "about to buy" not in kept
     entries = [entry for entry in db.introspect("e").plan.entries if entry.path.endswith("basket.go")]
@@ -117,7 +117,7 @@ def test_an_episode_of_another_tenant_does_not_exist(shop: Open) -> None:
     assert db.plan("`Basket`", episode="e", caller=sennit.Caller(tenant="other")).turn == 1
 
 
-def test_another_caller_sees_of_an_episode_only_what_it_may_see(shop: Open) -> None:
+def test_introspection_shows_only_what_the_caller_may_see(shop: Open) -> None:
     db = shop()
     record = next(record for record in db if record.metadata.get("name") == "samePassword")
     db.add([sennit.Record.from_dict({**record.to_dict(), "sensitivity": "private"})])
@@ -132,6 +132,6 @@ def test_another_caller_sees_of_an_episode_only_what_it_may_see(shop: Open) -> N
 
 
 @pytest.mark.parametrize("episode", ["", "x" * 2000, 3, "\ud800"])
-def test_an_episode_has_a_name(episode: object) -> None:
-    with sennit.open(":memory:") as db, pytest.raises(InvalidInput, match="An episode is named"):
+def test_an_invalid_episode_name_is_refused(episode: object) -> None:
+    with sennit.open(":memory:") as db, pytest.raises(InvalidInput, match="The name of an episode"):
         db.introspect(episode)  # type: ignore[arg-type]

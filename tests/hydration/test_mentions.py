@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.hydration.mentions import SymbolMention as Symbol
-from sennit.hydration.mentions import file_mentions, qualifies, resolve, spellings, symbol_mentions
+from sennit.hydration.mentions import (
+    file_mentions,
+    matches_qualifier,
+    resolve_path,
+    spelling_variants,
+    symbol_mentions,
+)
 
 KNOWN = ["/p/src/auth.go", "/p/pkg/deep/auth.go", "/p/my file.py", "/p/src/app/[id].tsx", "/p/Makefile"]
 
@@ -55,10 +61,10 @@ def test_plain_words_are_no_files(query: str) -> None:
 
 
 @given(st.text())
-def test_no_text_is_too_strange(query: str) -> None:
+def test_any_text_can_be_parsed(query: str) -> None:
     for mention in file_mentions(query):
         assert 0 <= mention.at <= len(query)
-        resolve(mention.path, KNOWN)
+        resolve_path(mention.path, KNOWN)
     symbol_mentions(query)
 
 
@@ -76,12 +82,12 @@ def test_no_text_is_too_strange(query: str) -> None:
         ("", []),
     ],
 )
-def test_a_path_means_the_files_that_share_most_of_its_end(path: str, found: list[str]) -> None:
-    assert resolve(path, KNOWN) == found
+def test_a_path_means_the_files_with_the_longest_shared_suffix(path: str, found: list[str]) -> None:
+    assert resolve_path(path, KNOWN) == found
 
 
-def symbols(query: str, *, types: bool = False) -> list[str]:
-    return [".".join(one.parts) for one in symbol_mentions(query) if one.types is types]
+def symbols(query: str, *, type_only: bool = False) -> list[str]:
+    return [".".join(one.parts) for one in symbol_mentions(query) if one.type_only is type_only]
 
 
 @pytest.mark.parametrize(
@@ -99,18 +105,18 @@ def symbols(query: str, *, types: bool = False) -> list[str]:
         ("what is _private?", "_private"),
     ],
 )
-def test_what_is_marked_or_written_like_code_is_a_symbol(query: str, name: str) -> None:
+def test_text_that_is_marked_as_code_or_looks_like_code_is_a_symbol(query: str, name: str) -> None:
     assert name in symbols(query)
 
 
 @pytest.mark.parametrize("query", ["where is the login used", "Login fails. Session too.", "fix it: Login"])
 def test_common_words_are_no_symbols(query: str) -> None:
     assert symbols(query) == []
-    assert symbols(query, types=True) == []
+    assert symbols(query, type_only=True) == []
 
 
-def test_a_capital_inside_a_sentence_may_name_a_type() -> None:
-    assert symbols("The Session ends. Token too", types=True) == ["Session"]
+def test_a_capitalised_word_inside_a_sentence_may_name_a_type() -> None:
+    assert symbols("The Session ends. Token too", type_only=True) == ["Session"]
 
 
 @pytest.mark.parametrize(
@@ -125,8 +131,8 @@ def test_a_capital_inside_a_sentence_may_name_a_type() -> None:
         ("maxAttempts", "MAX_ATTEMPTS"),
     ],
 )
-def test_a_name_is_known_in_other_styles(name: str, other: str) -> None:
-    found = spellings(name)
+def test_a_name_has_variants_in_other_naming_styles(name: str, other: str) -> None:
+    found = spelling_variants(name)
     assert found[0] == name
     assert other in found
 
@@ -148,5 +154,7 @@ def test_a_name_is_known_in_other_styles(name: str, other: str) -> None:
         ("os.path.join", "join", "a/b.py", False),
     ],
 )
-def test_what_stands_before_a_name_must_fit(mention: str, qualified: str, path: str, fits: bool) -> None:
-    assert qualifies(Symbol(tuple(mention.split(".")), 0), qualified, path) is fits
+def test_the_qualifier_of_a_name_must_fit_the_entity(
+    mention: str, qualified: str, path: str, fits: bool
+) -> None:
+    assert matches_qualifier(Symbol(tuple(mention.split(".")), 0), qualified, path) is fits

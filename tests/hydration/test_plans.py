@@ -12,10 +12,10 @@ import pytest
 
 import sennit
 from sennit.errors import InvalidInput
-from sennit.hydration import HydrationPlan, rendered
-from sennit.hydration.tokens import estimated, tokenizer
+from sennit.hydration import HydrationPlan, render_plan
+from sennit.hydration.tokenizer import estimate_tokens, load_tokenizer
 
-from .conftest import Open, take_in
+from .conftest import Open, index_code
 
 QUERY = "Fix the authentication bug in auth.go"
 
@@ -42,7 +42,7 @@ def test_the_example_of_the_specification(shop: Open, caplog: pytest.LogCaptureF
     with caplog.at_level(logging.WARNING, "sennit.hydration"):
         tight = db.plan(QUERY, max_tokens=300, max_entities=10)
     assert tight.tokens <= 300
-    assert tokenizer().count(rendered(tight)) <= 300
+    assert load_tokenizer().count(render_plan(tight)) <= 300
     assert len(tight.entries) <= 10
     assert all(entry.reason == "anchor:explicit_file_mention" for entry in tight.entries)
     dropped = [one.key for one in tight.dropped if one.wanted.startswith("anchor:")]
@@ -51,7 +51,7 @@ def test_the_example_of_the_specification(shop: Open, caplog: pytest.LogCaptureF
         assert any(key in record.getMessage() for record in caplog.records)
 
 
-def test_a_symbol_brings_its_type_its_callees_and_its_callers(shop: Open) -> None:
+def test_a_symbol_anchors_its_type_callees_and_callers(shop: Open) -> None:
     plan = shop().plan("What does `Authenticator.Authenticate` do?", max_entities=30)
     reasons = {entry.qualified: entry.reason for entry in plan.entries}
     assert plan.entries[0].qualified == "Authenticator.Authenticate"
@@ -61,7 +61,7 @@ def test_a_symbol_brings_its_type_its_callees_and_its_callers(shop: Open) -> Non
     assert {e.qualified: e.reason for e in callers.entries}["Authenticator.Authenticate"] == "anchor:caller"
 
 
-def test_what_is_near_in_meaning_has_its_cosine_as_reason(shop: Open) -> None:
+def test_a_semantic_candidate_has_its_cosine_as_reason(shop: Open) -> None:
     db = shop(hydration__semantic_threshold=0.2)
     plan = db.plan("put a thing into the basket", max_entities=3)
     assert "Basket.AddItem" in names(plan)
@@ -71,7 +71,7 @@ def test_what_is_near_in_meaning_has_its_cosine_as_reason(shop: Open) -> None:
     assert codes(plan) == []
 
 
-def test_the_threshold_itself_is_not_above_the_threshold(shop: Open) -> None:
+def test_a_score_equal_to_the_threshold_is_excluded(shop: Open) -> None:
     assert (
         shop(hydration__semantic_threshold=1.0).plan("in the basket").entries[0].reason.startswith("keyword:")
     )
@@ -80,7 +80,7 @@ def test_the_threshold_itself_is_not_above_the_threshold(shop: Open) -> None:
 # The three failure modes
 
 
-def test_when_all_anchors_are_too_large_it_is_said_in_the_log_and_the_introspection(
+def test_anchors_that_are_all_too_large_are_reported_in_the_log_and_the_introspection(
     shop: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     db = shop()
@@ -92,7 +92,9 @@ def test_when_all_anchors_are_too_large_it_is_said_in_the_log_and_the_introspect
     assert "no_anchor_fits" in codes(db.introspect("e").plan)
 
 
-def test_when_nothing_is_near_enough_keywords_are_asked(shop: Open, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_keyword_source_is_the_fallback_below_the_threshold(
+    shop: Open, caplog: pytest.LogCaptureFixture
+) -> None:
     db = shop(hydration__semantic_threshold=0.99)
     with caplog.at_level(logging.WARNING, "sennit.hydration"):
         plan = db.plan("things in a basket", episode="e")
@@ -102,7 +104,7 @@ def test_when_nothing_is_near_enough_keywords_are_asked(shop: Open, caplog: pyte
     assert codes(db.introspect("e").plan) == ["below_threshold"]
 
 
-def test_when_the_embedding_service_is_down_the_plan_is_structural_and_says_so(
+def test_the_plan_is_structural_when_the_embedding_service_is_down(
     shop: Open, project: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     away = sennit.open(
@@ -113,7 +115,7 @@ def test_when_the_embedding_service_is_down_the_plan_is_structural_and_says_so(
         embedding__retries=0,
     )
     with away as db, caplog.at_level(logging.WARNING, "sennit.hydration"):
-        take_in(db, project)
+        index_code(db, project)
         plan = db.plan(QUERY, episode="e", max_entities=40)
         assert len(plan.entries) >= 20
         assert all(entry.reason.startswith("anchor:") for entry in plan.entries)
@@ -131,7 +133,7 @@ def test_when_the_embedding_service_is_down_the_plan_is_structural_and_says_so(
         {"embedding__provider": "none"},
     ],
 )
-def test_without_vectors_that_may_be_asked_the_plan_is_structural_and_says_so(
+def test_the_plan_is_structural_when_the_settings_exclude_the_vectors(
     shop: Open, settings: dict[str, object]
 ) -> None:
     plan = shop(**settings).plan("things in a basket")
@@ -143,7 +145,7 @@ def test_without_vectors_that_may_be_asked_the_plan_is_structural_and_says_so(
     "settings",
     [{}, {"hydration__embedding_provider": "local"}, {"hydration__embedding_model": "sennit-static-256"}],
 )
-def test_vectors_that_fit_the_settings_are_asked(shop: Open, settings: dict[str, object]) -> None:
+def test_vectors_that_match_the_settings_are_used(shop: Open, settings: dict[str, object]) -> None:
     assert "structural_only" not in codes(shop(**settings).plan("things in a basket"))
 
 
@@ -152,22 +154,22 @@ def test_semantic_ranking_can_be_switched_off_without_a_warning(shop: Open) -> N
     assert (plan.entries, plan.warnings) == ((), ())
 
 
-def test_without_a_tokenizer_counts_are_estimates_and_say_so(
+def test_token_counts_are_estimates_without_a_tokenizer(
     shop: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, "rs_bpe", None)
     monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)
-    tokenizer.cache_clear()
+    load_tokenizer.cache_clear()
     try:
         db = shop()
         with caplog.at_level(logging.WARNING, "sennit.hydration"):
             plans = [db.plan(QUERY, max_entities=40) for _ in range(2)]
     finally:
-        tokenizer.cache_clear()
+        load_tokenizer.cache_clear()
     for plan in plans:
         assert plan.tokenizer == "estimate"
         assert "estimated_tokens" in codes(plan)
-        assert estimated(rendered(plan)) <= plan.tokens
+        assert estimate_tokens(render_plan(plan)) <= plan.tokens
     assert caplog.text.count("token counts are estimates") == 1
 
 
@@ -198,7 +200,7 @@ def test_the_same_question_and_state_give_the_same_bytes_in_other_processes(
 def test_the_same_turns_of_two_databases_give_the_same_bytes(shop: Open, project: Path) -> None:
     turns = [QUERY, "and `Basket`?", "what else is in main.go:5"]
     with sennit.open(":memory:") as other:
-        take_in(other, project)
+        index_code(other, project)
         db = shop()
         for query in turns:
             assert db.plan(query, episode="e").to_json() == other.plan(query, episode="e").to_json()
@@ -207,14 +209,12 @@ def test_the_same_turns_of_two_databases_give_the_same_bytes(shop: Open, project
 # Changes
 
 
-def test_after_a_change_of_one_file_only_that_file_is_read_and_only_new_entities_are_embedded(
-    shop: Open, project: Path
-) -> None:
+def test_a_changed_file_is_read_alone_and_only_new_entities_are_embedded(shop: Open, project: Path) -> None:
     db = shop()
     before = vectors_of(db)
     changed = project / "internal" / "store" / "basket.go"
     changed.write_text(changed.read_text().replace("len(b.items)", "len(b.items) + 0"))
-    report = take_in(db, project)
+    report = index_code(db, project)
     assert (report.updated, report.added, report.removed) == (1, 0, 0)
     assert len(vectors_of(db) - before) == 1
     plan = db.plan("`ItemCount`")
@@ -222,11 +222,11 @@ def test_after_a_change_of_one_file_only_that_file_is_read_and_only_new_entities
 
 
 def vectors_of(db: sennit.Database) -> set[bytes]:
-    with db.store.database.read() as connection:
+    with db.store.sqlite.read() as connection:
         return {digest for (digest,) in connection.execute("SELECT hash FROM vectors")}
 
 
-def test_what_is_hidden_from_a_caller_is_in_no_plan(shop: Open) -> None:
+def test_a_plan_holds_nothing_hidden_from_the_caller(shop: Open) -> None:
     db = shop()
     secret = db.get(next(record.id for record in db if record.metadata.get("name") == "samePassword"))
     assert secret is not None
@@ -239,12 +239,12 @@ def test_what_is_hidden_from_a_caller_is_in_no_plan(shop: Open) -> None:
     assert "samePassword" in names(db.plan("`samePassword` in auth.go", max_entities=40, caller=owner))
 
 
-def test_long_entities_are_whole_again(tmp_path: Path) -> None:
+def test_an_entity_stored_in_parts_is_joined(tmp_path: Path) -> None:
     body = "".join(f"    value_{n} = compute({n})  # step number {n} of the long way\n" for n in range(300))
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "long.py").write_text(f"def long_way():\n{body}    return value_299\n")
     with sennit.open(":memory:") as db:
-        take_in(db, tmp_path / "src")
+        index_code(db, tmp_path / "src")
         (entry,) = db.plan("`long_way`", max_tokens=100_000).entries
         assert entry.text == f"def long_way():\n{body}    return value_299"
         assert entry.lines == (1, 302)
@@ -254,17 +254,17 @@ def test_long_entities_are_whole_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "asking",
+    "options",
     [{"max_tokens": 0}, {"max_tokens": -1}, {"max_entities": 0}, {"max_tokens": True}, {"episode": ""}],
 )
-def test_a_budget_that_makes_no_sense_is_refused(asking: dict[str, object]) -> None:
+def test_an_invalid_budget_or_episode_is_refused(options: dict[str, object]) -> None:
     with sennit.open(":memory:") as db, pytest.raises(InvalidInput):
-        db.plan("x", **asking)  # type: ignore[arg-type]
+        db.plan("x", **options)  # type: ignore[arg-type]
 
 
 def test_an_empty_database_gives_an_empty_plan() -> None:
     with sennit.open(":memory:") as db:
         plan = db.plan(QUERY)
         assert plan.entries == ()
-        assert rendered(plan) == ""
+        assert render_plan(plan) == ""
         assert db.plan("").entries == ()

@@ -1,7 +1,37 @@
-"""The one entry: open a database, write to it, search it, and ask why."""
+"""The engine: open a database, write to it, search it, and explain the results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
 
 from sennit.engine.database import MEMORY, Database
-from sennit.engine.opening import open  # noqa: A004 - sennit.open is the name people use
-from sennit.engine.planning import FilterLike
+from sennit.engine.search_planner import FilterLike
+from sennit.errors import InvalidInput
+from sennit.privacy import Rule
+from sennit.settings import Settings, load
+from sennit.sources.base import Source
 
 __all__ = ["MEMORY", "Database", "FilterLike", "open"]
+
+
+def open(  # noqa: A001 - sennit.open is the public name
+    path: str | os.PathLike[str],
+    *,
+    settings: Settings | None = None,
+    sources: Mapping[str, Source] | None = None,
+    rule: Rule | None = None,
+    **overrides: object,
+) -> Database:
+    """Open the database in a folder, which is created if it is missing; ":memory:" stores nothing on disk.
+
+    `overrides` are settings by name, with `__` for the dot: `sennit.open("db", embedding__provider="none")`.
+    `sources` adds your own sources by name, for recipes to use. `rule` gets each caller and returns a filter; it can
+    only narrow what that caller may see.
+    """
+    if settings is None:
+        named = {key.replace("__", "."): value for key, value in overrides.items()}
+        settings = load(overrides=named)
+    elif overrides:
+        raise InvalidInput("Give either settings or single overrides, not both")
+    return Database(path, settings, sources, rule)

@@ -1,4 +1,4 @@
-"""Entities of code as one caller sees them, from the records of one moment."""
+"""The code entities that a caller may see, read from one snapshot."""
 
 from __future__ import annotations
 
@@ -7,78 +7,78 @@ from itertools import groupby
 from typing import Final
 
 from sennit.filters import Equal, Filter, In
-from sennit.hydration import Unit
+from sennit.hydration import CodeUnit
 from sennit.records import Record, full_id
 from sennit.stores.embedded.files import FileTable
 from sennit.stores.embedded.snapshot import Snapshot
 from sennit.stores.embedded.sqlite import SqlitePool
 
 CODE: Final = "code"
-"""The collection of entities."""
+"""The collection of code entities."""
 
-OVERLAP: Final = 2
+MAX_OVERLAP_LINES: Final = 2
 """Lines that a part of a long entity may repeat from the part before."""
 
 
 class StoreCatalogue:
-    """What a snapshot holds of code. An entity that is several records is one unit."""
+    """The code in a snapshot. An entity that is stored as several records is one unit."""
 
     def __init__(self, snapshot: Snapshot, tenant: str, database: SqlitePool) -> None:
         self.snapshot = snapshot
         self._tenant = tenant
         self._database = database
 
-    def files(self, names: frozenset[str]) -> Sequence[str]:
+    def files_named(self, names: frozenset[str]) -> Sequence[str]:
         with self._database.read() as connection:
-            return FileTable.called(connection, names)
+            return FileTable.paths_named(connection, names)
 
-    def in_file(self, path: str) -> Sequence[Unit]:
-        parts = self.snapshot.parts_of(path, CODE)
-        return [joined(list(group)) for _, group in groupby(parts, _key)]
+    def in_file(self, path: str) -> Sequence[CodeUnit]:
+        parts = self.snapshot.children(path, CODE)
+        return [join_parts(list(group)) for _, group in groupby(parts, _key)]
 
-    def named(self, names: Iterable[str]) -> Sequence[Unit]:
+    def entities_named(self, names: Iterable[str]) -> Sequence[CodeUnit]:
         return self._where(In("name", tuple(sorted(set(names)))))
 
-    def calling(self, name: str) -> Sequence[Unit]:
+    def callers_of(self, name: str) -> Sequence[CodeUnit]:
         return self._where(Equal("calls", name))
 
-    def with_keys(self, keys: Iterable[str]) -> Sequence[Unit]:
-        rows = [self.snapshot.key_of(full_id(self._tenant, key)) for key in keys]
+    def with_keys(self, keys: Iterable[str]) -> Sequence[CodeUnit]:
+        rows = [self.snapshot.find_key(full_id(self._tenant, key)) for key in keys]
         wanted = [row for row in rows if row is not None]
         units = self.units(wanted)
         return [units[row] for row in wanted if row in units]
 
-    def units(self, rows: Iterable[int]) -> dict[int, Unit]:
-        """The unit that each record is, or is a part of."""
+    def units(self, rows: Iterable[int]) -> dict[int, CodeUnit]:
+        """Return the unit of each record."""
         return {
-            row: self._whole(record)
+            row: self._unit_of(record)
             for row, record in self.snapshot.records(rows).items()
             if record.collection == CODE
         }
 
-    def _where(self, where: Filter) -> list[Unit]:
-        found = self.snapshot.passing(Equal("collection", CODE) & where)
-        return [self._whole(record) for record in found if _number(record, "part") in (0, 1)]
+    def _where(self, where: Filter) -> list[CodeUnit]:
+        found = self.snapshot.records_matching(Equal("collection", CODE) & where)
+        return [self._unit_of(record) for record in found if _number(record, "part") in (0, 1)]
 
-    def _whole(self, record: Record) -> Unit:
+    def _unit_of(self, record: Record) -> CodeUnit:
         part, parts = _number(record, "part"), _number(record, "parts")
         if not part or record.position is None:
-            return joined([record])
+            return join_parts([record])
         first = record.position - part + 1
         near = self.snapshot.siblings(record, first, first + parts - 1)
-        return joined([one for one in near if _key(one) == _key(record)])
+        return join_parts([one for one in near if _key(one) == _key(record)])
 
 
-def joined(parts: Sequence[Record]) -> Unit:
-    """One unit of the records that an entity was cut into, in order."""
+def join_parts(parts: Sequence[Record]) -> CodeUnit:
+    """Join the records that an entity was split into, in order."""
     first = parts[0]
     lines = first.text.split("\n")
     for part in parts[1:]:
         more = part.text.split("\n")
-        repeated = next((n for n in range(OVERLAP, 0, -1) if lines[-n:] == more[:n]), 0)
+        repeated = next((n for n in range(MAX_OVERLAP_LINES, 0, -1) if lines[-n:] == more[:n]), 0)
         lines += more[repeated:]
     last = parts[-1].lines or first.lines
-    return Unit(
+    return CodeUnit(
         key=_key(first),
         path=first.path or "",
         text="\n".join(lines),
@@ -94,7 +94,7 @@ def joined(parts: Sequence[Record]) -> Unit:
 
 
 def _key(record: Record) -> str:
-    """The id of an entity, of which further parts have ids that end in their number."""
+    """Return the key of an entity. The ids of its second and further parts end in their number."""
     part = _number(record, "part")
     return record.id.removesuffix(f"#{part}") if part > 1 else record.id
 

@@ -1,4 +1,4 @@
-"""The one entry: open a database, write to it, search it, and ask why."""
+"""The database: write records, search them, and explain the results."""
 
 from __future__ import annotations
 
@@ -11,48 +11,46 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Unpack
 
-from sennit.engine.asking import Answer, AnswerStream, Asking, AskOptions
-from sennit.engine.callers import default_caller, policy_of
-from sennit.engine.checking import all_of, checked_id, listed
-from sennit.engine.files import FileAccess
-from sennit.engine.hydration import Asking as PlanOptions
-from sennit.engine.hydration import Hydration
-from sennit.engine.model import embedding_named, embedding_spec
-from sennit.engine.planning import FilterLike, Planner, check_included
-from sennit.engine.remembering import Extracted, facts_of, memory
+from sennit.embedding_service import NO_VECTORS, EmbeddingService, PrecomputedVectors
+from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
+from sennit.engine.configuration import default_caller, embedding_spec, is_embedding_configured, make_policy
+from sennit.engine.file_access import FileAccess
+from sennit.engine.hydration_service import HydrationService, PlanOptions
+from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
+from sennit.engine.search_planner import FilterLike, SearchPlanner
+from sennit.engine.validation import check_id, check_included, check_instances, check_list
 from sennit.errors import NotFound
-from sennit.facts import Fact, with_ends
+from sennit.explain import explain_record
+from sennit.facts import Fact, end_superseded_facts
 from sennit.filters import Filter, matches
 from sennit.folders import FileText, Folders
 from sennit.folders.options import GrepOptions
-from sennit.folders.passages import GrepAnswer
+from sennit.folders.passages import GrepResult
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest import index as index_files
-from sennit.ingest.artifacts import Cut, cut, fragments, parts_of
+from sennit.ingest.artifacts import ArtifactSplitter, chunk_ids, chunk_records, split_artifact
 from sennit.pipeline import Pipeline
 from sennit.privacy import Caller, Rule
-from sennit.recipes import Recipe, all_recipes, find_recipe
+from sennit.recipes import Recipe, find_recipe, load_recipes
 from sennit.records import Json, Record, full_id, split_id
-from sennit.results import Result, Why
-from sennit.segments import Segment, placed
+from sennit.results import SearchResult, Why
 from sennit.settings import Settings
-from sennit.sources.base import Question, Source
+from sennit.sources.base import NO_REWRITE, QueryRewrite, SearchContext, Source
 from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
 from sennit.sources.vector import VectorSource
-from sennit.sources.wording import AS_ASKED, Wording
-from sennit.standing import stand
-from sennit.stores.embedded.graph import older
-from sennit.stores.embedded.keeper import Keeper
-from sennit.stores.embedded.permits import Permits
-from sennit.stores.embedded.prepared import Writables, prepared
-from sennit.stores.embedded.sessions import places_of
+from sennit.stores.embedded.conversations import read_positions
+from sennit.stores.embedded.files import FolderTable
+from sennit.stores.embedded.graph import find_superseded
+from sennit.stores.embedded.maintenance import IndexMaintainer
+from sennit.stores.embedded.prepared_records import WritableRecords, prepare_record
 from sennit.stores.embedded.snapshot import Snapshot
 from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.writing import Also, Written
-from sennit.vectors import NOTHING, Given, Vectors
+from sennit.stores.embedded.tokens import TokenStore
+from sennit.stores.embedded.writer import Also, WriteResult
+from sennit.turns import Turn, position_turns
 
 MEMORY: Final = ":memory:"
 
@@ -69,93 +67,97 @@ class Database:
     ) -> None:
         self.settings = settings
         self.path = None if os.fspath(path) == MEMORY else Path(path)
-        self.recipes: Mapping[str, Recipe] = all_recipes(settings)
-        self.policy = policy_of(settings, rule)
+        self.recipes: Mapping[str, Recipe] = load_recipes(settings)
+        self.policy = make_policy(settings, rule)
         self.caller = default_caller(settings)
-        """Who asks when no caller is named."""
-        # A clearance that is no level is an error now, not at the first search.
+        """The caller of a request that names none."""
+        # An unknown clearance is an error now, not at the first search.
         self.policy.audience(self.caller)
-        self._planner = Planner(settings, self.recipes)
-        self.store = EmbeddedStore(self.path, apart=settings.privacy.apart)
-        self.permits = Permits(self.store.database)
-        self.vectors = Vectors(self.store, embedding_spec(settings), explicit=embedding_named(settings))
-        self.keeper = Keeper(
-            self.store, settings.store.fold_at, self.vectors.for_backlog, self.vectors.settle
+        self._planner = SearchPlanner(settings, self.recipes)
+        self.store = EmbeddedStore(self.path, exact_vectors=settings.privacy.exact_vectors)
+        self.tokens = TokenStore(self.store.sqlite)
+        self._folders = FolderTable(self.store.sqlite)
+        explicit = is_embedding_configured(settings)
+        self.embeddings = EmbeddingService(self.store, embedding_spec(settings), explicit=explicit)
+        self.maintainer = IndexMaintainer(
+            self.store, settings.store.flush_at, self.embeddings.embed_texts, self.embeddings.select_model
         )
-        self.vectors.changed = self.keeper.nudge
-        self._files = FileAccess(settings.files, self.permits, self.path)
+        self.embeddings.on_model_change = self.maintainer.wake
+        self._files = FileAccess(settings.files, self._folders, self.path)
         built_in: dict[str, Source] = {
             "keyword": KeywordSource(),
-            "vector": VectorSource(inline=self.vectors.inline()),
+            "vector": VectorSource(inline=self.embeddings.is_inline()),
             "grep": self._files.source,
             "graph": GraphSource(),
             "links": LinkSource(),
         }
         self._pipeline = Pipeline(built_in, sources or {})
-        self._hydration = Hydration(self.store, settings, self._pipeline, self._question)
-        self._asking = Asking(settings, self.recipes, self.store.snapshot, self.audience, self.search)
-        if self.store.models_waiting() or (self.vectors.explicit and self.store.models.wanted()):
-            self.keeper.nudge()
+        self._hydration = HydrationService(self.store, settings, self._pipeline, self._make_context)
+        self._answers = AnswerService(settings, self.recipes, self.store.snapshot, self.audience, self.search)
+        if self.store.has_pending_vectors() or (self.embeddings.explicit and self.store.models.current()):
+            self.maintainer.wake()
 
     # Writing.
 
-    def add(self, records: Iterable[Record]) -> Written:
+    def add(self, records: Iterable[Record]) -> WriteResult:
         """Add or replace records, all or none. When it returns, they are durable and the next search sees them."""
-        batch = all_of(Record, records, "add()")
-        return self.apply(batch) if batch else Written(0, 0, 0)
+        batch = check_instances(Record, records, "add()")
+        return self.apply(batch) if batch else WriteResult(0, 0, 0)
 
-    def add_artifacts(self, artifacts: Iterable[Record], *, cut: Cut = cut) -> Written:
-        """Add or replace whole documents with their fragments, all or none.
+    def add_artifacts(
+        self, artifacts: Iterable[Record], *, split: ArtifactSplitter = split_artifact
+    ) -> WriteResult:
+        """Add or replace whole documents with their chunks, all or none.
 
-        Fragments go to the collection `artifact_chunks`, each with `artifact_id` and `chunk_index`; those of an
-        earlier version leave with it.
+        Chunks go to `artifact_chunks`, with `artifact_id` and `chunk_index`; those of an earlier version are removed.
         """
-        wholes = all_of(Record, artifacts, "add_artifacts()")
+        documents = check_instances(Record, artifacts, "add_artifacts()")
         records: list[Record] = []
-        for whole in wholes:
+        for whole in documents:
             if whole.collection == "default":
                 whole = replace(whole, collection="artifacts")
-            records += [whole, *fragments(whole, cut(whole))]
+            records += [whole, *chunk_records(whole, split(whole))]
         return self.apply(
-            records, lambda connection: [name for whole in wholes for name in parts_of(connection, whole)]
+            records, lambda connection: [name for whole in documents for name in chunk_ids(connection, whole)]
         )
 
-    def add_facts(self, facts: Iterable[Fact], *, same_relation: bool = False) -> Written:
-        """Add or replace facts, all or none. What a fact supersedes ends where it begins, and stays in history.
+    def add_facts(self, facts: Iterable[Fact], *, same_relation: bool = False) -> WriteResult:
+        """Add or replace facts, all or none. A superseded fact ends when the new one begins, and stays in history.
 
-        With `same_relation`, a fact also ends whatever else is said of its subject in the same relation.
+        With `same_relation`, a fact also ends the other facts of its subject with the same relation.
         """
-        batch = all_of(Fact, facts, "add_facts()")
-        with self.store.database.read() as connection:
-            before = older(connection, batch, same_relation=same_relation)
-        return self.add(with_ends(batch, before, datetime.now(UTC), same_relation=same_relation))
+        batch = check_instances(Fact, facts, "add_facts()")
+        with self.store.sqlite.read() as connection:
+            before = find_superseded(connection, batch, same_relation=same_relation)
+        return self.add(end_superseded_facts(batch, before, datetime.now(UTC), same_relation=same_relation))
 
-    def extract_facts(self, records: Iterable[Record], *, keep: bool = True) -> Extracted:
-        """Facts read out of records: by the configured language model, or by what is stated outright."""
-        found = facts_of(records, self._asking.model, self.settings.llm.timeout)
+    def extract_facts(self, records: Iterable[Record], *, keep: bool = True) -> ExtractedFacts:
+        """Extract facts with the configured language model; without one, take what the texts state outright."""
+        extracted = extract_facts(records, self._answers.model, self.settings.llm.timeout)
         if keep:
-            self.add_facts(found.facts)
-        return found
+            self.add_facts(extracted.facts)
+        return extracted
 
-    def add_segments(self, segments: Iterable[Segment]) -> Written:
-        """Add turns of conversations, all or none, each after the last of its session unless it says where."""
-        batch = all_of(Segment, segments, "add_segments()")
-        with self.store.database.read() as connection:
-            return self.add(placed(batch, *places_of(connection, batch)))
+    def add_turns(self, turns: Iterable[Turn]) -> WriteResult:
+        """Add turns of conversations, all or none; a turn without a position goes to the end of its session."""
+        batch = check_instances(Turn, turns, "add_turns()")
+        with self.store.sqlite.read() as connection:
+            return self.add(position_turns(batch, *read_positions(connection, batch)))
 
     def remove(self, ids: Iterable[str], *, caller: Caller | None = None) -> int:
-        """Remove records by id, all or none; returns how many there were. The fragments of a whole go with it.
-
-        A caller removes only what it may see.
-        """
-        names = [checked_id(name) for name in listed(ids, "remove() takes a list of ids")]
+        """Remove the records that the caller may see, with the chunks of documents; return how many there were."""
+        names = [check_id(name) for name in check_list(ids, "remove() takes a list of ids")]
         if caller is None:
-            wanted = [full_id(self.caller.tenant, name) for name in names]
+            targets = [full_id(self.caller.tenant, name) for name in names]
         else:
-            wanted = [record.full_id for record in self._get(names, caller).values()]
-        whole = [Record(id=name, tenant=tenant, text="") for tenant, name in map(split_id, wanted)]
+            targets = [record.full_id for record in self._get(names, caller).values()]
+        documents = [Record(id=name, tenant=tenant, text="") for tenant, name in map(split_id, targets)]
         return self.apply(
-            (), lambda connection: [*wanted, *(part for one in whole for part in parts_of(connection, one))]
+            (),
+            lambda connection: [
+                *targets,
+                *(part for one in documents for part in chunk_ids(connection, one)),
+            ],
         ).removed
 
     def remember(
@@ -171,8 +173,8 @@ class Database:
         source: str = "remember",
         caller: Caller | None = None,
     ) -> Record:
-        """Keep a text for later, with where it came from; the record that was written."""
-        record = memory(
+        """Store a memory with its provenance; return the record."""
+        record = make_memory(
             self.policy,
             self.caller if caller is None else caller,
             text,
@@ -196,55 +198,53 @@ class Database:
         scope: Scope | None = None,
         progress: Progress | None = None,
     ) -> IndexReport:
-        """Take in files and folders: what is new or changed becomes records, what is gone leaves.
+        """Index files and folders incrementally: add new and changed files, remove deleted ones.
 
-        `recipe` says for which way of searching: pages become summary, examples and sections for `docs`, code its
-        entities for `code`. Records go to the recipe's first collection, or to `files`.
+        `recipe` decides how files are read, and to which collection the records go: its first, or `files`.
         """
-        several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-        given = listed(several, "index() takes paths of files and folders")
+        as_list = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        given = check_list(as_list, "index() takes paths of files and folders")
         chosen = None if recipe is None else find_recipe(recipe, self.recipes)
-        home = chosen.collections[0] if chosen is not None and chosen.collections else "files"
+        default_collection = chosen.collections[0] if chosen is not None and chosen.collections else "files"
         began = time.perf_counter()
-        with self.keeper.loading():
+        with self.maintainer.bulk_load():
             report = index_files(
                 self,
                 given,
-                collection=home if collection is None else collection,
+                collection=default_collection if collection is None else collection,
                 scope=scope,
                 progress=progress,
-                profile="text" if chosen is None else chosen.reads_as,
+                profile="text" if chosen is None else chosen.index_profile,
             )
-            self.permits.keep_folders(os.path.realpath(path) for path in given if Path(path).is_dir())
-        report.seconds = time.perf_counter() - began  # with the merging at its end
+            self._folders.add(os.path.realpath(path) for path in given if Path(path).is_dir())
+        report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
         return report
 
-    def apply(self, records: Writables, also: Also = lambda _: (), given: Given = NOTHING) -> Written:
-        """Add records in one transaction with what `also` writes and removes; for sennit's own ingest.
-
-        Vectors that are `given` are not made again.
-        """
-        ready = list(map(prepared, records))
-        vectors = self.vectors.for_records(ready, given) if ready else {}
+    def apply(
+        self, records: WritableRecords, also: Also = lambda _: (), given: PrecomputedVectors = NO_VECTORS
+    ) -> WriteResult:
+        """Add records in one transaction with what `also` writes and removes; `given` vectors are not recomputed."""
+        ready = list(map(prepare_record, records))
+        vectors = self.embeddings.embed_records(ready, given) if ready else {}
         written = self.store.apply(ready, vectors, also)
-        self.keeper.wrote(written.added + written.updated + written.removed)
+        self.maintainer.on_write(written.added + written.updated + written.removed)
         return written
 
     # Reading.
 
     def get(self, record_id: str, *, caller: Caller | None = None) -> Record | None:
-        """The record with this id, or None."""
-        return self._get([checked_id(record_id)], caller).get(record_id)
+        """Return the record with this id, or None."""
+        return self._get([check_id(record_id)], caller).get(record_id)
 
     def __len__(self) -> int:
-        """How many records there are, for who names no caller."""
+        """Return the number of records that the default caller may see."""
         with self.store.snapshot(self.audience()) as snapshot:
             return snapshot.count()
 
     def __iter__(self) -> Iterator[Record]:
-        """Every record, by id, as of one moment, for who names no caller."""
+        """Iterate over the records that the default caller may see, by id, in one consistent snapshot."""
         audience = self.audience()
-        return (record for record in self.store.every() if matches(audience, record))
+        return (record for record in self.store.iter_records() if matches(audience, record))
 
     def search(
         self,
@@ -258,25 +258,24 @@ class Database:
         include: Sequence[str] = (),
         neighbours: int = 0,
         look_back: float | bool = False,
-        wording: Wording = AS_ASKED,
+        rewrite: QueryRewrite = NO_REWRITE,
         explain: bool = False,
-    ) -> Result:
-        """The best records for a question, in one ranking.
+    ) -> SearchResult:
+        """Return the best records for a query, in one ranking.
 
-        `keywords` are exact texts for sources that look for such; `include` names further collections of a recipe
-        that has some on request; `neighbours` is how many parts around a found part come with it; `look_back` asks for
-        nothing older than so many hours, True for as many as the settings say; `wording` puts the question
-        differently to the sources.
+        `keywords` are exact texts for the sources that search for them. `include` adds collections that the recipe
+        searches on request. `neighbours` is the number of parts around a result that come with it. `look_back` is a
+        window in hours; True takes it from the settings. `rewrite` changes the query for some sources.
         """
-        who = self.caller if caller is None else caller
+        requester = self.caller if caller is None else caller
         audience = self.audience(caller)
         plan = self._planner.plan(
-            query, recipe, limit, filters, who, include, neighbours, look_back, explain=explain
+            query, recipe, limit, filters, requester, include, neighbours, look_back, explain=explain
         )
-        self.vectors.ready()
+        self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
             check_included(plan.recipe, include, snapshot)
-            return self._pipeline.run(plan, self._question(query, snapshot, audience, keywords, wording))
+            return self._pipeline.run(plan, self._make_context(query, snapshot, audience, keywords, rewrite))
 
     def why(
         self,
@@ -289,47 +288,47 @@ class Database:
         caller: Caller | None = None,
         keywords: Sequence[str] | None = None,
         include: Sequence[str] = (),
-        wording: Wording = AS_ASKED,
+        rewrite: QueryRewrite = NO_REWRITE,
     ) -> Why:
-        """Why a record is in the answer to a question, or which stage and number kept it out."""
-        who = self.caller if caller is None else caller
+        """Explain why a record is in the results, or which stage and number excluded it."""
+        requester = self.caller if caller is None else caller
         audience = self.audience(caller)
-        plan = self._planner.plan(query, recipe, limit, filters, who, include, 0, explain=True)
-        self.vectors.ready()
+        plan = self._planner.plan(query, recipe, limit, filters, requester, include, 0, explain=True)
+        self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
             check_included(plan.recipe, include, snapshot)
-            question = self._question(query, snapshot, audience, keywords, wording)
-            result = self._pipeline.run(plan, question)
-            key = snapshot.key_of(full_id(who.tenant, checked_id(record_id)))
-            key = question.key_of(record_id) if key is None else key
+            context = self._make_context(query, snapshot, audience, keywords, rewrite)
+            result = self._pipeline.run(plan, context)
+            key = snapshot.find_key(full_id(requester.tenant, check_id(record_id)))
+            key = context.find_ephemeral(record_id) if key is None else key
             if key is None:
                 raise NotFound(f"There is no record {record_id!r}")
-            return stand(self._pipeline, plan, question, result, record_id, key)
+            return explain_record(self._pipeline, plan, context, result, record_id, key)
 
     def plan(
-        self, query: str, *, caller: Caller | None = None, **asking: Unpack[PlanOptions]
+        self, query: str, *, caller: Caller | None = None, **options: Unpack[PlanOptions]
     ) -> HydrationPlan:
-        """Which entities of code go into a prompt: those that are named, then those that are near, within a budget."""
-        self.vectors.ready()
-        return self._hydration.plan(query, caller or self.caller, self.audience(caller), **asking)
+        """Plan which code goes into a prompt: the entities that the query names, then related ones, within a budget."""
+        self.embeddings.ensure_model()
+        return self._hydration.plan(query, caller or self.caller, self.audience(caller), **options)
 
     def introspect(
         self, episode: str, turn: int | None = None, *, caller: Caller | None = None, replay: bool = False
     ) -> Introspection:
-        """What was planned in an episode; `replay` compares it with what the same question would bring today."""
-        who = caller or self.caller
-        return self._hydration.introspect(episode, turn, who, self.audience(caller), replay=replay)
+        """Return a plan of an episode; `replay` compares it with what the same query would select today."""
+        audience = self.audience(caller)
+        return self._hydration.introspect(episode, turn, caller or self.caller, audience, replay=replay)
 
     def ask(self, query: str, **options: Unpack[AskOptions]) -> Answer:
-        """An answer in words, each statement with where it is from; without a language model, what pages say."""
-        return self._asking.ask(query, **options)
+        """Answer a question with citations; without a language model, with sentences of the pages found."""
+        return self._answers.ask(query, **options)
 
     def ask_stream(self, query: str, **options: Unpack[AskOptions]) -> AnswerStream:
-        """The same in parts, as they are written."""
-        return self._asking.ask_stream(query, **options)
+        """Answer in parts, as the language model writes them."""
+        return self._answers.ask_stream(query, **options)
 
     def audience(self, caller: Caller | None = None) -> Filter:
-        """What a caller may see."""
+        """Return the filter of what a caller may see."""
         return self.policy.audience(self.caller if caller is None else caller)
 
     # Files.
@@ -342,7 +341,7 @@ class Database:
     def read_file(
         self, path: str, *, lines: tuple[int, int] | None = None, caller: Caller | None = None
     ) -> FileText:
-        """The text of a file in an allowed folder, or of some of its lines; ReadError says why not."""
+        """Return the text of a file in an allowed folder, or of some of its lines; ReadError says why not."""
         audience = self.audience(caller)
         with self.store.snapshot(audience) as snapshot:
             return self._files.read(path, lines, snapshot, audience)
@@ -353,25 +352,25 @@ class Database:
         *,
         options: GrepOptions | None = None,
         caller: Caller | None = None,
-    ) -> GrepAnswer:
-        """Passages of files in allowed folders that hold the keywords exactly."""
+    ) -> GrepResult:
+        """Return the passages of files in allowed folders that contain the keywords exactly."""
         audience = self.audience(caller)
-        wanted = (keywords,) if isinstance(keywords, str) else tuple(keywords)
+        texts = (keywords,) if isinstance(keywords, str) else tuple(keywords)
         with self.store.snapshot(audience) as snapshot:
-            return self._files.passages(wanted, snapshot, audience, options or GrepOptions())
+            return self._files.passages(texts, snapshot, audience, options or GrepOptions())
 
-    # Keeping.
+    # Maintenance.
 
     def optimise(self) -> None:
-        """Fold and merge the indexes now, for the fastest searches; nothing is ever lost without it."""
-        self.keeper.fold(wait=True)
-        self.keeper.settle(whole=True, wait=True)
+        """Flush the buffers and merge the segments now, for the fastest searches. It is never required."""
+        self.maintainer.flush(wait=True)
+        self.maintainer.merge(whole=True, wait=True)
 
     def close(self) -> None:
-        """Stop background work and let go of the files. Everything confirmed is on disk already."""
-        self.keeper.close()
-        self._asking.close()
-        self.vectors.close()
+        """Stop background work and close the files. Confirmed writes are already on disk."""
+        self.maintainer.close()
+        self._answers.close()
+        self.embeddings.close()
         self.store.close()
 
     def __enter__(self) -> Database:
@@ -388,13 +387,13 @@ class Database:
         found = self.store.get(full_id(tenant, name) for name in ids)
         return {record.id: record for record in found.values() if matches(audience, record)}
 
-    def _question(
+    def _make_context(
         self,
         query: str,
         snapshot: Snapshot,
         audience: Filter,
         keywords: Sequence[str] | None,
-        wording: Wording = AS_ASKED,
-    ) -> Question:
-        embed = self.vectors.for_query
-        return Question(query, snapshot, embed, audience=audience, keywords=keywords, wording=wording)
+        rewrite: QueryRewrite = NO_REWRITE,
+    ) -> SearchContext:
+        embed = self.embeddings.embed_query
+        return SearchContext(query, snapshot, embed, audience=audience, keywords=keywords, rewrite=rewrite)

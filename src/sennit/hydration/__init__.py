@@ -1,29 +1,40 @@
-"""Hydration: which code goes into a prompt, why, and what did not fit. Pure functions over what a store finds."""
+"""Hydration: choose which code goes into a prompt, say why, and list what did not fit.
 
-from sennit.hydration.anchors import Catalogue, Switches, find_anchors
-from sennit.hydration.planning import Budget, make_plan
-from sennit.hydration.rendering import rendered
-from sennit.hydration.replaying import Changes, Introspection, changes
-from sennit.hydration.tokens import Tokenizer, tokenizer
-from sennit.hydration.values import Anchor, Candidate, Dropped, Entry, HydrationPlan, Notice, Unit
+Pure functions over what a store finds.
+"""
+
+from sennit.hydration.anchors import AnchorOptions, Catalogue, find_anchors
+from sennit.hydration.introspection import Introspection, PlanChanges, compare_plans
+from sennit.hydration.plan import (
+    Anchor,
+    Candidate,
+    CodeUnit,
+    DroppedEntity,
+    HydrationPlan,
+    PlannedEntity,
+    PlanWarning,
+)
+from sennit.hydration.planner import Budget, make_plan
+from sennit.hydration.prompt_blocks import render_plan
+from sennit.hydration.tokenizer import Tokenizer, load_tokenizer
 
 __all__ = [
     "Anchor",
+    "AnchorOptions",
     "Budget",
     "Candidate",
     "Catalogue",
-    "Changes",
-    "Dropped",
-    "Entry",
+    "CodeUnit",
+    "DroppedEntity",
     "HydrationPlan",
     "Introspection",
-    "Notice",
-    "Switches",
+    "PlanChanges",
+    "PlanWarning",
+    "PlannedEntity",
     "Tokenizer",
-    "Unit",
-    "changes",
+    "compare_plans",
     "find_anchors",
+    "load_tokenizer",
     "make_plan",
-    "rendered",
-    "tokenizer",
+    "render_plan",
 ]

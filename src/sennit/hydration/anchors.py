@@ -1,4 +1,4 @@
-"""Anchors: entities that the question, or the episode it is asked in, names. Deterministic, and never skipped."""
+"""Anchors: entities that the query or its episode names. They are deterministic and never skipped."""
 
 from __future__ import annotations
 
@@ -9,113 +9,118 @@ from typing import Final, Protocol
 from sennit.hydration.mentions import (
     FileMention,
     SymbolMention,
-    covered,
     file_mentions,
-    names_wanted,
-    qualifies,
-    resolve,
-    spellings,
+    lookup_names,
+    mark_spans,
+    matches_qualifier,
+    resolve_path,
+    spelling_variants,
     symbol_mentions,
 )
-from sennit.hydration.traces import frames
-from sennit.hydration.values import TYPES, Anchor, Unit
+from sennit.hydration.plan import TYPE_KINDS, Anchor, CodeUnit
+from sennit.hydration.stack_traces import find_frames
 
-FILE: Final = ("explicit_file_mention", 100)
-SYMBOL: Final = ("explicit_symbol_mention", 90)
-PREVIOUS: Final = ("hydrated_previous_turn", 80)
+FILE_MENTION: Final = ("explicit_file_mention", 100)
+SYMBOL_MENTION: Final = ("explicit_symbol_mention", 90)
+PREVIOUS_TURN: Final = ("hydrated_previous_turn", 80)
 SAME_FILE: Final = ("same_file", 70)
-"""The rest of a file of which a line was named."""
-OUTER: Final = ("enclosing_type", 60)
+"""The rest of a file when the query names lines of it."""
+ENCLOSING_TYPE: Final = ("enclosing_type", 60)
 CALLEE: Final = ("callee", 60)
 CALLER: Final = ("caller", 60)
 
-MOST_RELATED: Final = 5
+MAX_RELATED: Final = 5
 """Callees, and callers, of one named symbol."""
 
-MOST_LOOKED_AROUND: Final = 20
-"""Entities whose surroundings are looked up: a name that hundreds have, such as `get`, points at none of them."""
+MAX_EXPANDED_ENTITIES: Final = 20
+"""Entities whose callers, callees and types are looked up: a name that hundreds share, such as `get`, means none of
+them in particular."""
 
-MOST_MENTIONS: Final = 500
-"""Files, and names, that one question is looked through for: a pasted log is no list of files."""
+MAX_MENTIONS: Final = 500
+"""File mentions, and symbol mentions, of one query that are looked up: a pasted log is no list of files."""
 
-MOST_LINES: Final = 2000
+MAX_RANGE_LINES: Final = 2000
+"""Lines of a range that are looked up."""
 
 
 class Catalogue(Protocol):
-    """What there is, as the caller may see it."""
+    """The entities that the caller may see."""
 
-    def files(self, names: frozenset[str]) -> Sequence[str]:
-        """The paths of the files that have one of these names."""
+    def files_named(self, names: frozenset[str]) -> Sequence[str]:
+        """Return the paths of the files with one of these names."""
         ...
 
-    def in_file(self, path: str) -> Sequence[Unit]:
-        """The entities and passages of a file, in its order."""
+    def in_file(self, path: str) -> Sequence[CodeUnit]:
+        """Return the entities and passages of a file, in the order of the file."""
         ...
 
-    def named(self, names: Iterable[str]) -> Sequence[Unit]:
-        """The entities with one of these names, by key."""
+    def entities_named(self, names: Iterable[str]) -> Sequence[CodeUnit]:
+        """Return the entities with one of these names, ordered by key."""
         ...
 
-    def calling(self, name: str) -> Sequence[Unit]:
-        """The entities that call something of this name, by key."""
+    def callers_of(self, name: str) -> Sequence[CodeUnit]:
+        """Return the entities that call something with this name, ordered by key."""
         ...
 
-    def with_keys(self, keys: Iterable[str]) -> Sequence[Unit]:
-        """The entities with these keys that still exist, in this order."""
+    def with_keys(self, keys: Iterable[str]) -> Sequence[CodeUnit]:
+        """Return the entities with these keys that still exist, in this order."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Switches:
-    """Which anchors are looked for."""
+class AnchorOptions:
+    """Which kinds of anchors are enabled."""
 
     files: bool = True
     symbols: bool = True
     previous: bool = True
 
 
-EVERY: Final = Switches()
+ALL_ANCHORS: Final = AnchorOptions()
 
 
 def find_anchors(
-    query: str, catalogue: Catalogue, previous: Sequence[str] = (), switches: Switches = EVERY
+    query: str, catalogue: Catalogue, previous: Sequence[str] = (), options: AnchorOptions = ALL_ANCHORS
 ) -> list[Anchor]:
-    """Every anchor once, the highest priority first, those of equal priority in the order of the question."""
-    traced, rest = frames(query)
+    """Return every anchor once, by descending priority; equal priorities keep the order of the query."""
+    traced, rest = find_frames(query)
     found: list[tuple[int, Anchor]] = []
-    named: list[tuple[int, Unit]] = []
-    """Entities that the question points at, with where: what is around them is looked up."""
-    unplaced: list[SymbolMention] = []
-    taken: list[tuple[int, int]] = []
-    if switches.files:
-        for mention, paths in _placed([*traced, *file_mentions(rest)], catalogue):
+    named: list[tuple[int, CodeUnit]] = []
+    """Entities that the query names, with the offset: their callers, callees and types are looked up."""
+    unresolved: list[SymbolMention] = []
+    file_spans: list[tuple[int, int]] = []
+    if options.files:
+        for mention, paths in _resolve_mentions([*traced, *file_mentions(rest)], catalogue):
             if not paths and mention.function:
-                unplaced.append(SymbolMention(tuple(mention.function.split(".")), mention.at))
+                unresolved.append(SymbolMention(tuple(mention.function.split(".")), mention.at))
             for path in paths:
-                taken.append((mention.at, mention.end))
-                for anchor in _of_file(mention, catalogue.in_file(path)):
+                file_spans.append((mention.at, mention.end))
+                for anchor in _file_anchors(mention, catalogue.in_file(path)):
                     found.append((mention.at, anchor))
-                    if mention.lines and anchor.priority == FILE[1]:
+                    if mention.lines and anchor.priority == FILE_MENTION[1]:
                         named.append((mention.at, anchor.unit))
-    if switches.symbols:
-        free = symbol_mentions(_blanked(rest, taken))
-        unique = {(one.parts, one.types): one for one in reversed([*unplaced, *free])}
-        mentions = sorted(unique.values(), key=lambda one: one.at)[:MOST_MENTIONS]
-        for at, unit in _of_symbols(mentions, catalogue):
-            found.append((at, Anchor(unit, SYMBOL[1], SYMBOL[0])))
+    if options.symbols:
+        free = symbol_mentions(_blank_out(rest, file_spans))
+        unique = {(one.parts, one.type_only): one for one in reversed([*unresolved, *free])}
+        mentions = sorted(unique.values(), key=lambda one: one.at)[:MAX_MENTIONS]
+        for at, unit in _symbol_units(mentions, catalogue):
+            found.append((at, Anchor(unit, SYMBOL_MENTION[1], SYMBOL_MENTION[0])))
             named.append((at, unit))
-        found += _around(named, catalogue)
-    if switches.previous:
+        found += _related_anchors(named, catalogue)
+    if options.previous:
         earlier = catalogue.with_keys(previous)
-        # After everything of the question, in the order of the turns.
-        found += ((len(query) + n, Anchor(unit, PREVIOUS[1], PREVIOUS[0])) for n, unit in enumerate(earlier))
-    return _merged(found)
+        # They follow everything in the query, in the order of the turns.
+        found += (
+            (len(query) + n, Anchor(unit, PREVIOUS_TURN[1], PREVIOUS_TURN[0]))
+            for n, unit in enumerate(earlier)
+        )
+    return _deduplicate(found)
 
 
-def _merged(found: Iterable[tuple[int, Anchor]]) -> list[Anchor]:
-    """Each entity once, with its highest priority."""
+def _deduplicate(found: Iterable[tuple[int, Anchor]]) -> list[Anchor]:
+    """Return each entity once, with its highest priority."""
     numbered = list(enumerate(found))
-    # Of equal priority: the order of mention; within one mention the order it gave, which is the file's.
+    # Equal priorities keep the order of mention, and within one mention the order of the file.
     numbered.sort(key=lambda one: (-one[1][1].priority, one[1][0], one[0], one[1][1].unit.key))
     out: dict[str, Anchor] = {}
     for _, (_, anchor) in numbered:
@@ -123,99 +128,115 @@ def _merged(found: Iterable[tuple[int, Anchor]]) -> list[Anchor]:
     return list(out.values())
 
 
-def _blanked(query: str, taken: Iterable[tuple[int, int]]) -> str:
-    """The question with blanks where a file was found, so that `auth.go` is no symbol."""
-    mask = covered(query, taken)
+def _blank_out(query: str, file_spans: Iterable[tuple[int, int]]) -> str:
+    """Return the query with file mentions blanked out, so that `auth.go` is no symbol."""
+    mask = mark_spans(query, file_spans)
     return "".join(
         " " if hidden and character != "\n" else character
         for character, hidden in zip(query, mask, strict=True)
     )
 
 
-def _placed(mentions: Sequence[FileMention], catalogue: Catalogue) -> Iterator[tuple[FileMention, list[str]]]:
-    """Each mention with the files it means."""
-    # A path that is named again with the same lines says nothing new.
+def _resolve_mentions(
+    mentions: Sequence[FileMention], catalogue: Catalogue
+) -> Iterator[tuple[FileMention, list[str]]]:
+    """Yield each mention with the files that it can mean."""
+    # A path that is repeated with the same lines adds nothing.
     first = {(one.path, one.lines, one.function): one for one in reversed(mentions)}
-    unique = sorted(first.values(), key=lambda one: one.at)[:MOST_MENTIONS]
+    unique = sorted(first.values(), key=lambda one: one.at)[:MAX_MENTIONS]
     if not unique:
         return
     known: dict[str, list[str]] = {}
-    for path in catalogue.files(frozenset(one.path.rpartition("/")[2] for one in unique)):
+    for path in catalogue.files_named(frozenset(one.path.rpartition("/")[2] for one in unique)):
         known.setdefault(path.rpartition("/")[2], []).append(path)
     for one in unique:
-        yield one, resolve(one.path, known.get(one.path.rpartition("/")[2], ()))
+        yield one, resolve_path(one.path, known.get(one.path.rpartition("/")[2], ()))
 
 
-def _of_file(mention: FileMention, units: Sequence[Unit]) -> Iterator[Anchor]:
-    """The entities of a file in its order; where a line is named, those around it before the rest."""
-    meant = _at_lines(mention, units) if mention.lines else set()
+def _file_anchors(mention: FileMention, units: Sequence[CodeUnit]) -> Iterator[Anchor]:
+    """Yield the entities of a file in order; if lines are named, the entities there get the higher priority."""
+    meant = _keys_at_lines(mention, units) if mention.lines else set()
     for unit in units:
-        reason, priority = FILE if not meant or unit.key in meant else SAME_FILE
+        reason, priority = FILE_MENTION if not meant or unit.key in meant else SAME_FILE
         yield Anchor(unit, priority, reason)
 
 
-def _at_lines(mention: FileMention, units: Sequence[Unit]) -> set[str]:
+def _keys_at_lines(mention: FileMention, units: Sequence[CodeUnit]) -> set[str]:
     first, last = mention.lines or (0, 0)
     found = set()
-    for line in range(first, min(last, first + MOST_LINES) + 1):
+    for line in range(first, min(last, first + MAX_RANGE_LINES) + 1):
         around = [unit for unit in units if unit.has_line(line)]
         if around:
             found.add(min(around, key=lambda unit: (unit.span, unit.key)).key)
     name = mention.function.rpartition(".")[2]
     if name and not any(unit.name == name for unit in units if unit.key in found):
-        # The lines have moved since the trace was written; the function still has its name.
+        # The lines have moved since the trace was written, but the function still has its name.
         found.update(unit.key for unit in units if unit.name == name)
     return found
 
 
-def _of_symbols(mentions: Sequence[SymbolMention], catalogue: Catalogue) -> Iterator[tuple[int, Unit]]:
-    """Each entity that a symbol of the question names: exactly, or else in another style of writing."""
+def _symbol_units(mentions: Sequence[SymbolMention], catalogue: Catalogue) -> Iterator[tuple[int, CodeUnit]]:
+    """Yield each entity that a symbol names: exactly, or else in another naming style."""
     if not mentions:
         return
-    by_name: dict[str, list[Unit]] = {}
-    for unit in catalogue.named(frozenset(names_wanted(mentions))):
+    by_name: dict[str, list[CodeUnit]] = {}
+    for unit in catalogue.entities_named(frozenset(lookup_names(mentions))):
         by_name.setdefault(unit.name, []).append(unit)
     for mention in mentions:
-        for name in [mention.name] if mention.types else spellings(mention.name):
+        for name in [mention.name] if mention.type_only else spelling_variants(mention.name):
             meant = [
                 unit
                 for unit in by_name.get(name, ())
-                if (unit.kind in TYPES or not mention.types) and qualifies(mention, unit.qualified, unit.path)
+                if (unit.kind in TYPE_KINDS or not mention.type_only)
+                and matches_qualifier(mention, unit.qualified, unit.path)
             ]
             if meant:
                 yield from ((mention.at, unit) for unit in meant)
                 break
 
 
-def _around(named: Sequence[tuple[int, Unit]], catalogue: Catalogue) -> Iterator[tuple[int, Anchor]]:
-    """The type that a named entity belongs to, what it calls, and what calls it."""
+def _related_anchors(
+    named: Sequence[tuple[int, CodeUnit]], catalogue: Catalogue
+) -> Iterator[tuple[int, Anchor]]:
+    """Yield the type that encloses a named entity, its callees and its callers."""
     first = {unit.key: (at, unit) for at, unit in reversed(named)}
-    for at, unit in sorted(first.values(), key=lambda one: (one[0], one[1].key))[:MOST_LOOKED_AROUND]:
-        yield from ((at, Anchor(one, OUTER[1], OUTER[0])) for one in _outer(unit, catalogue))
-        called = sorted(catalogue.named(unit.calls), key=lambda one: _far(unit, one)) if unit.calls else []
+    for at, unit in sorted(first.values(), key=lambda one: (one[0], one[1].key))[:MAX_EXPANDED_ENTITIES]:
+        yield from (
+            (at, Anchor(one, ENCLOSING_TYPE[1], ENCLOSING_TYPE[0]))
+            for one in _enclosing_type(unit, catalogue)
+        )
+        called = (
+            sorted(catalogue.entities_named(unit.calls), key=lambda one: _distance(unit, one))
+            if unit.calls
+            else []
+        )
         nearest = {one.name: one for one in reversed(called) if one.key != unit.key}
         in_order = [nearest[name] for name in unit.calls if name in nearest]
-        yield from ((at, Anchor(one, CALLEE[1], CALLEE[0])) for one in in_order[:MOST_RELATED])
+        yield from ((at, Anchor(one, CALLEE[1], CALLEE[0])) for one in in_order[:MAX_RELATED])
         if unit.name:
-            calling = sorted(catalogue.calling(unit.name), key=lambda one: _far(unit, one))
+            calling = sorted(catalogue.callers_of(unit.name), key=lambda one: _distance(unit, one))
             callers = [one for one in calling if one.key != unit.key]
-            yield from ((at, Anchor(one, CALLER[1], CALLER[0])) for one in callers[:MOST_RELATED])
+            yield from ((at, Anchor(one, CALLER[1], CALLER[0])) for one in callers[:MAX_RELATED])
 
 
-def _outer(unit: Unit, catalogue: Catalogue) -> Sequence[Unit]:
+def _enclosing_type(unit: CodeUnit, catalogue: Catalogue) -> Sequence[CodeUnit]:
     if unit.outer:
         return catalogue.with_keys([unit.outer])
-    # A method may be written beside its type, as in Go.
+    # A method may be written outside its type, as in Go.
     outer = unit.qualified.rpartition(".")[0]
     if not outer:
         return ()
-    found = catalogue.named([outer.rpartition(".")[2]])
-    near = [one for one in found if one.kind in TYPES and one.qualified == outer and _far(unit, one)[0] < 2]
-    return sorted(near, key=lambda one: _far(unit, one))[:1]
+    found = catalogue.entities_named([outer.rpartition(".")[2]])
+    near = [
+        one
+        for one in found
+        if one.kind in TYPE_KINDS and one.qualified == outer and _distance(unit, one)[0] < 2
+    ]
+    return sorted(near, key=lambda one: _distance(unit, one))[:1]
 
 
-def _far(unit: Unit, other: Unit) -> tuple[int, str]:
-    """How far apart two entities are: in one file, in one folder, elsewhere."""
+def _distance(unit: CodeUnit, other: CodeUnit) -> tuple[int, str]:
+    """Return the distance of two entities: 0 in one file, 1 in one folder, else 2; then the key."""
     if unit.path == other.path:
         return 0, other.key
     return (1 if unit.path.rpartition("/")[0] == other.path.rpartition("/")[0] else 2), other.key

@@ -7,14 +7,14 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.hydration import Anchor, Budget, Candidate, HydrationPlan, Tokenizer, make_plan, rendered
-from sennit.hydration.planning import SEAM
-from sennit.hydration.rendering import block_of
-from sennit.hydration.tokens import estimated, tokenizer
+from sennit.hydration import Anchor, Budget, Candidate, HydrationPlan, Tokenizer, make_plan, render_plan
+from sennit.hydration.planner import SEAM_TOKENS
+from sennit.hydration.prompt_blocks import render_unit
+from sennit.hydration.tokenizer import estimate_tokens, load_tokenizer
 
 from .conftest import unit
 
-COUNT = Tokenizer("estimate", estimated)
+COUNT = Tokenizer("estimate", estimate_tokens)
 PREVIOUS = ("hydrated_previous_turn", 80)
 
 texts = st.text(max_size=400)
@@ -51,12 +51,12 @@ def test_the_budget_is_never_exceeded(
     made = plan(anchors, candidates, budget)
     assert made.tokens <= budget.max_tokens
     assert len(made.entries) <= budget.max_entities
-    assert estimated(rendered(made)) <= budget.max_tokens
+    assert estimate_tokens(render_plan(made)) <= budget.max_tokens
     assert [entry.position for entry in made.entries] == list(range(1, len(made.entries) + 1))
 
 
 @given(anchored, near, budgets)
-def test_no_candidate_stands_before_an_anchor(
+def test_no_candidate_comes_before_an_anchor(
     anchors: list[Anchor], candidates: list[Candidate], budget: Budget
 ) -> None:
     made = plan(anchors, candidates, budget)
@@ -67,7 +67,7 @@ def test_no_candidate_stands_before_an_anchor(
 
 
 @given(anchored, near, budgets)
-def test_an_anchor_is_in_the_plan_unless_the_budget_forbids_and_then_it_is_said(
+def test_an_anchor_is_dropped_only_for_the_budget_and_with_a_warning(
     anchors: list[Anchor], candidates: list[Candidate], budget: Budget
 ) -> None:
     made = plan(anchors, candidates, budget)
@@ -76,7 +76,7 @@ def test_an_anchor_is_in_the_plan_unless_the_budget_forbids_and_then_it_is_said(
     for anchor in anchors:
         entry = next((one for one in made.entries if one.key == anchor.unit.key), None)
         if entry is None:
-            assert free == 0 or estimated(block_of(anchor.unit)) + SEAM > left
+            assert free == 0 or estimate_tokens(render_unit(anchor.unit)) + SEAM_TOKENS > left
             assert anchor.unit.key in warned
             assert anchor.unit.key in {one.key for one in made.dropped}
         else:
@@ -84,7 +84,7 @@ def test_an_anchor_is_in_the_plan_unless_the_budget_forbids_and_then_it_is_said(
 
 
 @given(anchored, near, budgets)
-def test_everything_that_was_wanted_is_in_the_plan_or_dropped_with_a_reason(
+def test_every_entity_is_in_the_plan_or_dropped_with_a_reason(
     anchors: list[Anchor], candidates: list[Candidate], budget: Budget
 ) -> None:
     made = plan(anchors, candidates, budget)
@@ -111,14 +111,14 @@ def test_the_same_inputs_give_the_same_bytes(
 def sized(key: str, tokens: int) -> Anchor:
     """An anchor whose block has so many tokens."""
     empty = unit(key, "x")
-    return Anchor(unit(key, "x" * (4 * tokens - len(block_of(empty)) + 1)), 100, "file")
+    return Anchor(unit(key, "x" * (4 * tokens - len(render_unit(empty)) + 1)), 100, "file")
 
 
 def test_an_anchor_that_does_not_fit_is_dropped_and_the_next_is_tried() -> None:
     made = plan([sized("a::big", 90), sized("a::small", 20)], [], Budget(50, 10))
     assert made.keys == ("a::small",)
     assert [one.key for one in made.dropped] == ["a::big"]
-    assert made.dropped[0].reason == f"it has {90 + SEAM} tokens, and 50 of 50 are left"
+    assert made.dropped[0].reason == f"it has {90 + SEAM_TOKENS} tokens, and 50 of 50 are left"
 
 
 def test_the_first_candidate_that_does_not_fit_ends_the_expansion() -> None:
@@ -130,12 +130,12 @@ def test_the_first_candidate_that_does_not_fit_ends_the_expansion() -> None:
     made = plan([], candidates, Budget(50, 10))
     assert made.keys == ("a::first",)
     assert [(one.key, one.reason) for one in made.dropped] == [
-        ("a::big", f"it has {90 + SEAM} tokens, and {30 - SEAM} of 50 are left"),
+        ("a::big", f"it has {90 + SEAM_TOKENS} tokens, and {30 - SEAM_TOKENS} of 50 are left"),
         ("a::small", "after the first candidate that did not fit"),
     ]
 
 
-def test_candidates_come_by_score_and_equal_ones_by_key() -> None:
+def test_candidates_are_ordered_by_score_then_key() -> None:
     candidates = [
         Candidate(unit(f"a::{name}"), score) for name, score in [("b", 0.8), ("a", 0.8), ("c", 0.9)]
     ]
@@ -144,23 +144,23 @@ def test_candidates_come_by_score_and_equal_ones_by_key() -> None:
     assert [entry.reason for entry in made.entries] == ["semantic:0.90", "semantic:0.80", "semantic:0.80"]
 
 
-def test_an_anchor_is_no_candidate_even_when_it_was_dropped() -> None:
+def test_a_dropped_anchor_does_not_return_as_a_candidate() -> None:
     big = sized("a::big", 90)
     made = plan([big], [Candidate(big.unit, 0.99), Candidate(unit("a::b"), 0.8)], Budget(50, 10))
     assert made.keys == ("a::b",)
 
 
-def test_when_no_anchor_fits_it_is_said_beside_the_single_warnings() -> None:
+def test_a_further_warning_says_that_no_anchor_fits() -> None:
     made = plan([sized("a::a", 90), sized("a::b", 91)], [], Budget(50, 10))
     assert [notice.code for notice in made.warnings] == ["anchor_dropped", "anchor_dropped", "no_anchor_fits"]
 
 
-def test_what_stands_inside_an_entry_is_not_repeated_and_ends_nothing() -> None:
+def test_an_entity_contained_in_an_entry_is_dropped_and_does_not_end_the_expansion() -> None:
     outer = unit("a::C", "class C\n  def f\n  def g", (1, 3), kind="class")
     inner = unit("a::C.f", "  def f", (2, 2))
     made = plan([Anchor(outer, 100, "file"), Anchor(inner, 100, "file")], [], Budget(1000, 10))
     assert made.keys == ("a::C",)
-    assert made.dropped[0].reason == "it stands inside a::C, which is in the plan"
+    assert made.dropped[0].reason == "it is contained in a::C, which is in the plan"
     assert made.warnings == ()
     other = [Candidate(inner, 0.9), Candidate(unit("b::x"), 0.8)]
     assert plan([Anchor(outer, 100, "file")], other, Budget(1000, 10)).keys == ("a::C", "b::x")
@@ -172,10 +172,10 @@ def test_a_preview_is_the_first_two_hundred_characters() -> None:
 
 
 def test_tokens_are_counted_by_a_real_tokenizer() -> None:
-    assert tokenizer().name == "o200k_base"
-    assert tokenizer().count("hello world") == 2
-    assert tokenizer().count("") == 0
+    assert load_tokenizer().name == "o200k_base"
+    assert load_tokenizer().count("hello world") == 2
+    assert load_tokenizer().count("") == 0
 
 
 def test_an_estimate_is_a_token_for_every_four_characters() -> None:
-    assert [estimated("x" * size) for size in (0, 1, 4, 5)] == [0, 1, 1, 2]
+    assert [estimate_tokens("x" * size) for size in (0, 1, 4, 5)] == [0, 1, 1, 2]

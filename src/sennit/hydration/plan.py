@@ -1,4 +1,4 @@
-"""What a plan is made of: entities of code, why each is wanted, and what became of it."""
+"""The parts of a plan: units of code, why each was selected, and why each was dropped."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from sennit.records import Json
 
-PREVIEW: Final = 200
+PREVIEW_CHARACTERS: Final = 200
 """Characters of an entity that introspection shows."""
 
-TYPES: Final = frozenset({"class", "struct", "enum", "interface", "trait", "type"})
+TYPE_KINDS: Final = frozenset({"class", "struct", "enum", "interface", "trait", "type"})
 """Kinds that a capitalised word inside a sentence may name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """An entity of code, or a passage between entities, as one piece of a prompt."""
+class CodeUnit:
+    """An entity of code, or a passage between entities."""
 
     key: str
     """`path::Outer.inner`."""
@@ -32,19 +32,19 @@ class Unit:
     signature: str = ""
     language: str = ""
     outer: str = ""
-    """The key of the entity that it is written in."""
+    """The key of the enclosing entity."""
     calls: tuple[str, ...] = ()
 
     @property
     def span(self) -> int:
-        """How many lines it has."""
+        """The number of lines."""
         return self.lines[1] - self.lines[0] + 1 if self.lines else 0
 
     def has_line(self, line: int) -> bool:
         return self.lines is not None and self.lines[0] <= line <= self.lines[1]
 
-    def holds(self, other: Unit) -> bool:
-        """Whether the other stands in it, word for word."""
+    def contains(self, other: CodeUnit) -> bool:
+        """Whether the text of the other is part of this one."""
         return (
             self.path == other.path
             and self.key != other.key
@@ -58,9 +58,9 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """An entity that belongs into the plan whatever its score."""
+    """An entity that the query or the episode names; it goes into the plan whatever its score."""
 
-    unit: Unit
+    unit: CodeUnit
     priority: int
     reason: str
     """Such as `explicit_file_mention`."""
@@ -68,12 +68,12 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An entity that a source thinks is near the question."""
+    """An entity that a source found for the query."""
 
-    unit: Unit
+    unit: CodeUnit
     score: float
     source: str = "semantic"
-    """Which source: `semantic` or `keyword`."""
+    """`semantic` or `keyword`."""
 
     @property
     def reason(self) -> str:
@@ -81,27 +81,27 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
-    """A warning: in the log when the plan is made, and with it ever after."""
+class PlanWarning:
+    """A warning. It is logged when the plan is made, and stored with the plan."""
 
     code: str
     message: str
     key: str = ""
-    """The entity that it is about, if it is about one."""
+    """The entity that the warning is about; empty if it is about the whole plan."""
 
     def to_dict(self) -> dict[str, Json]:
         return {"code": self.code, "message": self.message, "key": self.key}
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
-    """An entity that was wanted and is not in the plan."""
+class DroppedEntity:
+    """An entity that was selected and is not in the plan."""
 
     key: str
     wanted: str
-    """The reason it would have had."""
+    """Why it was selected."""
     reason: str
-    """Why it is not there."""
+    """Why it was dropped."""
     tokens: int
 
     def to_dict(self) -> dict[str, Json]:
@@ -109,16 +109,16 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class PlannedEntity:
     """An entity in the plan."""
 
     key: str
     reason: str
     """`anchor:explicit_file_mention`, `semantic:0.85`."""
     priority: int
-    """Of an anchor; 0 for what a source thinks is near."""
+    """The priority of an anchor; 0 for a candidate."""
     tokens: int
-    """Of the entity as the prompt has it, with its heading."""
+    """Tokens of the entity in the prompt, with its heading."""
     position: int
     path: str
     lines: tuple[int, int] | None
@@ -126,11 +126,11 @@ class Entry:
     language: str
     preview: str
     content: str
-    """A hash of the whole entity, by which a later state is compared."""
+    """A hash of the whole entity, to detect changes in a replay."""
     text: str = ""
-    """As the prompt has it; not kept with an episode."""
+    """The text in the prompt; an episode does not store it."""
     partial: bool = False
-    """Whether parts of it are left out."""
+    """Whether the text is shortened."""
 
     def to_dict(self, *, text: bool = True) -> dict[str, Json]:
         out: dict[str, Json] = {
@@ -152,23 +152,26 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HydrationPlan:
-    """What goes into a prompt, in order, under a budget. The same query, episode and state give the same bytes."""
+    """What goes into a prompt, in order, within a budget.
+
+    The same query, episode and database state give the same bytes.
+    """
 
     query: str
     episode: str = ""
     turn: int = 0
-    """From 1 within an episode; 0 without one."""
+    """The turn in the episode, from 1; 0 without an episode."""
     max_tokens: int
     max_entities: int
     allow_partial: bool = False
     tokenizer: str
-    entries: tuple[Entry, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
-    warnings: tuple[Notice, ...] = field(default=())
+    entries: tuple[PlannedEntity, ...] = ()
+    dropped: tuple[DroppedEntity, ...] = ()
+    warnings: tuple[PlanWarning, ...] = field(default=())
 
     @property
     def tokens(self) -> int:
-        """Of all entries."""
+        """Tokens of all entries."""
         return sum(entry.tokens for entry in self.entries)
 
     @property
@@ -176,7 +179,7 @@ class HydrationPlan:
         return tuple(entry.key for entry in self.entries)
 
     def to_dict(self, *, text: bool = True) -> dict[str, Json]:
-        """The plan as JSON values; whole numbers and texts only."""
+        """Return the plan as JSON values: integers, booleans and strings only."""
         return {
             "query": self.query,
             "episode": self.episode,
@@ -192,22 +195,22 @@ class HydrationPlan:
         }
 
     def to_json(self, *, text: bool = True) -> str:
-        """One canonical line of JSON."""
+        """Return one canonical line of JSON."""
         return json.dumps(self.to_dict(text=text), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> HydrationPlan:
-        """A plan from its JSON values."""
+        """Restore a plan from its JSON values."""
         parts = {name: value for name, value in values.items() if name != "tokens"}
         parts["entries"] = tuple(
-            Entry(**{**one, "lines": tuple(one["lines"]) if one["lines"] else None})
+            PlannedEntity(**{**one, "lines": tuple(one["lines"]) if one["lines"] else None})
             for one in values["entries"]
         )
-        parts["dropped"] = tuple(Dropped(**one) for one in values["dropped"])
-        parts["warnings"] = tuple(Notice(**one) for one in values["warnings"])
+        parts["dropped"] = tuple(DroppedEntity(**one) for one in values["dropped"])
+        parts["warnings"] = tuple(PlanWarning(**one) for one in values["warnings"])
         return cls(**parts)
 
 
 def content_hash(text: str) -> str:
-    """Equal for equal texts."""
+    """Return a hash of a text."""
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sennit.hydration.traces import frames
+from sennit.hydration.stack_traces import find_frames
 
 PYTHON = """Traceback (most recent call last):
   File "/srv/app/auth.py", line 12, in login
@@ -69,12 +69,12 @@ stack backtrace:
     ids=["python", "javascript", "go", "java", "rust"],
 )
 def test_every_frame_has_its_file_line_and_function(trace: str, wanted: list[tuple[str, int, str]]) -> None:
-    found, _ = frames(f"it fails:\n{trace}why?")
+    found, _ = find_frames(f"it fails:\n{trace}why?")
     assert [(one.path, one.lines and one.lines[0], one.function) for one in found] == wanted
 
 
-def test_what_is_left_of_the_question_has_no_frame_twice() -> None:
-    found, rest = frames(f"look at util.py\n{PYTHON}")
+def test_frames_are_blanked_out_of_the_rest_of_the_query() -> None:
+    found, rest = find_frames(f"look at util.py\n{PYTHON}")
     assert len(found) == 2
     assert "auth.py" not in rest
     assert rest.startswith("look at util.py")

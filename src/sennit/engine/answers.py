@@ -1,4 +1,4 @@
-"""An answer in words, and how it comes in parts."""
+"""A written answer, and the stream of its parts."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sennit.results import Degraded, Hit, Page, Trace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer to a question: its words, where each statement is from, and what was missing."""
+    """An answer to a question, with its citations and what was missing."""
 
     query: str
     text: str
     citations: tuple[Citation, ...]
-    """Those that the text has, by number."""
+    """The citations in the text, by number."""
     removed_citations: tuple[int, ...] = ()
-    """Numbers that the language model cited and that are no passage."""
+    """Numbers that the language model cited and that belong to no passage."""
     pages: tuple[Page, ...] = ()
     examples: tuple[Hit, ...] = ()
     degraded: tuple[Degraded, ...] = ()
     model: str = ""
-    """Which language model wrote it; empty: it is put together from sentences that were found."""
+    """The language model that wrote it; empty if it consists of retrieved sentences."""
     answered: int = 1
-    """How many lists of the search answered; 0: there was nothing to answer from."""
+    """The number of sources that answered; with 0, there was nothing to answer from."""
     editor_keywords: tuple[str, ...] = ()
     prompt: str = field(default="", repr=False)
     """The system prompt."""
@@ -50,13 +50,13 @@ class Answer:
 
 
 class AnswerStream:
-    """The text of an answer in parts; `answer` is the whole, once they have come.
+    """Yields the text of an answer in parts; `answer` is the whole.
 
-    Who stops before that closes it, and the language model is not listened to any more.
+    A reader that stops early must close the stream, so that the request to the language model ends.
     """
 
     def __init__(self, parts: Generator[str | Answer]) -> None:
-        """`parts` are texts, and last the answer."""
+        """`parts` yields texts, and last the answer."""
         self._parts = parts
         self._answer: Answer | None = None
 
@@ -68,12 +68,12 @@ class AnswerStream:
                 yield part
 
     def close(self) -> None:
-        """Take no more parts."""
+        """Stop reading parts."""
         self._parts.close()
 
     @property
     def answer(self) -> Answer:
-        """The whole answer; waits for the parts that have not been taken."""
+        """The whole answer; reading it consumes the remaining parts."""
         for _ in self:
             pass
         assert self._answer is not None

@@ -1,4 +1,4 @@
-"""Stack traces in a question: the file, the line and the function of every frame."""
+"""Stack traces in a query: the file, line and function of every frame."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from sennit.hydration.mentions import FileMention
 
-FRAMES: Final[tuple[re.Pattern[str], ...]] = (
+FRAME_PATTERNS: Final[tuple[re.Pattern[str], ...]] = (
     # Python: File "app/auth.py", line 12, in login
     re.compile(
         r'File "(?P<path>[^"\n]{1,1000})", line (?P<line>\d{1,9})(?:, in (?P<function>[\w.<>]{1,300}))?'
@@ -30,7 +30,7 @@ FRAMES: Final[tuple[re.Pattern[str], ...]] = (
         re.M,
     ),
     # JavaScript: at Session.login (/srv/app/auth.js:12:7), at async login (auth.js:12:7), at /srv/app/auth.js:12:7
-    # After Rust, whose second line looks the same.
+    # This follows Rust, because the second line of a Rust frame looks the same.
     re.compile(
         r"^[ \t]*at (?:async )?(?:new )?(?:(?P<function>[\w$.<>]{1,300})(?: \[as [^\]\n]{1,100}\])? )?"
         r"\(?(?P<path>[^\s():\n]{0,10}:?[^():\n]{1,1000}):(?P<line>\d{1,9}):\d{1,9}\)?$",
@@ -39,27 +39,27 @@ FRAMES: Final[tuple[re.Pattern[str], ...]] = (
 )
 
 _NAMES: Final = re.compile(r"[^\W\d][\w$]*")
-_CLOSURE: Final = re.compile(r"\.func\d+(?:\.\d+)*$|::\{\{closure\}\}|::h[\da-f]{16}$|\.<locals>|<[\w.]+>$")
+_NOISE: Final = re.compile(r"\.func\d+(?:\.\d+)*$|::\{\{closure\}\}|::h[\da-f]{16}$|\.<locals>|<[\w.]+>$")
 
 
-def frames(query: str) -> tuple[list[FileMention], str]:
-    """The frames in the order of the question, and the question with blanks where they stood."""
+def find_frames(query: str) -> tuple[list[FileMention], str]:
+    """Return the frames in the order of the query, and the query with the frames blanked out."""
     found: list[FileMention] = []
     rest = query
-    for pattern in FRAMES:
+    for pattern in FRAME_PATTERNS:
         for match in pattern.finditer(rest):
             groups = match.groupdict()
             path = groups["path"].removeprefix("file://").replace("\\", "/")
             if groups.get("package"):
                 path = f"{groups['package'].replace('.', '/')}{path}"
             line = max(1, int(groups["line"]))
-            function = _function(groups["function"] or "")
+            function = _short_name(groups["function"] or "")
             found.append(FileMention(path, match.start(), (line, line), function, match.end()))
         rest = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), rest)
     return sorted(found, key=lambda one: one.at), rest
 
 
-def _function(text: str) -> str:
-    """The last names of a function as a trace has it: `(*Session).Login` is Session.Login."""
-    names = _NAMES.findall(_CLOSURE.sub("", text).rpartition("/")[2])
+def _short_name(text: str) -> str:
+    """Return the last two names of a function in a trace: Session.Login for `(*Session).Login`."""
+    names = _NAMES.findall(_NOISE.sub("", text).rpartition("/")[2])
     return ".".join(names[-2:])

@@ -1,4 +1,4 @@
-"""From what a caller asks to a plan that the pipeline can run; what cannot be used is refused here."""
+"""Turn the arguments of a search into a plan for the pipeline, and refuse invalid ones."""
 
 from __future__ import annotations
 
@@ -6,27 +6,23 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from sennit.errors import InvalidInput, NotFound
-from sennit.filters import Equal, Filter, parse_filter
-from sennit.pipeline import Plan
+from sennit.engine.validation import check_query
+from sennit.errors import InvalidInput
+from sennit.filters import Filter, parse_filter
+from sennit.pipeline import SearchPlan
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
-from sennit.records import is_unicode
 from sennit.settings import Settings
 from sennit.stores.contract import BM25
-from sennit.stores.embedded.snapshot import Snapshot
-
-MAX_QUERY_CHARACTERS: Final = 100_000
-"""A question; a longer text is a document, and belongs into the database."""
 
 MAX_NEIGHBOURS: Final = 50
-MAX_HOURS: Final = 1e6
+MAX_LOOK_BACK_HOURS: Final = 1e6
 
 FilterLike = Filter | Mapping[str, object] | str | None
 
 
-class Planner:
-    """Makes plans by the settings in force."""
+class SearchPlanner:
+    """Makes search plans from arguments and settings."""
 
     def __init__(self, settings: Settings, recipes: Mapping[str, Recipe]) -> None:
         keyword = settings.keyword
@@ -47,9 +43,9 @@ class Planner:
         look_back: float | bool = False,
         *,
         explain: bool,
-    ) -> Plan:
-        """Everything a search needs to know, checked."""
-        checked_query(query)
+    ) -> SearchPlan:
+        """Return a checked plan."""
+        check_query(query)
         settings = self._settings.search
         chosen = (
             recipe if isinstance(recipe, Recipe) else find_recipe(recipe or settings.recipe, self._recipes)
@@ -62,10 +58,10 @@ class Planner:
             raise InvalidInput(f"Recipe {chosen.name!r} searches every collection; it takes no include")
         if type(neighbours) is not int or not 0 <= neighbours <= MAX_NEIGHBOURS:
             raise InvalidInput(f"neighbours must be from 0 to {MAX_NEIGHBOURS}, not {neighbours!r}")
-        return Plan(
+        return SearchPlan(
             chosen,
-            chosen.lists(include),
-            chosen.checked_limit(limit),
+            chosen.expand_sources(include),
+            chosen.check_limit(limit),
             parse_filter(filters),
             chosen.bm25 or self._bm25,
             settings.deadline,
@@ -79,27 +75,6 @@ class Planner:
         if look_back is False:
             return None
         hours = self._settings.memory.look_back_hours if look_back is True else look_back
-        if not isinstance(hours, (int, float)) or not 0 < hours <= MAX_HOURS:
+        if not isinstance(hours, (int, float)) or not 0 < hours <= MAX_LOOK_BACK_HOURS:
             raise InvalidInput(f"look_back must be True or hours above 0, not {look_back!r}")
         return datetime.now(UTC) - timedelta(hours=hours)
-
-
-def checked_query(query: object) -> None:
-    """Refuse what is no question."""
-    if not isinstance(query, str):
-        raise InvalidInput(f"The query must be a string, not {type(query).__name__}")
-    if not is_unicode(query):
-        raise InvalidInput("The query has a lone surrogate; it is not valid Unicode")
-    if len(query) > MAX_QUERY_CHARACTERS:
-        raise InvalidInput(
-            f"The query has {len(query):,} characters; the most is {MAX_QUERY_CHARACTERS:,}. "
-            "Search for a part of it."
-        )
-
-
-def check_included(recipe: Recipe, include: Sequence[str], snapshot: Snapshot) -> None:
-    """A collection that a search names must be one that the recipe knows or that has something to see."""
-    known = (*recipe.collections, *recipe.on_request)
-    for name in include:
-        if name not in known and not snapshot.count(Equal("collection", name)):
-            raise NotFound(f"There is no collection {name!r} to include. Known are: {', '.join(known)}")

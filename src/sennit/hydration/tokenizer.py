@@ -1,4 +1,4 @@
-"""How many tokens a text is: by a real tokenizer where one is installed, else an estimate that says so."""
+"""Count tokens with a real tokenizer if one is installed, else with a marked estimate."""
 
 from __future__ import annotations
 
@@ -8,34 +8,33 @@ from functools import lru_cache
 from typing import Final
 
 CHARACTERS_PER_TOKEN: Final = 4
-"""Of an estimate; English prose and code have between 3 and 5."""
+"""For the estimate; English prose and code have between 3 and 5."""
 
 ESTIMATE: Final = "estimate"
 
 
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """Counts tokens, and has a name that plans repeat."""
+    """Counts tokens. Plans record its name."""
 
     name: str
     count: Callable[[str], int]
 
     @property
-    def estimates(self) -> bool:
-        """Whether it only guesses."""
+    def is_estimate(self) -> bool:
         return self.name == ESTIMATE
 
 
-def estimated(text: str) -> int:
-    """A token for every four characters, rounded up."""
+def estimate_tokens(text: str) -> int:
+    """Return one token for every four characters, rounded up."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 @lru_cache(maxsize=1)
-def tokenizer() -> Tokenizer:
-    """o200k_base from the extra `tokens`, or the estimate."""
+def load_tokenizer() -> Tokenizer:
+    """Load o200k_base from the extra `tokens`, or return the estimate."""
     try:
         from rs_bpe.bpe import openai
     except ImportError:
-        return Tokenizer(ESTIMATE, estimated)
+        return Tokenizer(ESTIMATE, estimate_tokens)
     return Tokenizer("o200k_base", openai.o200k_base().count)

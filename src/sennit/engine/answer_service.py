@@ -1,0 +1,298 @@
+"""Answer a question: transform it, search, build the prompt, ask the language model, check the citations."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final, Protocol, TypedDict, Unpack
+
+from sennit.analysis import content_terms, term_hash
+from sennit.context.citations import CitationFilter
+from sennit.context.extractive_answer import Weight, format_answer, select_sentences
+from sennit.context.prompt import Prompt, build_prompt, pages_from_hits
+from sennit.engine.answers import Answer, AnswerStream
+from sennit.engine.search_planner import FilterLike
+from sennit.errors import InvalidInput, SourceError
+from sennit.filters import Filter
+from sennit.ingest.editor import editor_keywords
+from sennit.llm import LanguageModel, LanguageSpec, create_language_model
+from sennit.llm.offline_transform import append_keywords
+from sennit.llm.transform import ModelTransformer, TransformedQuery, keep_query, transform_query
+from sennit.privacy import Caller
+from sennit.recipes import Recipe, find_recipe
+from sennit.results import Degraded, Hit, Page, SearchResult
+from sennit.settings import Settings
+from sennit.sources.base import QueryRewrite, document_share
+from sennit.stores.embedded.snapshot import Snapshot
+
+__all__ = ["Answer", "AnswerService", "AnswerStream", "AskOptions"]
+
+DEFAULT_LIMIT: Final = 5
+EXAMPLES_RECIPE: Final = "examples"
+MAX_EXAMPLES: Final = 3
+"""Finished examples in a prompt. Code is long, and the second and third best are already variations."""
+
+NO_ANSWER: Final = "Nothing was found that answers this."
+NO_SOURCE: Final = "No source of the search answered, so there is nothing to answer from."
+
+
+class AskOptions(TypedDict, total=False):
+    """The optional arguments of a question."""
+
+    recipe: str | Recipe | None
+    """The recipe of the search; by default `docs`."""
+    editor: str | None
+    """The code in the editor."""
+    language: str | None
+    limit: int | None
+    """Sections to answer from; by default 5."""
+    filters: FilterLike
+    caller: Caller | None
+    transform: bool
+    """If False, the question is searched as it is."""
+    write: bool
+    """If False, only the material of an answer is returned; its text is empty."""
+
+
+class Search(Protocol):
+    """The part of `Database.search` that answering needs."""
+
+    def __call__(
+        self,
+        query: str,
+        *,
+        recipe: str | Recipe | None,
+        limit: int | None,
+        filters: FilterLike,
+        caller: Caller | None,
+        rewrite: QueryRewrite,
+        explain: bool,
+    ) -> SearchResult: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What an answer is written from."""
+
+    query: str
+    result: SearchResult
+    pages: tuple[Page, ...]
+    examples: tuple[Hit, ...]
+    prompt: Prompt
+    keywords: tuple[str, ...]
+    degraded: tuple[Degraded, ...]
+    weight: Weight
+    began: float
+
+
+class AnswerService:
+    """Answers questions from the database. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        recipes: Mapping[str, Recipe],
+        snapshot: Callable[[Filter], AbstractContextManager[Snapshot]],
+        audience: Callable[[Caller | None], Filter],
+        search: Search,
+    ) -> None:
+        self._settings = settings
+        self._recipes = recipes
+        self._snapshot = snapshot
+        self._audience = audience
+        self._search = search
+        self._model: LanguageModel | None = None
+        self._transformer: ModelTransformer | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def model(self) -> LanguageModel | None:
+        """The configured language model, created at its first use."""
+        llm = self._settings.llm
+        with self._lock:
+            if self._model is None and llm.provider != "none":
+                spec = LanguageSpec(
+                    provider=llm.provider,
+                    model=llm.model,
+                    base_url=llm.base_url,
+                    api_key_env=llm.api_key_env,
+                    retries=llm.retries,
+                )
+                self._model = create_language_model(spec)
+            return self._model
+
+    def ask(self, query: str, **options: Unpack[AskOptions]) -> Answer:
+        """Return the whole answer."""
+        return AnswerStream(self._answer_parts(query, options, stream=False)).answer
+
+    def ask_stream(self, query: str, **options: Unpack[AskOptions]) -> AnswerStream:
+        """Return the answer in parts; the search runs when the first part is read."""
+        return AnswerStream(self._answer_parts(query, options, stream=True))
+
+    def close(self) -> None:
+        """Close the connections of the language model."""
+        if self._model is not None:
+            self._model.close()
+
+    def transform_query(self, query: str, audience: Filter) -> TransformedQuery:
+        """Return the question as the vector search gets it."""
+        mode = self._settings.llm.transform
+        model = self.model if mode == "auto" else None
+        if model is not None:
+            with self._lock:
+                if self._transformer is None:
+                    self._transformer = ModelTransformer(model, timeout=self._settings.llm.transform_timeout)
+            return transform_query(query, model.name, self._transformer)
+        if mode != "none":
+            with self._snapshot(audience) as snapshot:
+                return transform_query(
+                    query,
+                    "offline",
+                    lambda text: append_keywords(text, lambda word: document_share(snapshot, word)),
+                )
+        return keep_query(query)
+
+    def _answer_parts(self, query: str, options: AskOptions, *, stream: bool) -> Generator[str | Answer]:
+        material = self._collect_material(query, options)
+        known = {passage.number: passage.citation for passage in material.prompt.passages}
+        citations = CitationFilter(known)
+        degraded = list(material.degraded)
+        write = options.get("write", True)
+        model = self.model if known and write else None
+        text = ""
+        if model is not None:
+            try:
+                for part in self._model_parts(model, material, stream=stream):
+                    decided = citations.feed(part)
+                    text += decided
+                    yield decided
+            except SourceError as error:
+                degraded.append(Degraded("answer", str(error)))
+            rest = citations.finish()
+            text += rest
+            yield rest
+            if text.strip() and not citations.cited:
+                degraded.append(Degraded("citations", "the answer cites no passage; judge it with care"))
+        model_name = model.name if model is not None and text.strip() else ""
+        if not model_name and write:
+            text = self._extractive_answer(material)
+            citations = CitationFilter(known)
+            text = citations.feed(text) + citations.finish()
+            yield text
+        yield Answer(
+            query=query,
+            text=text.strip(),
+            citations=tuple(known[number] for number in sorted(citations.cited)),
+            removed_citations=citations.removed,
+            pages=material.pages,
+            examples=material.examples,
+            degraded=tuple(degraded),
+            model=model_name,
+            answered=material.result.answered,
+            editor_keywords=material.keywords,
+            prompt=material.prompt.system,
+            trace=material.result.trace,
+            milliseconds=(time.perf_counter() - material.began) * 1000,
+        )
+
+    def _model_parts(self, model: LanguageModel, material: Material, *, stream: bool) -> Iterator[str]:
+        llm = self._settings.llm
+        if stream:
+            yield from model.stream(
+                material.prompt.system, material.query, max_tokens=llm.max_tokens, timeout=llm.timeout
+            )
+        else:
+            yield model.complete(
+                material.prompt.system, material.query, max_tokens=llm.max_tokens, timeout=llm.timeout
+            )
+
+    def _extractive_answer(self, material: Material) -> str:
+        sentences = select_sentences(material.query, material.prompt.passages, material.weight)
+        if sentences:
+            return format_answer(sentences)
+        return NO_ANSWER if material.result.answered else NO_SOURCE
+
+    def _collect_material(self, query: str, options: AskOptions) -> Material:
+        """Search sections and finished examples, and build the prompt from them."""
+        began = time.perf_counter()
+        settings = self._settings
+        recipe_name = options.get("recipe") or "docs"
+        recipe = recipe_name if isinstance(recipe_name, Recipe) else find_recipe(recipe_name, self._recipes)
+        caller, filters = options.get("caller"), options.get("filters")
+        audience = self._audience(caller)
+        editor = _check_editor(options.get("editor"))
+        hints: tuple[str, ...] = ()
+        if editor.strip() and settings.docs.editor_keywords:
+            with self._snapshot(audience) as snapshot:
+                hints = editor_keywords(
+                    editor,
+                    options.get("language"),
+                    rarity=lambda word: document_share(snapshot, word),
+                    limit=settings.docs.editor_keywords,
+                )
+        transformed = keep_query(query)
+        if options.get("transform", True):
+            transformed = self.transform_query(query, audience)
+        rewrite = QueryRewrite(
+            None if transformed.used == query else transformed.used,
+            hints,
+            settings.docs.editor_weight,
+            transformed.to_dict() if transformed.by else {},
+        )
+        degraded = [] if transformed.error is None else [Degraded("transform", transformed.error)]
+
+        def search(recipe: Recipe, limit: int) -> SearchResult:
+            result = self._search(
+                query,
+                recipe=recipe,
+                limit=limit,
+                filters=filters,
+                caller=caller,
+                rewrite=rewrite,
+                explain=True,
+            )
+            degraded.extend(one for one in result.degraded if one not in degraded)
+            return result
+
+        limit = options.get("limit")
+        result = search(recipe, DEFAULT_LIMIT if limit is None else limit)
+        examples: tuple[Hit, ...] = ()
+        if recipe.group_by_page and EXAMPLES_RECIPE in self._recipes:
+            examples = search(self._recipes[EXAMPLES_RECIPE], MAX_EXAMPLES).hits
+        pages = result.pages or pages_from_hits(result)
+        return Material(
+            query,
+            result,
+            pages,
+            examples,
+            build_prompt(
+                pages,
+                examples,
+                hits=result.hits,
+                editor=editor,
+                keywords=hints,
+                max_characters=settings.llm.prompt_characters,
+            ),
+            hints,
+            tuple(degraded),
+            self._weights(query, audience),
+            began,
+        )
+
+    def _weights(self, query: str, audience: Filter) -> Weight:
+        """Return how informative the terms of a question are in this corpus: their inverse document frequency."""
+        with self._snapshot(audience) as snapshot:
+            shares = {term: snapshot.document_share(term_hash(term)) for term in content_terms(query)}
+        return lambda term: math.log(1.0 / share) + 0.1 if (share := shares.get(term, 0.0)) else 0.0
+
+
+def _check_editor(code: object) -> str:
+    if code is None:
+        return ""
+    if not isinstance(code, str):
+        raise InvalidInput(f"editor must be the code in the editor as a string, not {type(code).__name__}")
+    return code

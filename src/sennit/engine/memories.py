@@ -1,0 +1,86 @@
+"""Make memories with their provenance, and extract facts from records."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sennit.errors import InvalidInput, SourceError
+from sennit.facts import Fact
+from sennit.filters import matches
+from sennit.graph.extraction import extract_stated_facts
+from sennit.llm import LanguageModel
+from sennit.llm.fact_extraction import extract_facts_with_model
+from sennit.privacy import Caller, Policy
+from sennit.records import Json, Record
+
+
+def make_memory(
+    policy: Policy,
+    caller: Caller,
+    text: str,
+    *,
+    collection: str,
+    title: str,
+    kind: str,
+    metadata: Mapping[str, Json] | None,
+    sensitivity: str | None,
+    scope: str | None,
+    source: str,
+) -> Record:
+    """Return a record for a text to remember; the caller must be able to read it afterwards."""
+    record = Record(
+        id=f"{collection}-{uuid.uuid4().hex}",
+        text=text,
+        collection=collection,
+        title=title,
+        kind=kind,
+        timestamp=datetime.now(UTC),
+        sensitivity=sensitivity or policy.levels[0],
+        scope=scope or ("me" if "me" in caller.scopes else policy.public_scopes[0]),
+        tenant=caller.tenant,
+        metadata={
+            **(metadata or {}),
+            "source": source,
+            **({"remembered_by": caller.name} if caller.name else {}),
+        },
+    )
+    if not matches(policy.audience(caller), record):
+        raise InvalidInput(
+            f"You could not read this record after writing it: your clearance and scopes do not cover sensitivity "
+            f"{record.sensitivity!r} and scope {record.scope!r}. Choose others, or use another clearance."
+        )
+    return record
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedFacts:
+    """Facts extracted from records, and what went wrong."""
+
+    facts: tuple[Fact, ...]
+    by: str
+    """The language model, or `offline`."""
+    problems: tuple[str, ...] = ()
+    """Failures of the language model; those records were then read without it."""
+
+
+def extract_facts(records: Iterable[Record], model: LanguageModel | None, timeout: float) -> ExtractedFacts:
+    """Extract facts with the model; without one, or when it fails, take what the texts state outright."""
+    facts_by_id: dict[str, Fact] = {}
+    problems: list[str] = []
+    for record in records:
+        try:
+            facts = (
+                extract_stated_facts(record)
+                if model is None
+                else extract_facts_with_model(model, record, timeout=timeout)
+            )
+        except SourceError as error:
+            problems.append(f"{record.id}: {error}")
+            facts = extract_stated_facts(record)
+        facts_by_id.update((fact.id, fact) for fact in facts)
+    return ExtractedFacts(
+        tuple(facts_by_id.values()), "offline" if model is None else model.name, tuple(problems)
+    )

@@ -1,0 +1,67 @@
+"""Introspection of a stored plan: what was decided, and what the same query would select today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sennit.hydration.plan import HydrationPlan
+from sennit.hydration.planner import CONTAINED
+from sennit.records import Json
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChanges:
+    """How a new plan differs from an old one, by entity key."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    """In both plans, with different text."""
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed)
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"added": list(self.added), "removed": list(self.removed), "changed": list(self.changed)}
+
+
+@dataclass(frozen=True, slots=True)
+class Introspection:
+    """A plan of an episode, the turns of the episode, and the result of a replay if one was requested."""
+
+    plan: HydrationPlan
+    """The plan without the texts of its entities."""
+    turns: tuple[int, ...]
+    changes: PlanChanges | None = None
+
+    def to_dict(self) -> dict[str, Json]:
+        out = {**self.plan.to_dict(text=False), "turns": list(self.turns)}
+        return out if self.changes is None else {**out, "replay": self.changes.to_dict()}
+
+
+def compare_plans(before: HydrationPlan, after: HydrationPlan) -> PlanChanges:
+    """Return what a later plan added, removed and changed."""
+    old = {entry.key: entry.content for entry in before.entries}
+    new = {entry.key: entry.content for entry in after.entries}
+    return PlanChanges(
+        tuple(key for key in new if key not in old),
+        tuple(key for key in old if key not in new),
+        tuple(key for key in new if key in old and new[key] != old[key]),
+    )
+
+
+def restrict_plan(plan: HydrationPlan, is_visible: Callable[[str], bool]) -> HydrationPlan:
+    """Return the plan with the visible entities only, as if the others had never been selected."""
+    if all(map(is_visible, (*plan.keys, *(one.key for one in plan.dropped)))):
+        return plan
+    entries = [entry for entry in plan.entries if is_visible(entry.key)]
+    return replace(
+        plan,
+        entries=tuple(replace(entry, position=number) for number, entry in enumerate(entries, 1)),
+        # An entity dropped because another contains it would name that other.
+        dropped=tuple(
+            one for one in plan.dropped if is_visible(one.key) and not one.reason.startswith(CONTAINED)
+        ),
+        warnings=tuple(one for one in plan.warnings if one.key and is_visible(one.key)),
+    )
