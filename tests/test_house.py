@@ -1,4 +1,4 @@
-"""The house rules: which room may import which, and what no file may do."""
+"""The rules of the source tree: which package may import which, and what no file may do."""
 
 from __future__ import annotations
 
@@ -17,11 +17,21 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "sennit"
 
-# A room is a module or package directly under sennit; "" is sennit itself, the public names. Imports point from a
-# row to what it lists, which stands above it.
+# A package here is a module or package directly under sennit; "" is sennit itself, the public names. A row may import
+# what it lists, and lists only packages of earlier rows.
 VALUES = ("errors", "records", "facts", "turns", "filters", "analysis", "privacy", "results")
 FINDING = (*VALUES, "graph", "ranking", "embedding", "stores")
-SERVING = (*FINDING, "ingest", "folders", "embedding_service", "sources", "context", "hydration", "settings", "recipes")
+SERVING = (
+    *FINDING,
+    "ingest",
+    "folders",
+    "embedding_service",
+    "sources",
+    "context",
+    "hydration",
+    "settings",
+    "recipes",
+)
 RUNNING = (*SERVING, "pipeline", "explain")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
@@ -33,17 +43,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "analysis": ("errors",),
     "graph": ("errors", "records", "facts", "analysis"),
     "privacy": ("errors", "filters"),
-    "exchange": ("errors", "records"),
+    "jsonl": ("errors", "records"),
     "results": ("errors", "records", "filters"),
     "ranking": ("errors", "records", "facts", "results"),
     "embedding": ("errors",),
-    "llm": ("errors", "records", "facts", "analysis", "embedding.http"),
     "stores": (*VALUES, "workers", "graph", "ranking", "embedding.base"),
     "ingest": (*FINDING, "workers"),
     "folders": ("errors", "records", "ingest.ignore", "ingest.file_reader"),
     "embedding_service": FINDING,
     "sources": (*FINDING, "folders"),
     "context": (*FINDING, "folders"),
+    "llm": ("errors", "records", "facts", "analysis", "embedding.http", "context.sanitize"),
     "hydration": ("errors", "records", "analysis", "results", "context"),
     "client": ("errors", "records", "facts", "context"),
     "settings": ("errors",),
@@ -54,10 +64,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": (*RUNNING, "engine"),
     "evaluation": (*RUNNING, "engine", ""),
     "testing": (*RUNNING, "engine", ""),
-    "apps": (*RUNNING, "engine", "exchange", "evaluation", ""),
+    "apps": (*RUNNING, "engine", "jsonl", "evaluation", ""),
 }
 
-# What a room may import from outside; a room not listed may import what pyproject.toml declares.
+# The third-party packages that a package may import; one not listed may import what pyproject.toml declares.
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "workers": frozenset(),
@@ -71,43 +81,42 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "recipes": frozenset({"numpy"}),
 }
 
-MOST_LINES = 400
-EXECUTES_WHAT_IT_LOADS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
-NOT_FOR_USERS = {"all", "bench", "dev", "docs"}
-"""Extras that are no feature of the product."""
-NOT_FOR_HELP = {"numpy", "faiss", "tokenizers", "rich", "httpx"}
+UNSAFE_LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+INTERNAL_EXTRAS = {"all", "bench", "dev", "docs"}
+"""Extras for development, not for users."""
+HEAVY_IMPORTS = {"numpy", "faiss", "tokenizers", "rich", "httpx"}
 MACHINE_PATH = re.compile(r"(?<![\w.-])/(root|work|farm)/")
 PACKAGE_HOST = re.compile(
     r"pypi\.org|pythonhosted\.org|registry\.npmjs|crates\.io|proxy\.golang|repo1?\.maven|deb\.debian", re.I
 )
 
 
-def name_of(file: Path) -> str:
-    """The dotted name of a module under src."""
+def module_name(file: Path) -> str:
+    """Return the dotted name of a module under src."""
     parts = file.relative_to(SOURCE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-# What is below samples is data.
+# Files below samples are data.
 FILES = {
-    name_of(file): file
+    module_name(file): file
     for file in sorted(SOURCE.rglob("*.py"))
     if "samples" not in file.relative_to(SOURCE).parts
 }
 
 
 @cache
-def tree_of(module: str) -> ast.Module:
+def parse_module(module: str) -> ast.Module:
     return ast.parse(FILES[module].read_text(encoding="utf-8"), filename=str(FILES[module]))
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
     return module.partition(".")[2].partition(".")[0]
 
 
 def imports_of(module: str) -> Iterator[str]:
-    """Every module it imports, wherever in the file, by its full name; deepest where a name is a module."""
-    for node in ast.walk(tree_of(module)):
+    """Yield the full name of every module it imports, anywhere in the file, including names that are modules."""
+    for node in ast.walk(parse_module(module)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -123,17 +132,17 @@ def own_imports_of(module: str) -> set[str]:
     return {name for name in imports_of(module) if name.split(".")[0] == "sennit"}
 
 
-def allowed(room: str, target: str) -> bool:
+def is_allowed(package: str, target: str) -> bool:
     inside = target.partition(".")[2]
-    return room_of(target) == room or any(
-        inside == entry or (entry != "" and inside.startswith(f"{entry}.")) for entry in MAY_IMPORT[room]
+    return package_of(target) == package or any(
+        inside == entry or (entry != "" and inside.startswith(f"{entry}.")) for entry in MAY_IMPORT[package]
     )
 
 
 def text_files() -> Iterator[tuple[Path, str]]:
-    """Every text file of the project, and none that a tool left behind."""
-    kept = [ROOT / name for name in ("src", "tests", "benchmarks", "docs", "requirements", ".ci")]
-    files = [file for folder in kept if folder.is_dir() for file in folder.rglob("*")]
+    """Yield every text file of the project, without files that a tool left behind."""
+    folders = [ROOT / name for name in ("src", "tests", "benchmarks", "docs", "requirements", ".ci")]
+    files = [file for folder in folders if folder.is_dir() for file in folder.rglob("*")]
     files += [file for file in ROOT.iterdir() if file.name != ".git"]
     for file in sorted(files):
         if file.is_file() and "__pycache__" not in file.parts:
@@ -144,27 +153,29 @@ def text_files() -> Iterator[tuple[Path, str]]:
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_imports_point_down_the_list_of_rooms(module: str) -> None:
-    room = room_of(module)
-    assert room in MAY_IMPORT, f"{module} is a new room: say in MAY_IMPORT what it may import"
-    wrong = sorted(target for target in own_imports_of(module) if not allowed(room, target))
+def test_module_imports_only_allowed_packages(module: str) -> None:
+    package = package_of(module)
+    assert package in MAY_IMPORT, f"{module} is in a new package: list in MAY_IMPORT what it may import"
+    wrong = sorted(target for target in own_imports_of(module) if not is_allowed(package, target))
     assert not wrong, f"{module} may not import {', '.join(wrong)}"
 
 
-@pytest.mark.parametrize("module", [module for module in FILES if room_of(module) in THIRD_PARTY])
-def test_the_plain_rooms_depend_on_little_from_outside(module: str) -> None:
+@pytest.mark.parametrize("module", [module for module in FILES if package_of(module) in THIRD_PARTY])
+def test_package_imports_only_its_third_party_packages(module: str) -> None:
     outside = {name.split(".")[0] for name in imports_of(module)} - sys.stdlib_module_names - {"sennit"}
-    assert outside <= THIRD_PARTY[room_of(module)]
+    assert outside <= THIRD_PARTY[package_of(module)]
 
 
-def test_the_table_of_rooms_has_no_way_round() -> None:
-    rooms = list(MAY_IMPORT)
-    for room, targets in MAY_IMPORT.items():
+def test_packages_list_only_earlier_packages() -> None:
+    packages = list(MAY_IMPORT)
+    for package, targets in MAY_IMPORT.items():
         for target in targets:
-            assert rooms.index(target.split(".")[0]) < rooms.index(room), f"{target} must stand above {room}"
+            assert packages.index(target.split(".")[0]) < packages.index(package), (
+                f"{target} must come before {package}"
+            )
 
 
-def test_no_module_imports_itself_by_a_detour() -> None:
+def test_imports_have_no_cycle() -> None:
     done: set[str] = set()
 
     def visit(module: str, path: tuple[str, ...]) -> None:
@@ -178,39 +189,31 @@ def test_no_module_imports_itself_by_a_detour() -> None:
         visit(module, ())
 
 
-def test_no_file_is_longer_than_a_person_reads() -> None:
-    files = [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
-    lengths = {
-        str(file.relative_to(ROOT)): len(file.read_text(encoding="utf-8").splitlines()) for file in files
-    }
-    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
-
-
 @pytest.mark.parametrize("module", FILES)
-def test_nothing_loads_what_could_run_as_code(module: str) -> None:
-    assert not {name.split(".")[0] for name in imports_of(module)} & EXECUTES_WHAT_IT_LOADS
-    for node in ast.walk(tree_of(module)):
+def test_no_module_uses_an_unsafe_loader(module: str) -> None:
+    assert not {name.split(".")[0] for name in imports_of(module)} & UNSAFE_LOADERS
+    for node in ast.walk(parse_module(module)):
         if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
             assert isinstance(node.value, ast.Constant), f"{module}:{node.value.lineno}"
             assert node.value.value is False, f"{module}:{node.value.lineno}"
 
 
-@pytest.mark.parametrize("module", [module for module in FILES if room_of(module) != "apps"])
+@pytest.mark.parametrize("module", [module for module in FILES if package_of(module) != "apps"])
 def test_only_apps_write_to_the_terminal(module: str) -> None:
     printed = [
         node.lineno
-        for node in ast.walk(tree_of(module))
+        for node in ast.walk(parse_module(module))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert not printed, f"{module} prints in line {printed}"
 
 
 @pytest.mark.parametrize("module", [m for m in FILES if not m.rpartition(".")[2].startswith("_")])
-def test_every_public_module_says_what_it_is(module: str) -> None:
-    assert ast.get_docstring(tree_of(module)), f"{module} has no docstring"
+def test_every_public_module_has_a_docstring(module: str) -> None:
+    assert ast.get_docstring(parse_module(module)), f"{module} has no docstring"
 
 
-def test_the_public_names_are_what_a_user_sees() -> None:
+def test_all_lists_the_public_names() -> None:
     sennit = import_module("sennit")
     public = sorted(name for name in sennit.__all__ if not name.startswith("__"))
     assert [name for name in dir(sennit) if not name.startswith("__")] == public
@@ -218,14 +221,14 @@ def test_the_public_names_are_what_a_user_sees() -> None:
         assert getattr(sennit, name) is not None
 
 
-def test_help_answers_without_loading_anything_heavy() -> None:
+def test_help_loads_no_heavy_package() -> None:
     code = (
         "import sys\n"
         "from sennit.apps.cli import main\n"
         "sys.argv = ['sennit', '--help']\n"
         "try:\n    main()\n"
         "except SystemExit as stop:\n    assert not stop.code, stop.code\n"
-        f"print(sorted({NOT_FOR_HELP!r} & sys.modules.keys()), file=sys.stderr)\n"
+        f"print(sorted({HEAVY_IMPORTS!r} & sys.modules.keys()), file=sys.stderr)\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -233,7 +236,7 @@ def test_help_answers_without_loading_anything_heavy() -> None:
     assert run.stderr.splitlines()[-1] == "[]"
 
 
-def test_every_dependency_is_accounted_for() -> None:
+def test_every_dependency_is_documented() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     requirements = project["dependencies"] + [r for name in extras if name != "all" for r in extras[name]]
@@ -243,33 +246,33 @@ def test_every_dependency_is_accounted_for() -> None:
     assert named == declared
 
 
-def test_the_versions_in_the_docs_are_those_of_the_locks() -> None:
+def test_documented_versions_match_the_lock_files() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     shipped = project["dependencies"] + [
-        requirement for extra in extras.keys() - NOT_FOR_USERS for requirement in extras[extra]
+        requirement for extra in extras.keys() - INTERNAL_EXTRAS for requirement in extras[extra]
     ]
     names = {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in shipped}
-    lowest, newest = pinned("lowest"), pinned("dev")
+    lowest, newest = pinned_versions("lowest"), pinned_versions("dev")
     page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| `([^`]+)` \| (\d\S*) \| (\d\S*) \|$", page, re.M)
-    assert sorted(told) == sorted((name, lowest[name.lower()], newest[name.lower()]) for name in names)
+    documented = re.findall(r"^\| `([^`]+)` \| (\d\S*) \| (\d\S*) \|$", page, re.M)
+    assert sorted(documented) == sorted((name, lowest[name.lower()], newest[name.lower()]) for name in names)
 
 
-def test_the_extra_all_is_every_extra_for_users_and_none_for_development() -> None:
+def test_extra_all_has_every_user_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     (every,) = extras["all"]
-    assert every == f"sennit[{','.join(sorted(extras.keys() - NOT_FOR_USERS))}]"
+    assert every == f"sennit[{','.join(sorted(extras.keys() - INTERNAL_EXTRAS))}]"
 
 
-def pinned(lock: str) -> dict[str, str]:
-    """The versions in a file of `requirements/`."""
+def pinned_versions(lock: str) -> dict[str, str]:
+    """Return the versions in a file of `requirements/`."""
     text = (ROOT / "requirements" / f"{lock}.lock").read_text(encoding="utf-8")
     return dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.M))
 
 
-def test_no_text_names_a_machine_or_a_package_host() -> None:
+def test_no_file_names_a_machine_path_or_package_host() -> None:
     found = [
         f"{file.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
         for file, text in text_files()

@@ -12,7 +12,7 @@ from sennit import Database, Recipe, Record
 from sennit.analysis import ANALYSIS_ID
 from sennit.errors import NotFound
 from sennit.ranking.fusion import RRF, Weighted
-from sennit.recipes import Pool, SourceUse
+from sennit.recipes import CandidateCount, SourceConfig
 
 RECIPES = ("default", "rrf", "keyword", "vector")
 
@@ -47,14 +47,16 @@ def test_shares_sum_to_the_score(db: Database, recipe: str) -> None:
     for hit in result:
         assert hit.explanation is not None
         assert hit.explanation.score == hit.score
-        assert sum(standing.share for standing in hit.explanation.standings) == pytest.approx(hit.score)
-        for standing in hit.explanation.standings:
-            assert (standing.rank is None) == (standing.score is None)
+        assert sum(source_score.share for source_score in hit.explanation.source_scores) == pytest.approx(
+            hit.score
+        )
+        for source_score in hit.explanation.source_scores:
+            assert (source_score.rank is None) == (source_score.score is None)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("limit", [1, 7, 100])
-def test_explaining_changes_nothing(db: Database, recipe: str, limit: int) -> None:
+def test_explain_does_not_change_the_result(db: Database, recipe: str, limit: int) -> None:
     for query in ("harbour lights", "bread", "nothing like it", ""):
         plain = db.search(query, recipe=recipe, limit=limit, filters="not collection = 'ships'")
         told = db.search(query, recipe=recipe, limit=limit, filters="not collection = 'ships'", explain=True)
@@ -63,7 +65,7 @@ def test_explaining_changes_nothing(db: Database, recipe: str, limit: int) -> No
         assert all(hit.explanation is None for hit in plain)
 
 
-def test_every_candidate_is_in_the_trace_with_its_fate(db: Database) -> None:
+def test_every_candidate_is_in_the_trace_with_its_outcome(db: Database) -> None:
     result = db.search("harbour lights", limit=5, explain=True)
     assert result.trace is not None
     document = result.trace.to_dict()
@@ -77,10 +79,10 @@ def test_every_candidate_is_in_the_trace_with_its_fate(db: Database) -> None:
         if not entry["kept"]:
             assert entry["stage"] == "limit"
             assert entry["number"] <= entry["needed"] == result[-1].score
-            assert "5 were asked for" in entry["reason"]
+            assert "the limit is 5" in entry["reason"]
 
 
-def test_the_trace_is_json_and_says_what_the_answer_depends_on(db: Database) -> None:
+def test_trace_is_json_with_the_state_of_the_search(db: Database) -> None:
     result = db.search("harbour lights", limit=3, filters="n < 30", explain=True)
     document = json.loads(json.dumps(result.to_dict()))
     trace = document["trace"]
@@ -111,7 +113,7 @@ def test_the_trace_is_json_and_says_what_the_answer_depends_on(db: Database) -> 
 # Why
 
 
-def test_a_kept_record_says_where_its_score_is_from(db: Database) -> None:
+def test_why_shows_the_shares_of_a_kept_record(db: Database) -> None:
     result = db.search("harbour lights")
     for hit in result:
         why = db.why("harbour lights", hit.id)
@@ -124,7 +126,7 @@ def test_a_kept_record_says_where_its_score_is_from(db: Database) -> None:
         json.dumps(why.to_dict())
 
 
-def test_a_record_beyond_the_limit_says_what_it_would_have_needed(db: Database) -> None:
+def test_why_shows_the_score_needed_beyond_the_limit(db: Database) -> None:
     result = db.search("harbour lights", limit=20)
     why = db.why("harbour lights", result[12].id, limit=10)
     assert not why.kept
@@ -132,21 +134,21 @@ def test_a_record_beyond_the_limit_says_what_it_would_have_needed(db: Database) 
     assert why.number == result[12].score
     assert why.needed == result[9].score
     assert "rank 13" in why.reason
-    assert why.standings
+    assert why.source_scores
 
 
-def test_a_filtered_record_says_which_filter(db: Database) -> None:
+def test_why_names_the_filter_that_excludes_a_record(db: Database) -> None:
     why = db.why("harbour lights", "h03", filters="collection = 'notes'")
     assert (why.kept, why.stage) == (False, "filter")
     assert 'collection = "notes"' in why.reason
 
 
-def test_a_record_outside_a_source_s_collections_says_so(db: Database) -> None:
+def test_why_names_the_collections_of_a_source(db: Database) -> None:
     recipe = Recipe(
         name="ships-only",
         sources=(
-            SourceUse(source="keyword", collections=("ships",)),
-            SourceUse(source="vector", collections=("ships", "kitchen")),
+            SourceConfig(source="keyword", collections=("ships",)),
+            SourceConfig(source="vector", collections=("ships", "kitchen")),
         ),
         fusion=RRF(k=60, first_rank=1),
     )
@@ -160,10 +162,10 @@ def test_a_record_outside_a_source_s_collections_says_so(db: Database) -> None:
     assert "vector searches only ships, kitchen" in why.reason
 
 
-def test_a_record_beyond_the_pool_says_how_far(db: Database) -> None:
+def test_why_shows_the_score_of_the_last_candidate(db: Database) -> None:
     recipe = Recipe(
         name="shallow",
-        sources=(SourceUse(source="keyword", pool=Pool(at_least=4)),),
+        sources=(SourceConfig(source="keyword", candidates=CandidateCount(at_least=4)),),
         fusion=RRF(k=60, first_rank=1),
     )
     best = [hit.id for hit in db.search("harbour lights", recipe="keyword", limit=40)]
@@ -172,19 +174,19 @@ def test_a_record_beyond_the_pool_says_how_far(db: Database) -> None:
     assert why.number is not None
     assert why.needed is not None
     assert why.number < why.needed
-    assert "last of the 4" in why.reason
+    assert "last of its 4 candidates" in why.reason
 
 
-def test_a_record_without_the_words_says_so(db: Database) -> None:
+def test_why_says_that_no_word_matches(db: Database) -> None:
     why = db.why("harbour lights", "bread", recipe="keyword")
     assert (why.kept, why.stage, why.number) == (False, "source:keyword", 0.0)
     assert "no word of the query" in why.reason
 
 
-def test_a_record_under_the_threshold_says_so(db: Database) -> None:
+def test_why_shows_the_threshold(db: Database) -> None:
     recipe = Recipe(
         name="strict",
-        sources=(SourceUse(source="vector", min_score=0.99),),
+        sources=(SourceConfig(source="vector", min_score=0.99),),
         fusion=Weighted({"vector": 1.0}, "none"),
     )
     assert len(db.search("stone oven", recipe=recipe)) == 0
@@ -196,7 +198,7 @@ def test_a_record_under_the_threshold_says_so(db: Database) -> None:
     assert "below its threshold" in why.reason
 
 
-def test_a_record_without_a_vector_says_so(db: Database) -> None:
+def test_why_says_that_a_record_has_no_vector(db: Database) -> None:
     why = db.why("stone oven", "empty", recipe="vector")
     assert not why.kept
     assert "does not have it" in why.reason
@@ -216,7 +218,7 @@ def test_why_agrees_with_the_search_for_every_record(db: Database) -> None:
             assert why.reason
 
 
-def test_a_degraded_source_is_in_why_too() -> None:
+def test_why_reports_degraded_sources() -> None:
     with sennit.open(":memory:", embedding__provider="none") as db:
         db.add([Record(id="a", text="harbour"), Record(id="b", text="bread")])
         assert db.why("harbour", "a").degraded[0].source == "vector"
@@ -230,7 +232,7 @@ def test_the_limit_comes_from_the_caller_the_recipe_or_the_settings() -> None:
         db.add(Record(id=f"{n:02}", text="harbour") for n in range(30))
         recipe = Recipe(
             name="six",
-            sources=(SourceUse(source="keyword"),),
+            sources=(SourceConfig(source="keyword"),),
             fusion=RRF(k=60, first_rank=1),
             limit=6,
             max_limit=8,

@@ -82,7 +82,7 @@ def answer(db: sennit.Database, caller: Caller, query: str, recipe: str, **more:
     st.sampled_from([None, {"n": 1}, 'not n = 2 or collection = "memory"']),
     st.integers(0, 2),
 )
-def test_an_answer_equals_that_of_a_database_which_never_held_what_is_forbidden(
+def test_result_equals_that_of_a_database_without_the_hidden_records(
     body: list[Record], caller: Caller, query: str, recipe: str, filters: Any, neighbours: int
 ) -> None:
     audience = Policy().audience(caller)
@@ -98,13 +98,13 @@ def test_an_answer_equals_that_of_a_database_which_never_held_what_is_forbidden(
             assert whole.get(record.id, caller=caller) == part.get(record.id, caller=caller)
 
 
-def test_set_apart_nearest_are_those_of_a_database_which_never_held_what_is_forbidden(
+def test_exact_vectors_equal_those_of_a_database_without_the_hidden_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though the lists and codes of the vector index are made from all records."""
-    monkeypatch.setattr(vector_segment, "CODED_FROM", 100)
-    monkeypatch.setattr(vector_segment, "MOST", 1.0)
-    monkeypatch.setattr(vector_segment, "COPIED", 0)
+    monkeypatch.setattr(vector_segment, "IVFPQ_MIN_VECTORS", 100)
+    monkeypatch.setattr(vector_segment, "MAX_RESULT_SHARE", 1.0)
+    monkeypatch.setattr(vector_segment, "COPY_MAX_VECTORS", 0)
     words = ["harbour", "crane", "tide", "ledger", "winter", "signal", "copper", "lantern"]
     luck = random.Random(4)
     body = [
@@ -116,16 +116,16 @@ def test_set_apart_nearest_are_those_of_a_database_which_never_held_what_is_forb
         for n in range(900)
     ]
     reached: list[bool] = []
-    near = vector_segment.VectorSegment.near
+    near = vector_segment.VectorSegment.nearest
 
     def watched(self: vector_segment.VectorSegment, *given: Any, exact: bool = False) -> Any:
         reached.append(exact)
         return near(self, *given, exact=exact)
 
-    monkeypatch.setattr(vector_segment.VectorSegment, "near", watched)
+    monkeypatch.setattr(vector_segment.VectorSegment, "nearest", watched)
     with (
-        sennit.open(tmp_path / "whole", privacy__apart=True) as whole,
-        sennit.open(tmp_path / "part", privacy__apart=True) as part,
+        sennit.open(tmp_path / "whole", privacy__exact_vectors=True) as whole,
+        sennit.open(tmp_path / "part", privacy__exact_vectors=True) as part,
     ):
         whole.add(body)
         part.add([record for record in body if record.sensitivity == "normal"])
@@ -146,7 +146,7 @@ def _why(db: sennit.Database, query: str, record_id: str, recipe: str, caller: C
         return str(error)
 
 
-def test_the_number_of_changes_is_told_only_to_the_operator() -> None:
+def test_change_number_is_shown_only_to_the_owner() -> None:
     with sennit.open(":memory:") as db:
         db.add([Record(id="a", text="harbour"), Record(id="b", text="harbour", sensitivity="private")])
         seen = db.search("harbour", explain=True).trace
@@ -157,7 +157,7 @@ def test_the_number_of_changes_is_told_only_to_the_operator() -> None:
     assert owned.state["change"]
 
 
-def test_without_a_caller_the_least_is_seen() -> None:
+def test_without_a_caller_only_public_normal_records_are_found() -> None:
     with sennit.open(":memory:") as db:
         db.add(
             [Record(id=f"{s}-{v}", text="harbour", sensitivity=s, scope=v) for s in LEVELS for v in SCOPES]
@@ -168,7 +168,7 @@ def test_without_a_caller_the_least_is_seen() -> None:
         assert db.get("private-public") is None
 
 
-def test_one_setting_opens_the_database_for_one_user() -> None:
+def test_one_setting_makes_the_default_caller_the_owner() -> None:
     with sennit.open(":memory:", privacy__open=True) as db:
         db.add([Record(id=s, text="harbour", sensitivity=s, scope="me") for s in LEVELS])
         assert {hit.id for hit in db.search("harbour")} == set(LEVELS)
@@ -187,7 +187,7 @@ def test_a_clearance_reaches_its_level_and_those_below() -> None:
             assert {hit.id for hit in db.search("harbour", caller=Caller(clearance=clearance))} == seen
 
 
-def test_levels_and_scopes_of_everyone_are_settings() -> None:
+def test_levels_and_public_scopes_are_settings() -> None:
     with sennit.open(":memory:", privacy__levels=["open", "secret"], privacy__everyone=["world"]) as db:
         db.add(
             [
@@ -210,14 +210,14 @@ def test_an_unknown_clearance_is_refused() -> None:
         sennit.open(":memory:", privacy__clearance="cosmic")
 
 
-def test_a_caller_is_a_caller() -> None:
+def test_caller_of_another_type_is_refused() -> None:
     with sennit.open(":memory:") as db, pytest.raises(InvalidInput, match=r"sennit\.Caller"):
         db.search("x", caller="root")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="set of names"):
         Caller(scopes="me")  # type: ignore[arg-type]
 
 
-def test_a_rule_of_the_deployment_can_only_take_away() -> None:
+def test_deployment_rule_can_only_restrict() -> None:
     def weekdays(caller: Caller) -> dict[str, object]:
         return {"kind": "note"} if caller.name != "boss" else {}
 
@@ -241,7 +241,7 @@ def test_a_rule_that_fails_fails_the_search() -> None:
         sennit.open(":memory:", rule=broken)
 
 
-def test_no_query_crosses_tenants_and_ids_are_each_tenants_own() -> None:
+def test_tenants_share_neither_records_nor_ids() -> None:
     ours, theirs = Caller(tenant="ours", everything=True), Caller(tenant="theirs", everything=True)
     with sennit.open(":memory:", privacy__open=True) as db:
         db.add(
@@ -263,7 +263,7 @@ def test_no_query_crosses_tenants_and_ids_are_each_tenants_own() -> None:
 
 
 @pytest.mark.parametrize("name", ["a\x1fb", "\x1f", "a\x1f\x1fb"])
-def test_no_id_reaches_into_another_tenant(name: str) -> None:
+def test_id_cannot_address_another_tenant(name: str) -> None:
     with sennit.open(":memory:", privacy__open=True) as db:
         db.add([Record(id="b", text="theirs", tenant="a"), Record(id=name, text="harbour")])
         found = db.get(name)
@@ -283,7 +283,7 @@ def test_a_caller_removes_only_what_it_sees() -> None:
         assert db.get("b", caller=OWNER) is not None
 
 
-def test_an_unnamed_collection_that_cannot_be_seen_does_not_exist() -> None:
+def test_hidden_collection_behaves_as_unknown() -> None:
     with sennit.open(":memory:") as db:
         db.add([Record(id="a", text="x", collection="diary", sensitivity="private")])
         said = []
@@ -297,7 +297,7 @@ def test_an_unnamed_collection_that_cannot_be_seen_does_not_exist() -> None:
         ]
 
 
-def test_what_is_remembered_carries_its_provenance_and_is_readable_by_its_writer() -> None:
+def test_remembered_record_has_provenance_and_is_visible_to_its_writer() -> None:
     caller = Caller(scopes=frozenset({"me"}), name="assistant")
     with sennit.open(":memory:") as db:
         record = db.remember(
@@ -308,32 +308,32 @@ def test_what_is_remembered_carries_its_provenance_and_is_readable_by_its_writer
         assert record.timestamp is not None
         assert [hit.id for hit in db.search("ferry", caller=caller)] == [record.id]
         assert not db.search("ferry")
-        with pytest.raises(InvalidInput, match="could not read what you write"):
+        with pytest.raises(InvalidInput, match="could not read this record"):
             db.remember("secret", caller=caller, sensitivity="private")
 
 
 # Tokens
 
 
-def test_a_token_lets_its_caller_in_and_is_kept_only_as_a_hash(tmp_path: Path) -> None:
+def test_token_admits_its_caller_and_is_stored_as_a_hash(tmp_path: Path) -> None:
     caller = Caller(clearance="sensitive", scopes=frozenset({"team"}), tenant="acme", name="bot")
     with sennit.open(tmp_path / "db", embedding__provider="none") as db:
-        token = db.permits.issue("bot", caller)
+        token = db.tokens.issue("bot", caller)
         assert token.startswith("sennit_")
-        assert db.permits.caller(token) == caller
+        assert db.tokens.find_caller(token) == caller
         for wrong in ("", "sennit_", token[:-1], token + "x", "' OR 1=1 --", "\ud800"):
-            assert db.permits.caller(wrong) is None
-        assert [known.name for known in db.permits.tokens()] == ["bot"]
-        with pytest.raises(InvalidInput, match="already"):
-            db.permits.issue("bot", caller)
+            assert db.tokens.find_caller(wrong) is None
+        assert [known.name for known in db.tokens.all()] == ["bot"]
+        with pytest.raises(InvalidInput, match="exists; revoke it first"):
+            db.tokens.issue("bot", caller)
     kept = b"".join(file.read_bytes() for file in (tmp_path / "db").iterdir() if file.is_file())
     assert token.encode() not in kept
     assert token.removeprefix("sennit_").encode() not in kept
     with sennit.open(tmp_path / "db", embedding__provider="none") as db:
-        db.permits.revoke("bot")
-        assert db.permits.caller(token) is None
+        db.tokens.revoke("bot")
+        assert db.tokens.find_caller(token) is None
         with pytest.raises(NotFound, match="no token"):
-            db.permits.revoke("bot")
+            db.tokens.revoke("bot")
 
 
 def test_levels_of_a_policy() -> None:

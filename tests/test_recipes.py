@@ -12,10 +12,17 @@ import sennit
 from sennit import Record
 from sennit.errors import InvalidInput, NotFound
 from sennit.ranking.fusion import RRF, Weighted
-from sennit.recipes import BUILT_IN, Pool, Recipe, SourceUse, find_recipe, recipe_from_dict
+from sennit.recipes import (
+    BUILTIN_RECIPES,
+    CandidateCount,
+    Recipe,
+    SourceConfig,
+    find_recipe,
+    recipe_from_dict,
+)
 from sennit.stores.contract import BM25
 
-KEYWORD = SourceUse(source="keyword")
+KEYWORD = SourceConfig(source="keyword")
 FUSION = RRF(k=60, first_rank=1)
 
 
@@ -23,12 +30,12 @@ def recipe(**parts: Any) -> Recipe:
     return Recipe(**{"name": "mine", "sources": (KEYWORD,), "fusion": FUSION, **parts})
 
 
-def use(**parts: Any) -> SourceUse:
-    return SourceUse(**parts)
+def use(**parts: Any) -> SourceConfig:
+    return SourceConfig(**parts)
 
 
-def pool(**parts: Any) -> Pool:
-    return Pool(**parts)
+def pool(**parts: Any) -> CandidateCount:
+    return CandidateCount(**parts)
 
 
 @pytest.mark.parametrize(
@@ -37,14 +44,14 @@ def pool(**parts: Any) -> Pool:
         (lambda: recipe(name=""), "needs a name"),
         (lambda: recipe(name=5), "needs a name"),
         (lambda: recipe(sources=()), "at least one source"),
-        (lambda: recipe(sources=(KEYWORD, KEYWORD)), "name them apart"),
-        (lambda: recipe(fusion=Weighted({"vector": 1.0}, "none")), "It searches: keyword"),
-        (lambda: recipe(fusion=RRF(k=60, weights={"other": 1.0})), "It searches: keyword"),
-        (lambda: recipe(sources=("keyword",)), "SourceUse"),
+        (lambda: recipe(sources=(KEYWORD, KEYWORD)), "its own name"),
+        (lambda: recipe(fusion=Weighted({"vector": 1.0}, "none")), "Its sources: keyword"),
+        (lambda: recipe(fusion=RRF(k=60, weights={"other": 1.0})), "Its sources: keyword"),
+        (lambda: recipe(sources=("keyword",)), "SourceConfig"),
         (lambda: recipe(fusion="rrf"), "fusion"),
         (
             lambda: recipe(
-                sources=(KEYWORD, SourceUse(source="vector")), fusion=Weighted({"keyword": 1.0}, "none")
+                sources=(KEYWORD, SourceConfig(source="vector")), fusion=Weighted({"keyword": 1.0}, "none")
             ),
             "no weights for the source 'vector'",
         ),
@@ -75,7 +82,7 @@ def pool(**parts: Any) -> Pool:
         (lambda: recipe_from_dict("x", {"base": "default", "fusion": {"method": "magic"}}), "magic"),
     ],
 )
-def test_a_recipe_that_cannot_work_is_refused_with_advice(make: Callable[[], object], advice: str) -> None:
+def test_invalid_recipe_is_refused_with_advice(make: Callable[[], object], advice: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         make()
     assert advice in str(caught.value)
@@ -84,11 +91,13 @@ def test_a_recipe_that_cannot_work_is_refused_with_advice(make: Callable[[], obj
 @pytest.mark.parametrize(
     "one",
     [
-        *BUILT_IN.values(),
+        *BUILTIN_RECIPES.values(),
         recipe(
             sources=(
-                SourceUse(source="keyword", name="exact", collections=("a", "b"), pool=Pool(2, 3, 4)),
-                SourceUse(source="vector", min_score=0.25),
+                SourceConfig(
+                    source="keyword", name="exact", collections=("a", "b"), candidates=CandidateCount(2, 3, 4)
+                ),
+                SourceConfig(source="vector", min_score=0.25),
             ),
             fusion=Weighted({"exact": 2.0, "vector": 1.0}, {"exact": "max", "vector": "none"}),
             limit=7,
@@ -99,23 +108,23 @@ def test_a_recipe_that_cannot_work_is_refused_with_advice(make: Callable[[], obj
     ],
     ids=lambda one: one.name,
 )
-def test_a_recipe_survives_being_written_as_a_table(one: Recipe) -> None:
+def test_recipe_round_trips_through_its_table(one: Recipe) -> None:
     again = recipe_from_dict(one.name, one.to_dict())
     assert again == one
     assert again.about == one.about
     assert again.to_dict() == one.to_dict()
 
 
-def test_a_pool_grows_with_the_limit() -> None:
-    assert Pool(times=3, at_least=100).size(10) == 100
-    assert Pool(times=3, at_least=100).size(50) == 150
-    assert Pool(times=1.5, plus=2).size(3) == 7
-    assert Pool(times=0.1).size(1) == 1
+def test_candidate_count_grows_with_the_limit() -> None:
+    assert CandidateCount(times=3, at_least=100).for_limit(10) == 100
+    assert CandidateCount(times=3, at_least=100).for_limit(50) == 150
+    assert CandidateCount(times=1.5, plus=2).for_limit(3) == 7
+    assert CandidateCount(times=0.1).for_limit(1) == 1
 
 
 def test_an_unknown_recipe_names_the_known() -> None:
     with pytest.raises(NotFound, match=r"artifacts, .*default, .*vector"):
-        find_recipe("nothing", BUILT_IN)
+        find_recipe("nothing", BUILTIN_RECIPES)
 
 
 def test_a_recipe_of_sennit_toml_is_used_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +155,7 @@ def test_a_recipe_of_sennit_toml_is_used_by_name(tmp_path: Path, monkeypatch: py
         )
         result = db.search("harbour")
         assert (result.recipe, result[0].id, len(result)) == ("titles", "title", 2)
-        assert db.recipes["titles"].sources == BUILT_IN["keyword"].sources
+        assert db.recipes["titles"].sources == BUILTIN_RECIPES["keyword"].sources
         assert db.recipes["notes"].about == "Notes only."
         told = db.search("harbour", recipe="notes", explain=True)
         assert told.trace is not None
@@ -157,7 +166,7 @@ def test_a_recipe_of_sennit_toml_is_used_by_name(tmp_path: Path, monkeypatch: py
         assert told[0].id == "note"
 
 
-def test_a_recipe_of_sennit_toml_that_cannot_work_is_refused_when_opening(
+def test_invalid_recipe_in_sennit_toml_is_refused_on_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sennit.toml").write_text('[recipes.broken]\nbase = "default"\nlimit = 5000\n')

@@ -42,13 +42,13 @@ records = st.builds(
 
 
 @given(records)
-def test_a_record_survives_json(record: Record) -> None:
+def test_record_round_trips_through_json(record: Record) -> None:
     again = Record.from_dict(json.loads(record.to_json()))
     assert again == record
     assert again.content_hash == record.content_hash
 
 
-def test_records_survive_the_database() -> None:
+def test_records_round_trip_through_the_database() -> None:
     with sennit.open(":memory:", privacy__open=True) as db:
 
         @given(st.lists(records, max_size=5))
@@ -64,7 +64,7 @@ def test_records_survive_the_database() -> None:
 
 
 @given(records, records)
-def test_the_hash_tells_records_apart(one: Record, other: Record) -> None:
+def test_different_records_have_different_hashes(one: Record, other: Record) -> None:
     assert (one.content_hash == other.content_hash) == (one.to_json() == other.to_json())
 
 
@@ -108,7 +108,7 @@ def test_the_hash_tells_records_apart(one: Record, other: Record) -> None:
         {"metadata": {"a": "x" * (1024 * 1024 + 1)}},
     ],
 )
-def test_a_field_that_cannot_be_kept_is_refused(fields: dict[str, Any]) -> None:
+def test_invalid_field_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         Record(**{"id": "a", "text": "b", **fields})
 
@@ -129,11 +129,11 @@ def test_metadata_that_is_too_deep_or_circular_is_refused() -> None:
     [
         ({"id": "a"}, "needs the field 'text'"),
         ({"text": "a"}, "needs the field 'id'"),
-        ({"id": "a", "text": "b", "tags": []}, "belongs into metadata"),
+        ({"id": "a", "text": "b", "tags": []}, "into metadata"),
         (["id"], "object with fields"),
     ],
 )
-def test_a_dict_that_is_no_record_says_what_is_wrong(values: Any, advice: str) -> None:
+def test_invalid_dict_is_refused_with_the_reason(values: Any, advice: str) -> None:
     with pytest.raises(InvalidInput, match=advice):
         Record.from_dict(values)
 
@@ -151,12 +151,12 @@ def test_a_dict_that_is_no_record_says_what_is_wrong(values: Any, advice: str) -
         (1.5, datetime(1970, 1, 1, 0, 0, 1, 500000, tzinfo=UTC)),
     ],
 )
-def test_moments_are_in_utc(value: object, expected: datetime) -> None:
+def test_timestamps_are_converted_to_utc(value: object, expected: datetime) -> None:
     assert as_utc(value) == expected
 
 
 @pytest.mark.parametrize("moment", [datetime(1, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
-def test_the_ends_of_time_are_kept(moment: datetime) -> None:
+def test_extreme_timestamps_round_trip(moment: datetime) -> None:
     with sennit.open(":memory:") as db:
         record = Record(id="a", text="harbour", timestamp=moment)
         db.add([record])

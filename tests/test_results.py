@@ -8,7 +8,7 @@ import pytest
 
 import sennit
 from sennit import Record
-from sennit.results import Hit, Result, citation
+from sennit.results import Hit, SearchResult, cite_record
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,13 @@ from sennit.results import Hit, Result, citation
         ({"lines": (1, 2)}, "r1"),
     ],
 )
-def test_a_citation_says_where_the_text_really_is(fields: dict[str, object], expected: str) -> None:
-    assert citation(Record.from_dict({"id": "r1", "text": "words", **fields})) == expected
+def test_citation_is_path_with_lines_url_or_id(fields: dict[str, object], expected: str) -> None:
+    assert cite_record(Record.from_dict({"id": "r1", "text": "words", **fields})) == expected
 
 
 def test_a_result_is_a_sequence_of_hits() -> None:
     hits = tuple(Hit(Record(id=name, text=name), 1.0, rank) for rank, name in enumerate("abc", 1))
-    result = Result("question", "default", hits)
+    result = SearchResult("question", "default", hits)
     assert len(result) == 3
     assert result[0].id == "a"
     assert result[-1].text == "c"
@@ -38,7 +38,7 @@ def test_a_result_is_a_sequence_of_hits() -> None:
     assert [hit.rank for hit in result] == [1, 2, 3]
 
 
-def test_a_result_becomes_json_with_all_that_was_kept() -> None:
+def test_result_converts_to_json_with_all_fields() -> None:
     record = Record(
         id="a",
         text="harbour",

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sennit.engine import Database, open  # noqa: A004
-    from sennit.engine.answering import Answer
+    from sennit.engine.answers import Answer
     from sennit.errors import SennitError
     from sennit.facts import Entity, Fact
     from sennit.filters import Filter, field
     from sennit.privacy import OWNER, Caller
     from sennit.recipes import Recipe
     from sennit.records import Record
-    from sennit.results import Degraded, Hit, Result, Trace, Why
-    from sennit.segments import Segment
+    from sennit.results import Degraded, Hit, SearchResult, Trace, Why
     from sennit.settings import Settings
+    from sennit.turns import Turn
 
 _HOME = {
-    "Answer": "sennit.engine.answering",
+    "Answer": "sennit.engine.answers",
     "OWNER": "sennit.privacy",
     "Caller": "sennit.privacy",
     "Degraded": "sennit.results",
@@ -29,8 +29,8 @@ _HOME = {
     "Hit": "sennit.results",
     "Recipe": "sennit.recipes",
     "Record": "sennit.records",
-    "Result": "sennit.results",
-    "Segment": "sennit.segments",
+    "SearchResult": "sennit.results",
+    "Turn": "sennit.turns",
     "Settings": "sennit.settings",
     "Trace": "sennit.results",
     "Database": "sennit.engine",
@@ -55,11 +55,11 @@ __all__ = [
     "Hit",
     "Recipe",
     "Record",
-    "Result",
-    "Segment",
+    "SearchResult",
     "SennitError",
     "Settings",
     "Trace",
+    "Turn",
     "Why",
     "field",
     "open",

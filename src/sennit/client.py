@@ -1,4 +1,4 @@
-"""The assistant's side: memory for a prompt from a running service, or none. It never keeps an assistant waiting."""
+"""The client for assistants: loads memory for a prompt from a running service, within a time limit."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ from sennit.context.briefing import Memory, briefing
 
 log: Final = logging.getLogger("sennit.client")
 
-QUERY: Final = "recent conversations and key facts"
-LIMIT: Final = 10
-SECONDS: Final = 3.0
-MOST_BYTES: Final = 1 << 20
-"""Of an answer; ten memories are a few thousand."""
+DEFAULT_QUERY: Final = "recent conversations and key facts"
+DEFAULT_LIMIT: Final = 10
+TIMEOUT_SECONDS: Final = 3.0
+MAX_RESPONSE_BYTES: Final = 1 << 20
+"""Ten memories take a few thousand bytes."""
 
 
 def load_memory_context(
     base_url: str = "http://127.0.0.1:8765",
     *,
     token: str | None = None,
-    query: str = QUERY,
-    limit: int = LIMIT,
-    timeout: float = SECONDS,
+    query: str = DEFAULT_QUERY,
+    limit: int = DEFAULT_LIMIT,
+    timeout: float = TIMEOUT_SECONDS,
     provenance: bool = False,
 ) -> str:
-    """A memory block for a system prompt, from `sennit serve` at `base_url`; empty when there is none in time.
+    """Return a memory block for a system prompt from `sennit serve` at `base_url`; empty if it does not answer in time.
 
-    Takes `timeout` seconds in all, and never raises: on any failure the assistant starts without memory, and the
-    log says why. The token is SENNIT_TOKEN when none is given.
+    The call takes at most `timeout` seconds and never raises: on any failure the assistant starts without memory,
+    and the log says why. Without `token`, the environment variable SENNIT_TOKEN is used.
     """
-    box: list[str] = []
+    blocks: list[str] = []
 
     def work() -> None:
         try:
             answer = _fetch(base_url, token or os.environ.get("SENNIT_TOKEN", ""), query, limit, timeout)
-            box.append(briefing(_memories(answer), provenance=provenance))
-        except Exception as error:  # noqa: BLE001 - an assistant without memory is better than none
-            log.warning("no memory: %s: %s", type(error).__name__, error)
+            blocks.append(briefing(_read_memories(answer), provenance=provenance))
+        except Exception as error:  # noqa: BLE001 - the assistant must start even without memory
+            log.warning("memory not loaded: %s: %s", type(error).__name__, error)
 
     try:
         worker = threading.Thread(target=work, name="sennit-memory", daemon=True)
         worker.start()
         worker.join(max(0.0, float(timeout)))
     except (RuntimeError, TypeError, ValueError, OverflowError) as error:
-        log.warning("no memory: %s", error)
+        log.warning("memory not loaded: %s", error)
         return ""
     if worker.is_alive():
-        log.warning("no memory: no answer within %g s", timeout)
-    return box[0] if box else ""
+        log.warning("memory not loaded: no answer within %g s", timeout)
+    return blocks[0] if blocks else ""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token is for the service that was named, not for wherever that sends us."""
+    """Refuses redirects, which would send the token to another service."""
 
     def redirect_request(
         self,
@@ -75,18 +75,18 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 def _fetch(base_url: str, token: str, query: str, limit: int, timeout: float) -> Any:
     if urllib.parse.urlsplit(base_url).scheme not in ("http", "https"):
-        raise ValueError(f"{base_url!r} is no http:// or https:// address")
+        raise ValueError(f"{base_url!r} is not an http:// or https:// URL")
     parameters = urllib.parse.urlencode({"query": query, "limit": limit})
     request = urllib.request.Request(f"{base_url.rstrip('/')}/v1/context?{parameters}")  # noqa: S310 - checked above
     if token:
         request.add_header("Authorization", f"Bearer {token}")
     opener = urllib.request.build_opener(_NoRedirect)
     with opener.open(request, timeout=timeout) as response:
-        return json.loads(response.read(MOST_BYTES))
+        return json.loads(response.read(MAX_RESPONSE_BYTES))
 
 
-def _memories(answer: Any) -> list[Memory]:
-    """What the service answered; what is not as it should be is left out."""
+def _read_memories(answer: Any) -> list[Memory]:
+    """Return the memories in an answer of the service; malformed ones are skipped."""
     results = answer.get("results") if isinstance(answer, Mapping) else None
     return [
         Memory(

@@ -6,15 +6,15 @@
     │   └── SettingsError         sennit.toml, the environment or an argument; knows the key
     ├── NotFound                  a record, file, recipe or model that does not exist (also a LookupError)
     ├── StoreError                the database cannot do what was asked
-    │   ├── StoreCorrupt          the truth itself is damaged; derived indexes never raise this, they rebuild
+    │   ├── StoreCorrupt          the primary store is damaged; derived indexes are rebuilt instead
     │   ├── StoreVersion          written by a newer sennit, or not a sennit database
     │   ├── StoreFull             the disk is full; nothing was written
     │   └── StoreClosed           used after close()
-    ├── SourceError               one source of a search failed; a search reports it as degraded
-    │   └── EmbeddingError        an embedding model is missing, unreachable or answered nonsense
+    ├── SourceError               one source of a search failed; the search reports it as degraded
+    │   └── EmbeddingError        an embedding model is missing, unreachable or gave an invalid answer
     └── MissingExtra              an optional dependency is not installed; names the extra
 
-The message is the advice: it names the thing, says what is wrong and what to do next.
+The message names the object, says what is wrong and what to do next.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class InvalidInput(SennitError, ValueError):
 
 
 class FilterError(InvalidInput):
-    """A filter is malformed; `position` is the offset in its text, or None when it was not text."""
+    """A filter is malformed; `position` is the offset in its text, or None if it was not a text."""
 
     def __init__(self, message: str, *, text: str | None = None, position: int | None = None) -> None:
         self.text = text
@@ -56,7 +56,7 @@ class StoreError(SennitError):
 
 
 class StoreCorrupt(StoreError):
-    """The truth itself is damaged."""
+    """The primary store is damaged."""
 
 
 class StoreVersion(StoreError):
@@ -76,7 +76,7 @@ class SourceError(SennitError):
 
 
 class EmbeddingError(SourceError):
-    """An embedding model is missing, unreachable or answered nonsense."""
+    """An embedding model is missing, unreachable or gave an invalid answer."""
 
 
 class MissingExtra(SennitError):

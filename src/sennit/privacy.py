@@ -1,8 +1,8 @@
-"""Who may see what: a caller's clearance, scopes and tenant become one filter that every search applies inside.
+"""Access control: a caller's clearance, scopes and tenant become one filter, which every source applies.
 
-A record carries a sensitivity (a level), a scope and a tenant. A caller sees a record if the caller's clearance
-is at least its level, its scope is one of the caller's or open to everyone, and the tenant is the caller's own.
-A level that no setting names is seen by nobody but the owner.
+A record has a sensitivity (a level), a scope and a tenant. A caller sees a record if the caller's clearance is at
+least its level, its scope is public or one of the caller's, and its tenant is the caller's own. Only the owner sees
+a record whose level is not in the settings.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from sennit.filters import EVERYTHING, Equal, Exists, Filter, In, parse_filter
 LEVELS: Final = ("normal", "sensitive", "private")
 """From the least to the most sensitive."""
 
-EVERYONE: Final = ("public",)
-"""Scopes that need no membership."""
+PUBLIC_SCOPES: Final = ("public",)
+"""Scopes that every caller has."""
 
 FilterLike = Filter | dict[str, object] | str | None
 Rule = Callable[["Caller"], FilterLike]
-"""A deployment's own rule: a filter of what a caller may see at most. It can only take away."""
+"""A deployment's own rule: a filter on what a caller may see. It can only restrict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who asks. The default sees the least: the lowest level, and what is open to everyone."""
+    """The caller of a search. The default sees the least: the lowest level and the public scopes."""
 
     clearance: str = ""
-    """A sensitivity level; empty: the lowest."""
+    """A sensitivity level; empty for the lowest."""
     scopes: frozenset[str] = frozenset()
     tenant: str = ""
     name: str = ""
-    """For logs and the provenance of what the caller writes; it decides nothing."""
+    """For logs and the provenance of writes; it grants nothing."""
     everything: bool = field(default=False)
-    """The owner: sees every record of the tenant, whatever its level and scope."""
+    """Whether the caller is the owner, who sees every record of the tenant, whatever its level and scope."""
 
     def __post_init__(self) -> None:
         for label in ("clearance", "tenant", "name"):
@@ -47,7 +47,7 @@ class Caller:
             raise InvalidInput(f"Caller.scopes must be a set of names, not {self.scopes!r}")
         scopes = frozenset(self.scopes)
         if not all(isinstance(scope, str) and scope for scope in scopes):
-            raise InvalidInput("Caller.scopes must be names, each a string that is not empty")
+            raise InvalidInput("Caller.scopes must be names, which are non-empty strings")
         object.__setattr__(self, "scopes", scopes)
 
 
@@ -56,25 +56,25 @@ OWNER: Final = Caller(everything=True, name="owner")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which levels there are, what everyone may see, and a deployment's own rule."""
+    """The levels, the public scopes, and a deployment's own rule."""
 
     levels: Sequence[str] = LEVELS
-    everyone: Sequence[str] = EVERYONE
+    public_scopes: Sequence[str] = PUBLIC_SCOPES
     rule: Rule | None = None
 
     def audience(self, caller: Caller) -> Filter:
-        """What the caller may see, as a filter."""
+        """Return what the caller may see, as a filter."""
         if not isinstance(caller, Caller):
             raise InvalidInput(f"caller must be a sennit.Caller, not {type(caller).__name__}")
         levels = () if caller.everything else self.levels_up_to(caller.clearance)
-        seen = _granted(caller, levels, tuple(self.everyone))
+        visible = _build_audience(caller, levels, tuple(self.public_scopes))
         if self.rule is not None:
             allowed = parse_filter(self.rule(caller))
-            seen = seen if allowed == EVERYTHING else seen & allowed
-        return seen
+            visible = visible if allowed == EVERYTHING else visible & allowed
+        return visible
 
     def levels_up_to(self, clearance: str) -> tuple[str, ...]:
-        """The levels that a clearance reaches."""
+        """Return the levels up to a clearance."""
         if not clearance:
             return tuple(self.levels[:1])
         if clearance not in self.levels:
@@ -85,9 +85,9 @@ class Policy:
 
 
 @lru_cache(256)
-def _granted(caller: Caller, levels: tuple[str, ...], everyone: tuple[str, ...]) -> Filter:
-    """What tenant, clearance and scopes let a caller see; kept, because each search asks it."""
-    seen: Filter = Equal("tenant", caller.tenant) if caller.tenant else ~Exists("tenant")
+def _build_audience(caller: Caller, levels: tuple[str, ...], public_scopes: tuple[str, ...]) -> Filter:
+    """Return what a caller may see by tenant, clearance and scopes; cached, because every search needs it."""
+    visible: Filter = Equal("tenant", caller.tenant) if caller.tenant else ~Exists("tenant")
     if not caller.everything:
-        seen = seen & In("sensitivity", levels) & In("scope", (*everyone, *caller.scopes))
-    return seen
+        visible = visible & In("sensitivity", levels) & In("scope", (*public_scopes, *caller.scopes))
+    return visible

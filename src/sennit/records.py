@@ -1,4 +1,4 @@
-"""What is kept: records, and the JSON values their metadata is made of."""
+"""Records, and the JSON values of their metadata."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from sennit.errors import InvalidInput
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 MAX_ID_BYTES: Final = 1024
-"""An id is a name, copied into every index; a longer one is content that ended up in the wrong field."""
+"""Every index holds a copy of the id; a longer one is content in the wrong field."""
 
 MAX_TEXT_BYTES: Final = 16 * 1024 * 1024
-"""One record is one passage; sixteen megabytes of text is a file that wants chunking first."""
+"""A record is one passage; a longer text must be split into chunks."""
 
-SEPARATOR: Final = "\x1f"
-"""Between tenant and id where a record is kept."""
+TENANT_SEPARATOR: Final = "\x1f"
+"""Separates tenant and id in a full id."""
 
 MAX_METADATA_BYTES: Final = 1024 * 1024
 MAX_METADATA_DEPTH: Final = 32
 
-_encode: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
-_as_kept: Final = json.JSONEncoder(ensure_ascii=False).encode
+_encode_canonical: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One passage of text with what is known about it. Its id is unique within its tenant."""
+    """One passage of text with its metadata. Its id is unique within its tenant."""
 
     id: str
     text: str
@@ -59,47 +59,47 @@ class Record:
         for name in ("title", "kind"):
             _check_text(name, getattr(self, name), MAX_TEXT_BYTES)
         _check_text("tenant", self.tenant, MAX_ID_BYTES)
-        if SEPARATOR in self.tenant:
-            raise InvalidInput("Record.tenant must not hold the control character U+001F")
+        if TENANT_SEPARATOR in self.tenant:
+            raise InvalidInput("Record.tenant must not contain the control character U+001F")
         for name in ("path", "url", "parent"):
             if getattr(self, name) is not None:
                 _check_text(name, getattr(self, name), MAX_TEXT_BYTES, empty=False)
         if self.lines is not None:
-            object.__setattr__(self, "lines", _checked_lines(self.lines))
+            object.__setattr__(self, "lines", _check_lines(self.lines))
         if self.position is not None and (type(self.position) is not int or not 0 <= self.position < 1 << 63):
             raise InvalidInput(f"Record.position must be an int of at least 0, not {self.position!r}")
         if self.timestamp is not None:
             object.__setattr__(self, "timestamp", as_utc(self.timestamp))
         if self.metadata:
             _check_metadata(self.metadata)
-            self._settle_part()
+            self._set_parent_from_metadata()
 
-    def _settle_part(self) -> None:
-        """A fragment may name its whole in the metadata: `artifact_id` and `chunk_index`."""
-        whole, index = self.metadata.get("artifact_id"), self.metadata.get("chunk_index")
-        if self.parent is None and isinstance(whole, str) and whole:
-            object.__setattr__(self, "parent", whole)
+    def _set_parent_from_metadata(self) -> None:
+        """Set parent and position from `artifact_id` and `chunk_index`, if the metadata has them."""
+        parent, index = self.metadata.get("artifact_id"), self.metadata.get("chunk_index")
+        if self.parent is None and isinstance(parent, str) and parent:
+            object.__setattr__(self, "parent", parent)
             if self.position is None and type(index) is int and 0 <= index < 1 << 63:
                 object.__setattr__(self, "position", index)
 
     @property
     def full_id(self) -> str:
-        """The id among all tenants."""
+        """The id that is unique among all tenants."""
         return full_id(self.tenant, self.id)
 
     @property
     def content_hash(self) -> str:
-        """Changes when any field does: equal hashes mean an add would change nothing."""
+        """A hash of all fields: adding a record with an equal hash changes nothing."""
         return hashlib.blake2b(self.to_json().encode(), digest_size=16).hexdigest()
 
     @property
     def embedding_text(self) -> str:
-        """What an embedding model is given: the title belongs to the meaning."""
+        """The text to embed: title and text."""
         return embedding_text(self.title, self.text)
 
     def to_dict(self) -> dict[str, Json]:
-        """The record as JSON values, defaults left out; `from_dict` gives it back unchanged."""
-        values = zip(_DEFAULTS.items(), _values_of(self), strict=True)
+        """Return the record as JSON values without defaults; `from_dict` restores it unchanged."""
+        values = zip(_DEFAULTS.items(), _read_values(self), strict=True)
         out: dict[str, Json] = {name: value for (name, default), value in values if value != default}
         if self.timestamp is not None:
             out["timestamp"] = self.timestamp.isoformat()
@@ -110,19 +110,19 @@ class Record:
         return out
 
     def to_json(self) -> str:
-        """One canonical line of JSON."""
-        return _encode(self.to_dict())
+        """Return one canonical line of JSON."""
+        return _encode_canonical(self.to_dict())
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Record:
-        """A record from JSON values; an unknown field is an error that names it."""
+        """Return a record from JSON values; raise InvalidInput for an unknown field."""
         if not isinstance(values, Mapping):
             raise InvalidInput(f"A record must be an object with fields, not {type(values).__name__}")
         unknown = [name for name in values if name not in _DEFAULTS]
         if unknown:
             raise InvalidInput(
                 f"A record has no field {unknown[0]!r}. Fields: {', '.join(_DEFAULTS)}. "
-                "Anything else belongs into metadata."
+                "Put anything else into metadata."
             )
         missing = [name for name in ("id", "text") if values.get(name) is None]
         if missing:
@@ -133,22 +133,22 @@ class Record:
 _DEFAULTS: Final[dict[str, object]] = {
     f.name: {} if f.name == "metadata" else f.default for f in fields(Record)
 }
-_values_of: Final = attrgetter(*_DEFAULTS)
+_read_values: Final = attrgetter(*_DEFAULTS)
 
 
 def full_id(tenant: str, record_id: str) -> str:
-    """One name per record of all tenants; without a tenant, and nearly always, the id as it is."""
-    return f"{tenant}{SEPARATOR}{record_id}" if tenant or SEPARATOR in record_id else record_id
+    """Return an id that is unique among all tenants; without a tenant it is nearly always the id itself."""
+    return f"{tenant}{TENANT_SEPARATOR}{record_id}" if tenant or TENANT_SEPARATOR in record_id else record_id
 
 
-def split_id(name: str) -> tuple[str, str]:
-    """Tenant and id of a full id."""
-    tenant, separator, record_id = name.partition(SEPARATOR)
-    return (tenant, record_id) if separator else ("", name)
+def split_id(full: str) -> tuple[str, str]:
+    """Return the tenant and the id of a full id."""
+    tenant, separator, record_id = full.partition(TENANT_SEPARATOR)
+    return (tenant, record_id) if separator else ("", full)
 
 
 def as_utc(value: object) -> datetime:
-    """A moment in UTC, from a datetime, a date, an ISO 8601 string or seconds since 1970. Naive means UTC."""
+    """Return a time in UTC from a datetime, a date, an ISO 8601 string or seconds since 1970. Naive times are UTC."""
     try:
         if isinstance(value, str):
             value = datetime.fromisoformat(value)
@@ -159,21 +159,21 @@ def as_utc(value: object) -> datetime:
         if isinstance(value, datetime):
             return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise InvalidInput(f"Not a moment in time: {shown(value)} ({error})") from error
+        raise InvalidInput(f"Not a valid time: {show_value(value)} ({error})") from error
     raise InvalidInput(
-        f"Not a moment in time: {shown(value)}. Give a datetime, an ISO 8601 string such as "
+        f"Not a valid time: {show_value(value)}. Give a datetime, an ISO 8601 string such as "
         "'2026-03-01T09:30:00Z', or seconds since 1970."
     )
 
 
-def shown(value: object) -> str:
-    """A value as an error may show it: never long, and never a stranger's whole object."""
+def show_value(value: object) -> str:
+    """Return a value for an error message: short, and without the contents of an unknown object."""
     plain = isinstance(value, (str, float, bool)) or (isinstance(value, int) and abs(value) < 1 << 64)
     return repr(value)[:80] if plain or isinstance(value, date) else f"a value of type {type(value).__name__}"
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text can be written down: a lone surrogate cannot."""
+    """Return whether a text can be encoded; a lone surrogate cannot."""
     if text.isascii():
         return True
     try:
@@ -184,7 +184,7 @@ def is_unicode(text: str) -> bool:
 
 
 def check_metadata_key(key: object) -> str:
-    """The key, if it can name a metadata field."""
+    """Return the key if it can name a metadata field; raise InvalidInput if not."""
     if not isinstance(key, str):
         raise InvalidInput(f"A metadata key must be a string, not {key!r}")
     _check_text("metadata key", key, MAX_ID_BYTES, empty=False)
@@ -192,7 +192,7 @@ def check_metadata_key(key: object) -> str:
 
 
 def embedding_text(title: str, text: str) -> str:
-    """What an embedding model is given of a record with this title and text."""
+    """Return the text to embed for a record with this title and text."""
     return f"{title}\n{text}" if title else text
 
 
@@ -217,7 +217,7 @@ def _check_text(name: str, value: object, limit: int, *, empty: bool = True) -> 
             )
 
 
-def _checked_lines(lines: object) -> tuple[int, int]:
+def _check_lines(lines: object) -> tuple[int, int]:
     if (
         not isinstance(lines, (tuple, list))
         or len(lines) != 2
@@ -236,7 +236,7 @@ def _check_metadata(metadata: object) -> None:
         if not isinstance(value, (str, int, float)) or isinstance(value, float):
             _check_json(value, key, 1)
     try:
-        size = len(_as_kept(dict(metadata)).encode())
+        size = len(_encode(dict(metadata)).encode())
     except UnicodeEncodeError as error:
         raise InvalidInput("Record.metadata has a lone surrogate; it is not valid Unicode") from error
     except ValueError as error:
@@ -254,7 +254,7 @@ def _check_json(value: object, where: str, depth: int) -> None:
         return
     if isinstance(value, (list, tuple)):
         for item in value:
-            # Nearly always a text, of which there is nothing else to check.
+            # Most items are strings, which need no further check.
             if type(item) is not str or depth == MAX_METADATA_DEPTH:
                 _check_json(item, where, depth + 1)
     elif isinstance(value, Mapping):

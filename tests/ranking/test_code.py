@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.ranking.code import CodeSense, PerFile
-from sennit.ranking.stages import Keys, Ranked, Staged, stage_from_dict, stage_to_dict
+from sennit.ranking.code import CodeRanking, PerFile
+from sennit.ranking.stages import Keys, StageInput, StageOutput, stage_from_dict, stage_to_dict
 from sennit.records import Record
 
 OUTLINES = "code_files"
@@ -26,7 +26,7 @@ def outline(path: str, role: str = "source") -> Record:
     return Record(id=path, text="…", collection=OUTLINES, path=path, metadata={"role": role})
 
 
-def ranking(query: str, listed: list[tuple[Record, float]], limit: int = 10) -> Ranked:
+def ranking(query: str, listed: list[tuple[Record, float]], limit: int = 10) -> StageInput:
     listed = sorted(listed, key=lambda pair: -pair[1])
     records = [record for record, _ in listed]
 
@@ -34,7 +34,7 @@ def ranking(query: str, listed: list[tuple[Record, float]], limit: int = 10) -> 
         return [records[key] for key in keys.tolist()]
 
     scores = np.array([score for _, score in listed])
-    return Ranked(
+    return StageInput(
         np.arange(len(listed), dtype=np.int64),
         scores,
         query,
@@ -45,12 +45,12 @@ def ranking(query: str, listed: list[tuple[Record, float]], limit: int = 10) -> 
     )
 
 
-def ids(ranked: Ranked, staged: Staged) -> list[str]:
+def ids(ranked: StageInput, staged: StageOutput) -> list[str]:
     return [record.id for record in ranked.read(staged.keys)]
 
 
-@pytest.mark.parametrize("stage", [CodeSense(), PerFile()])
-def test_without_anybody_to_explain_it_to_the_order_is_the_same(stage: CodeSense | PerFile) -> None:
+@pytest.mark.parametrize("stage", [CodeRanking(), PerFile()])
+def test_order_is_the_same_without_explain(stage: CodeRanking | PerFile) -> None:
     listed = [(entity("a.py", "f"), 0.9), (entity("a.py", "g"), 0.8), (outline("a.py"), 0.7)]
     ranked = ranking("where is a", [*listed, (entity("test_a.py", "g", "test"), 0.6)])
     told, untold = stage.apply(ranked), stage.apply(replace(ranked, explain=False))
@@ -60,24 +60,24 @@ def test_without_anybody_to_explain_it_to_the_order_is_the_same(stage: CodeSense
     assert not untold.reasons
 
 
-def test_a_record_gets_what_the_outline_of_its_file_has() -> None:
+def test_record_gets_the_score_of_its_file_outline() -> None:
     ranked = ranking(
         "anything", [(entity("a.py", "f"), 0.9), (entity("b.py", "g"), 0.8), (outline("b.py"), 0.5)]
     )
-    staged = CodeSense(outline=2.0).apply(ranked)
+    staged = CodeRanking(outline_weight=2.0).apply(ranked)
     assert ids(ranked, staged)[0] == "b.py::g"
     assert staged.scores[0] == pytest.approx(0.8 + 2 * 0.5)
     assert staged.reasons[1] == "+1.00 by the outline of its file"
 
 
-def test_an_outline_gives_way_to_a_part_of_its_file_which_stands_in_its_place() -> None:
+def test_best_record_of_a_file_replaces_its_outline() -> None:
     ranked = ranking(
         "anything", [(outline("a.py"), 0.9), (outline("b.py"), 0.8), (entity("a.py", "f"), -0.5)]
     )
-    staged = CodeSense().apply(ranked)
+    staged = CodeRanking().apply(ranked)
     assert ids(ranked, staged) == ["a.py::f", "b.py"]
     assert staged.scores[0] == pytest.approx(0.9)
-    assert staged.dropped[0].reason == "a part of the file is in the answer: a.py::f"
+    assert staged.dropped[0].reason == "a part of the file is in the result: a.py::f"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_the_definition_of_a_named_symbol_comes_first(query: str, first: str) ->
             (entity("c.py", "Reader.read_file"), 0.4),
         ],
     )
-    assert ids(ranked, CodeSense().apply(ranked))[0] == first
+    assert ids(ranked, CodeRanking().apply(ranked))[0] == first
 
 
 @pytest.mark.parametrize(
@@ -118,40 +118,40 @@ def test_the_definition_of_a_named_symbol_comes_first(query: str, first: str) ->
         ("bar", "crowbar.c", 0.0),
     ],
 )
-def test_a_file_gets_the_share_of_its_name_that_the_question_says(
+def test_file_name_boost_is_proportional_to_the_words_in_the_query(
     query: str, path: str, share: float
 ) -> None:
     ranked = ranking(query, [(entity(path, "f"), 0.25)])
-    assert CodeSense(file_name=0.5).apply(ranked).scores[0] == pytest.approx(0.25 + 0.5 * share)
+    assert CodeRanking(file_name_boost=0.5).apply(ranked).scores[0] == pytest.approx(0.25 + 0.5 * share)
 
 
-def test_a_file_of_which_more_is_found_comes_before_one_with_as_good_a_record() -> None:
+def test_file_with_more_hits_ranks_before_an_equal_one() -> None:
     listed = [(entity("a.py", "f"), 0.9), (entity("b.py", "g"), 0.9)]
     listed += [(entity("b.py", f"g{n}"), 0.4) for n in range(5)]
     ranked = ranking("anything", listed)
-    staged = CodeSense().apply(ranked)
+    staged = CodeRanking().apply(ranked)
     assert ids(ranked, staged)[0] == "b.py::g"
     # Its next three count.
     assert staged.scores[0] == pytest.approx(0.9 + 0.15 * 3 * 0.4)
-    assert staged.reasons[1] == "+0.18 by what else is found of its file"
-    alone = CodeSense(company=0.0).apply(ranked)
+    assert staged.reasons[1] == "+0.18 by further hits in its file"
+    alone = CodeRanking(context_boost=0.0).apply(ranked)
     assert ids(ranked, alone)[0] == "a.py::f"
 
 
-def test_tests_and_doors_come_after_what_they_serve_whatever_they_are_called() -> None:
+def test_tests_and_reexports_rank_after_what_they_serve() -> None:
     ranked = ranking(
         "session", [(entity("test_session.py", "f", "test"), 0.6), (entity("other.py", "g"), 0.5)]
     )
-    staged = CodeSense(beside=0.4).apply(ranked)
+    staged = CodeRanking(secondary_penalty=0.4).apply(ranked)
     assert ids(ranked, staged) == ["other.py::g", "test_session.py::f"]
     assert staged.scores[1] == pytest.approx(0.6 - 0.4)
 
 
-def test_a_test_in_a_file_of_code_comes_after_what_it_tests() -> None:
+def test_test_function_in_a_source_file_ranks_after_the_code() -> None:
     ranked = ranking(
         "x", [(entity("add.rs", "tests.adds", "test"), 0.6), (entity("add.rs", "add"), 0.5)], limit=2
     )
-    staged = CodeSense(company=0.0).apply(ranked)
+    staged = CodeRanking(context_boost=0.0).apply(ranked)
     assert ids(ranked, staged) == ["add.rs::add", "add.rs::tests.adds"]
     assert staged.scores.tolist() == pytest.approx([0.5, 0.6 - 1.0])
 
@@ -160,26 +160,36 @@ def test_the_best_of_each_file_comes_first() -> None:
     listed = [(entity("a.py", name), 0.9 - at / 10) for at, name in enumerate("fgh")]
     ranked = ranking("x", [*listed, (entity("b.py", "k"), 0.1)], limit=4)
     assert ids(ranked, PerFile().apply(ranked)) == ["a.py::f", "b.py::k", "a.py::g", "a.py::h"]
-    assert ids(ranked, PerFile(most=2).apply(ranked)) == ["a.py::f", "a.py::g", "b.py::k", "a.py::h"]
+    assert ids(ranked, PerFile(records_per_file=2).apply(ranked)) == [
+        "a.py::f",
+        "a.py::g",
+        "b.py::k",
+        "a.py::h",
+    ]
 
 
-def test_records_without_a_file_are_files_of_their_own() -> None:
+def test_record_without_a_path_counts_as_its_own_file() -> None:
     listed = [(Record(id=name, text="…"), score) for name, score in (("a", 0.3), ("b", 0.2))]
     ranked = ranking("x", listed)
     assert ids(ranked, PerFile().apply(ranked)) == ["a", "b"]
 
 
-@pytest.mark.parametrize("value", [CodeSense(), CodeSense(roles=("test",), outline=0.0), PerFile(most=3)])
-def test_a_stage_is_read_back_from_its_table(value: CodeSense | PerFile) -> None:
+@pytest.mark.parametrize(
+    "value",
+    [CodeRanking(), CodeRanking(secondary_roles=("test",), outline_weight=0.0), PerFile(records_per_file=3)],
+)
+def test_a_stage_is_read_back_from_its_table(value: CodeRanking | PerFile) -> None:
     assert stage_from_dict(stage_to_dict(value)) == value
 
 
-@pytest.mark.parametrize("table", [{"definition": -1.0}, {"outline": float("nan")}, {"beside": "much"}])
-def test_a_number_that_makes_no_sense_is_refused(table: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "table", [{"definition_boost": -1.0}, {"outline_weight": float("nan")}, {"secondary_penalty": "much"}]
+)
+def test_invalid_number_is_refused(table: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="must be a number of at least 0"):
         stage_from_dict({"stage": "code", **table})
-    with pytest.raises(ValueError, match="most must be"):
-        PerFile(most=0)
+    with pytest.raises(ValueError, match="records_per_file must be"):
+        PerFile(records_per_file=0)
 
 
 @given(
@@ -187,18 +197,18 @@ def test_a_number_that_makes_no_sense_is_refused(table: dict[str, object]) -> No
     st.integers(1, 12),
     st.integers(1, 3),
 )
-def test_nothing_is_lost_and_no_file_stands_twice_before_all_have_stood(
+def test_per_file_keeps_all_records_and_interleaves_files(
     drawn: list[tuple[int, int, float]], limit: int, most: int
 ) -> None:
     listed = [(entity(f"{file}.py", f"f{at}") if at else outline(f"{file}.py"), s) for file, at, s in drawn]
     ranked = ranking("f1 of 3", listed, limit)
-    sensed = CodeSense().apply(ranked)
+    sensed = CodeRanking().apply(ranked)
     assert {*sensed.keys.tolist(), *sensed.dropped} == set(ranked.keys.tolist())
     assert (np.diff(sensed.scores) <= 0).all()
     after = ranking(
         "f1 of 3", list(zip(ranked.read(sensed.keys), sensed.scores.tolist(), strict=True)), limit
     )
-    staged = PerFile(most=most).apply(after)
+    staged = PerFile(records_per_file=most).apply(after)
     assert sorted(staged.keys.tolist()) == sorted(after.keys.tolist())
     shown = [record.path for record in after.read(staged.keys)][:limit]
     files = len({record.path for record in after.records})

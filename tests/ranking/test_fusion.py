@@ -26,11 +26,11 @@ from sennit.ranking.fusion import (
     fuse,
     fusion_from_dict,
     fusion_to_dict,
+    named_sources,
     order,
-    sources_named,
 )
-from sennit.ranking.normalise import NORMALISATIONS
-from sennit.ranking.rankfusion import Keys
+from sennit.ranking.normalisation import NORMALISATIONS
+from sennit.ranking.rank_fusion import Keys
 
 NAMES = ("keyword", "vector", "graph")
 SHARES = {"keyword": 0.3, "vector": 0.7, "graph": 0.1}
@@ -94,16 +94,16 @@ def test_weighted_shares() -> None:
     assert found.terms == pytest.approx(np.array([[0.3, 0.075, 0.0], [0.35, 0.0, 0.63]]))
 
 
-def test_what_a_fused_value_holds() -> None:
+def test_fused_has_keys_ranks_scores_and_terms() -> None:
     found = fuse(RRF(), [ranked("keyword", 9, 4, scores=[5, 2]), ranked("vector", 4, scores=[0.5])])
     assert found.keys.tolist() == [4, 9]
     assert found.ranks.tolist() == [[1, 0], [0, -1]]
     assert found.ranks.dtype == np.int32
-    np.testing.assert_equal(found.source_scores, [[2.0, 5.0], [0.5, np.nan]])
+    np.testing.assert_equal(found.raw_scores, [[2.0, 5.0], [0.5, np.nan]])
     assert found.terms == pytest.approx(np.array([[1 / 62, 1 / 61], [1 / 61, 0.0]]))
 
 
-def test_qdrants_weights_move_ranks() -> None:
+def test_rank_weighting_divides_ranks_by_weights() -> None:
     found = fuse(
         RRF(k=2, first_rank=0, weights={"a": 3, "b": 0}, weighting="rank"),
         [ranked("a", 1, 2), ranked("b", 3)],
@@ -122,16 +122,12 @@ def test_scores_are_finite_and_every_hit_is_returned(method: Fusion, lists: list
     assert set(found.keys.tolist()) == {key for _, keys, _ in lists for key in keys.tolist()}
     assert np.isfinite(found.scores).all()
     assert np.isfinite(found.terms).all()
-    assert (
-        found.terms.shape == found.ranks.shape == found.source_scores.shape == (len(lists), found.keys.size)
-    )
+    assert found.terms.shape == found.ranks.shape == found.raw_scores.shape == (len(lists), found.keys.size)
     for row, (_, keys, scores) in enumerate(lists):
         there = found.ranks[row] >= 0
         assert found.keys[there][np.argsort(found.ranks[row][there])].tolist() == keys.tolist()
-        assert (
-            found.source_scores[row][there][np.argsort(found.ranks[row][there])].tolist() == scores.tolist()
-        )
-        assert np.isnan(found.source_scores[row][~there]).all()
+        assert found.raw_scores[row][there][np.argsort(found.ranks[row][there])].tolist() == scores.tolist()
+        assert np.isnan(found.raw_scores[row][~there]).all()
 
 
 @every_fusion
@@ -159,7 +155,7 @@ def test_the_order_of_lists_and_the_numbers_of_keys_do_not_matter(
 @every_fusion
 @settings(max_examples=25)  # of each of some thirty fusions
 @given(lists=some_lists())
-def test_inputs_are_left_alone(method: Fusion, lists: list[RankedList]) -> None:
+def test_fusion_does_not_change_its_inputs(method: Fusion, lists: list[RankedList]) -> None:
     before = [(name, keys.copy(), scores.copy()) for name, keys, scores in lists]
     for _, keys, scores in lists:
         keys.setflags(write=False)
@@ -168,19 +164,19 @@ def test_inputs_are_left_alone(method: Fusion, lists: list[RankedList]) -> None:
     for (_, keys, scores), (_, old_keys, old_scores) in zip(lists, before, strict=True):
         np.testing.assert_array_equal(keys, old_keys)
         np.testing.assert_array_equal(scores, old_scores)
-        for result in (found.keys, found.scores, found.source_scores, found.terms):
+        for result in (found.keys, found.scores, found.raw_scores, found.terms):
             assert not np.may_share_memory(result, keys)
             assert not np.may_share_memory(result, scores)
 
 
 @given(lists=some_lists(), k=st.floats(0.5, 100), first_rank=st.sampled_from([0, 1]))
-def test_rrf_never_punishes_another_list(lists: list[RankedList], k: float, first_rank: int) -> None:
+def test_another_list_never_lowers_an_rrf_score(lists: list[RankedList], k: float, first_rank: int) -> None:
     method = RRF(k=k, first_rank=first_rank)
     with_all, without_last = by_key(fuse(method, lists)), by_key(fuse(method, lists[:-1]))
     assert all(with_all[key] >= value * (1 - 1e-12) for key, value in without_last.items())
 
 
-def test_a_hit_of_the_keyword_list_alone_can_win() -> None:
+def test_keyword_only_hit_can_rank_first() -> None:
     lists = [ranked("keyword", 5, scores=[9.0]), ranked("vector", 1, 2, scores=[0.2, 0.1])]
     for method in (
         RRF(weights={"keyword": 2, "vector": 1}),
@@ -191,7 +187,7 @@ def test_a_hit_of_the_keyword_list_alone_can_win() -> None:
 
 
 @every_fusion
-def test_no_lists_and_empty_lists_give_an_empty_answer(method: Fusion) -> None:
+def test_no_lists_and_empty_lists_give_an_empty_result(method: Fusion) -> None:
     assert fused(method, []).keys.size == 0
     found = fused(method, [ranked("keyword"), ranked("vector"), ranked("graph")])
     assert found.scores.shape == (0,)
@@ -241,7 +237,7 @@ def test_ids_are_read_only_for_ties_that_reach_the_limit() -> None:
     assert order(keys, scores, lambda tied: ["b", "a"], limit=4).tolist() == [0, 1, 2, 4]
 
 
-def test_mirrored_ranks_tie() -> None:
+def test_permuted_ranks_tie_exactly() -> None:
     # 1/61 + 1/62 + 1/63 in another order of addition differs in the last bit.
     found = fuse(RRF(), [ranked("a", 1, 2, 3), ranked("b", 2, 3, 1), ranked("c", 3, 1, 2)])
     assert len(set(found.scores.tolist())) == 1
@@ -259,7 +255,7 @@ def test_every_method_is_built_from_its_name_and_written_back(name: str) -> None
 
 
 @every_fusion
-def test_a_fusion_survives_its_table(method: Fusion) -> None:
+def test_fusion_round_trips_through_its_table(method: Fusion) -> None:
     assert fusion_from_dict(fusion_to_dict(method)) == method
 
 
@@ -298,14 +294,14 @@ def test_tables_as_in_sennit_toml() -> None:
         ),
         ({"method": "rrf", "weighting": "votes"}, "weighting must be 'score' or 'rank'"),
         ({"method": "weighted"}, "needs weights, such as {keyword = 0.3, vector = 0.7}"),
-        ({"method": "weighted", "weights": [0.3, 0.7]}, "weights is a table by source name"),
-        ({"method": "weighted", "weights": {}}, "weights is a table by source name"),
+        ({"method": "weighted", "weights": [0.3, 0.7]}, "weights must be a table by source name"),
+        ({"method": "weighted", "weights": {}}, "weights must be a table by source name"),
         (
             {"method": "weighted", "weights": {"a": -0.5}},
             "weights.a must be a finite number, 0 or more; got -0.5",
         ),
         ({"method": "weighted", "weights": {"a": float("nan")}}, "weights.a must be a finite number"),
-        ({"method": "weighted", "weights": {"a": 0, "b": 0}}, "weights are all 0"),
+        ({"method": "weighted", "weights": {"a": 0, "b": 0}}, "all weights are 0"),
         (
             {"method": "weighted", "weights": {"a": 1}, "normalise": "best"},
             "normalise: unknown normalisation 'best'",
@@ -319,7 +315,7 @@ def test_tables_as_in_sennit_toml() -> None:
         ({"method": "combmnz", "kind": "sum"}, "no setting 'kind'"),
         ({"method": "combmnz", "gamma": 2}, "gamma has no effect on combmnz"),
         ({"method": "combgmnz", "gamma": 17}, "gamma must be a finite number, 0 or more, 16 or less"),
-        ({"method": "rbc", "phi": 1}, "phi must lie between 0 and 1"),
+        ({"method": "rbc", "phi": 1}, "phi must be above 0 and below 1"),
     ],
 )
 def test_a_bad_table_says_what_to_do(table: Mapping[str, object], advice: str) -> None:
@@ -341,10 +337,11 @@ def test_a_weight_for_a_source_that_does_not_exist_is_an_error() -> None:
     method = Weighted({"keyword": 0.3, "vectors": 0.7})
     lists = [ranked("keyword", 1), ranked("vector", 2)]
     with pytest.raises(
-        ValueError, match=r"the source 'vectors', which is not searched; use one of: \['keyword', 'vector'\]"
+        ValueError,
+        match=r"the source 'vectors', which the recipe does not have; use one of: \['keyword', 'vector'\]",
     ):
         fuse(method, lists)
-    assert sources_named(method) == {"keyword", "vectors"}
+    assert named_sources(method) == {"keyword", "vectors"}
 
 
 @pytest.mark.parametrize(
@@ -363,11 +360,11 @@ def test_a_source_that_failed_is_no_error() -> None:
     assert by_key(found) == pytest.approx({1: 0.35})
 
 
-def test_a_star_stands_for_every_other_source() -> None:
+def test_star_applies_to_every_other_source() -> None:
     lists = [ranked("keyword", 1), ranked("vector", 1), ranked("graph", 1)]
     method = Weighted({"keyword": 0.5, "*": 0.1}, {"*": "none"})
     assert by_key(fuse(method, lists)) == pytest.approx({1: 0.7})
-    assert sources_named(method) == {"keyword"}
+    assert named_sources(method) == {"keyword"}
 
 
 @pytest.mark.parametrize(
@@ -385,6 +382,6 @@ def test_a_star_stands_for_every_other_source() -> None:
         (ranked("vector", 1, 2, scores=[0.5]), r"shape \(2,\) and scores of shape \(1,\)"),
     ],
 )
-def test_what_a_source_may_not_give(hits: RankedList, advice: str) -> None:
+def test_malformed_list_is_refused(hits: RankedList, advice: str) -> None:
     with pytest.raises(ValueError, match=advice):
         fuse(RRF(), [ranked("keyword", 1, 2), hits])

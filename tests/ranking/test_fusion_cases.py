@@ -29,7 +29,7 @@ from sennit.ranking.fusion import (
     fuse,
     order,
 )
-from sennit.ranking.normalise import NORMALISATIONS
+from sennit.ranking.normalisation import NORMALISATIONS
 
 
 class Params(TypedDict, total=False):
@@ -194,11 +194,11 @@ def test_skipped_case_exists_and_does_differ(case_id: str) -> None:
     assert not agrees(BY_ID[case_id]), "it agrees: take it out of SKIPPED"
 
 
-def test_drawn_duels_share_the_score() -> None:
+def test_tied_duels_give_equal_scores() -> None:
     assert answer(BY_ID["ranx-condorcet-None-q1"]) == {"d3": 3.0, "d1": 1.5, "d2": 1.5}
 
 
-def test_fixture_is_what_was_given(leave_out: Callable[[str], NoReturn]) -> None:
+def test_fixture_is_unchanged(leave_out: Callable[[str], NoReturn]) -> None:
     if not ORIGIN.exists():
         leave_out(f"{ORIGIN} is not here; the fixture is checked where it is")
     kept = set(Case.__annotations__)

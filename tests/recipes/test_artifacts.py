@@ -16,8 +16,8 @@ from sennit import Caller, Record
 from sennit.errors import InvalidInput, NotFound, SettingsError
 from sennit.ranking.dedupe import Dedupe
 from sennit.ranking.fusion import RRF, fuse
-from sennit.ranking.stages import Ranked
-from sennit.recipes import BUILT_IN
+from sennit.ranking.stages import StageInput
+from sennit.recipes import BUILTIN_RECIPES
 from sennit.records import Record as Kept
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -42,7 +42,7 @@ def db() -> sennit.Database:
 
 
 def test_rank_2_in_one_list_and_rank_5_in_another_score_0_0315() -> None:
-    recipe = BUILT_IN["artifacts"]
+    recipe = BUILTIN_RECIPES["artifacts"]
     assert recipe.fusion == RRF(k=60, first_rank=0)
     one = (np.arange(1, 11), np.linspace(1, 0.1, 10))
     # Record 3 stands at rank 2 of the first list (from 0) and at rank 5 of the second.
@@ -60,10 +60,10 @@ def test_the_first_of_a_list_scores_a_sixtieth(db: sennit.Database) -> None:
     assert hit.collections == ("artifacts",)
 
 
-def test_the_settings_are_those_of_the_specification() -> None:
-    recipe = BUILT_IN["artifacts"]
+def test_default_settings_match_the_specification() -> None:
+    recipe = BUILTIN_RECIPES["artifacts"]
     assert (recipe.limit, recipe.max_limit) == (5, 50)
-    assert all(use.pool.size(5) == 15 for use in recipe.sources)
+    assert all(use.candidates.for_limit(5) == 15 for use in recipe.sources)
     assert recipe.collections == ("artifacts", "artifact_chunks")
     assert recipe.on_request == ("memory", "history")
 
@@ -77,7 +77,7 @@ def test_the_settings_can_be_changed() -> None:
     ) as db:
         recipe = db.recipes["artifacts"]
         assert recipe.fusion == RRF(k=10, first_rank=0)
-        assert recipe.sources[0].pool.size(2) == 14
+        assert recipe.sources[0].candidates.for_limit(2) == 14
         with pytest.raises(InvalidInput, match="from 1 to 9"):
             db.search("x", recipe="artifacts", limit=10)
     with pytest.raises(SettingsError, match="rrf_constant"):
@@ -91,7 +91,7 @@ def test_a_limit_outside_1_to_50_is_refused(db: sennit.Database, limit: int) -> 
 
 
 @pytest.mark.parametrize("limit", [1, 50])
-def test_a_limit_from_1_to_50_is_taken(db: sennit.Database, limit: int) -> None:
+def test_limit_from_1_to_50_is_accepted(db: sennit.Database, limit: int) -> None:
     db.add([Record(id=f"{n:03}", text=f"harbour {n}", collection="artifacts") for n in range(60)])
     assert len(db.search("harbour", recipe="artifacts", limit=limit)) == limit
 
@@ -124,7 +124,7 @@ def test_a_new_collection_is_a_line_of_configuration(tmp_path: Path, monkeypatch
         assert [hit.id for hit in db.search("harbour", recipe="artifacts")] == ["launch"]
 
 
-def test_a_collection_that_is_not_there_is_named(db: sennit.Database) -> None:
+def test_unknown_collection_is_an_error_that_names_it(db: sennit.Database) -> None:
     with pytest.raises(NotFound, match=r"'evnts'.*artifacts, artifact_chunks, memory, history"):
         db.search("x", recipe="artifacts", include=["evnts"])
     with pytest.raises(InvalidInput, match="list of collection names"):
@@ -138,13 +138,13 @@ def test_one_embedding_of_the_query_serves_every_collection(
 ) -> None:
     db.add([Record(id="a", text="harbour", collection="artifacts")])
     asked: list[str] = []
-    original = db.vectors.for_query
+    original = db.embeddings.embed_query
 
     def counted(model: object, text: str) -> object:
         asked.append(text)
         return original(model, text)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(db.vectors, "for_query", counted)
+    monkeypatch.setattr(db.embeddings, "embed_query", counted)
     db.search("harbour lights", recipe="artifacts", include=["memory", "history"])
     assert asked == ["harbour lights"]
 
@@ -156,7 +156,7 @@ def whole_of(record: Kept) -> str:
     return record.parent or record.id
 
 
-def test_a_chunk_is_preferred_to_its_whole_whatever_their_order(db: sennit.Database) -> None:
+def test_chunk_is_preferred_to_its_document_in_any_order(db: sennit.Database) -> None:
     db.add(
         [
             Record(id="guide", text="harbour lights", collection="artifacts"),
@@ -189,7 +189,7 @@ def test_between_chunks_of_one_artifact_the_higher_score_stays(db: sennit.Databa
         max_size=20,
     )
 )
-def test_dedupe_leaves_one_per_whole_the_best_part_first(drawn: list[tuple[int, bool, float]]) -> None:
+def test_dedupe_keeps_the_best_chunk_of_each_document(drawn: list[tuple[int, bool, float]]) -> None:
     records = [
         Kept(id=f"{n}", text="", parent=f"w{whole}" if part else None)
         if part
@@ -199,7 +199,7 @@ def test_dedupe_leaves_one_per_whole_the_best_part_first(drawn: list[tuple[int, 
     # A whole is there once.
     kept = {record.id: (record, score) for record, (_, _, score) in zip(records, drawn, strict=True)}
     ranking = sorted(kept.values(), key=lambda one: (-one[1], one[0].id))
-    ranked = Ranked(
+    ranked = StageInput(
         np.arange(len(ranking)),
         np.array([score for _, score in ranking], np.float64),
         "",
@@ -242,13 +242,13 @@ def test_a_chunk_comes_with_its_neighbours(
     assert hit.passage == "\n[CHUNK BOUNDARY]\n".join(record.text for record in hit.neighbours)
 
 
-def test_without_being_asked_no_neighbour_comes(six: sennit.Database) -> None:
+def test_neighbours_are_returned_only_on_request(six: sennit.Database) -> None:
     hit = six.search("dinghy", recipe="artifacts", limit=1)[0]
     assert hit.neighbours == ()
     assert hit.passage == hit.text == "chapter about the dinghy"
 
 
-def test_a_neighbour_that_may_not_be_seen_is_not_shown(db: sennit.Database) -> None:
+def test_hidden_neighbour_is_not_shown(db: sennit.Database) -> None:
     db.add(
         [
             chunk("book", 0, "anchor"),
@@ -267,7 +267,7 @@ def test_a_neighbour_that_may_not_be_seen_is_not_shown(db: sennit.Database) -> N
 # Storing
 
 
-def test_an_artifact_is_cut_and_its_chunks_know_their_place(db: sennit.Database) -> None:
+def test_artifact_is_chunked_with_positions(db: sennit.Database) -> None:
     text = "\n\n".join(f"Paragraph {n} tells of the harbour, number {n}. " * 12 for n in range(8))
     db.add_artifacts([Record(id="book", title="The book", text=text, metadata={"source_system": "drive"})])
     chunks = sorted((r for r in db if r.collection == "artifact_chunks"), key=lambda r: r.position or 0)
@@ -281,7 +281,7 @@ def test_an_artifact_is_cut_and_its_chunks_know_their_place(db: sennit.Database)
     assert all(r.text in text for r in chunks)
 
 
-def test_an_update_of_an_artifact_leaves_no_chunk_of_the_old_one(db: sennit.Database) -> None:
+def test_updated_artifact_leaves_no_old_chunk(db: sennit.Database) -> None:
     long = "\n\n".join(f"Old paragraph {n} about anchors. " * 20 for n in range(6))
     db.add_artifacts([Record(id="book", text=long), Record(id="other", text="anchors too")])
     db.add_artifacts([Record(id="book", text="New and short, about beacons.")])
@@ -296,7 +296,7 @@ def test_removing_an_artifact_removes_its_chunks(db: sennit.Database) -> None:
     assert {r.id for r in db} == {"other", "other#0"}
 
 
-def test_an_artifact_is_stored_whole_or_not_at_all(db: sennit.Database) -> None:
+def test_artifact_is_stored_atomically(db: sennit.Database) -> None:
     db.add_artifacts([Record(id="book", text="anchors")])
 
     def breaks(record: Record) -> list[str]:
@@ -305,11 +305,11 @@ def test_an_artifact_is_stored_whole_or_not_at_all(db: sennit.Database) -> None:
         return [record.text]
 
     with pytest.raises(RuntimeError):
-        db.add_artifacts([Record(id="book", text="beacons"), Record(id="bad", text="x")], cut=breaks)
+        db.add_artifacts([Record(id="book", text="beacons"), Record(id="bad", text="x")], split=breaks)
     assert {r.id: r.text for r in db} == {"book": "anchors", "book#0": "anchors"}
 
 
-def test_a_tenants_artifact_is_its_own(db: sennit.Database) -> None:
+def test_tenants_do_not_share_artifacts(db: sennit.Database) -> None:
     db.add_artifacts([Record(id="book", text="anchors", tenant="acme"), Record(id="book", text="beacons")])
     db.add_artifacts([Record(id="book", text="cables")])
     acme = Caller(tenant="acme", everything=True)
@@ -321,7 +321,7 @@ def test_a_tenants_artifact_is_its_own(db: sennit.Database) -> None:
 # Filters
 
 
-def test_a_filtered_search_is_full_whenever_enough_match(db: sennit.Database) -> None:
+def test_filtered_search_returns_limit_results_when_enough_match(db: sennit.Database) -> None:
     db.add(
         [
             Record(
@@ -361,7 +361,7 @@ def test_a_search_is_logged_with_counts_before_and_after_fusion_and_dedupe(
     assert event["after_fusion"] == 4
     assert event["after_stages"] == {"dedupe": 2}
     assert event["returned"] == 2
-    assert set(event["lists"]) == {
+    assert set(event["sources"]) == {
         f"{s}:{c}" for s in ("vector", "keyword") for c in ("artifacts", "artifact_chunks")
     }
     assert "harbour" not in record.message

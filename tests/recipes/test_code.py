@@ -25,7 +25,9 @@ def db(project: Path, tmp_path: Path) -> Iterator[sennit.Database]:
         yield db
 
 
-def test_every_entity_of_a_project_is_a_record_with_its_place(db: sennit.Database, project: Path) -> None:
+def test_every_entity_of_a_project_is_a_record_with_path_and_lines(
+    db: sennit.Database, project: Path
+) -> None:
     key = f"{(project / 'auth.go').resolve()}::Authenticator.Authenticate"
     record = db.get(key)
     assert record is not None
@@ -54,12 +56,12 @@ def test_every_entity_of_a_project_is_a_record_with_its_place(db: sennit.Databas
         ("when does a token expire", "Token"),
     ],
 )
-def test_a_search_finds_the_entity_that_is_meant(db: sennit.Database, query: str, name: str) -> None:
+def test_search_finds_the_described_entity(db: sennit.Database, query: str, name: str) -> None:
     found = [hit.record.metadata.get("qualified") for hit in db.search(query, recipe="code", limit=5)]
     assert name in found
 
 
-def test_the_files_of_a_search_come_each_once_first(db: sennit.Database) -> None:
+def test_each_file_appears_once_before_any_repeats(db: sennit.Database) -> None:
     paths = [hit.record.path for hit in db.search("sign in with a token", recipe="code", limit=3)]
     assert len(set(paths)) == len(paths)
 
@@ -71,7 +73,7 @@ def test_a_plan_takes_what_a_search_found(db: sennit.Database) -> None:
     assert plan.entries[0].text == best.text
 
 
-def test_a_file_that_is_gone_leaves_plans_and_searches(db: sennit.Database, project: Path) -> None:
+def test_deleted_file_is_in_no_plan_or_search(db: sennit.Database, project: Path) -> None:
     (project / "internal" / "store" / "basket.go").unlink()
     report = db.index(project, recipe="code")
     assert report.removed == 1
@@ -81,7 +83,7 @@ def test_a_file_that_is_gone_leaves_plans_and_searches(db: sennit.Database, proj
     assert not [path for path in found if path.endswith("basket.go")]
 
 
-def test_a_file_that_does_not_parse_still_gives_what_does(db: sennit.Database, project: Path) -> None:
+def test_file_with_syntax_errors_yields_its_valid_entities(db: sennit.Database, project: Path) -> None:
     (project / "broken.go").write_text(
         "package shop\n\nfunc good() int { return 1 }\n\nfunc bad( {\n\nfunc alsoGood() int { return 2 }\n"
     )

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sennit
-from sennit.context.pages import organised
+from sennit.context.expansion import organise_by_page
 from sennit.ranking.fusion import RRF, Weighted, fuse
-from sennit.recipes import BUILT_IN
+from sennit.recipes import BUILTIN_RECIPES
 from sennit.records import Record
 from sennit.results import Hit
-from sennit.sources.wording import Wording
+from sennit.sources.base import QueryRewrite
 
 PAGES = {
     "docs/retries.md": (
@@ -51,7 +51,7 @@ def db(tmp_path: Path) -> Iterator[sennit.Database]:
 
 
 def test_weighted_fusion_is_0_7_of_meaning_plus_0_3_of_words() -> None:
-    assert BUILT_IN["docs"].fusion == Weighted(
+    assert BUILTIN_RECIPES["docs"].fusion == Weighted(
         {"keyword": 0.3, "vector": 0.7}, {"keyword": "max", "vector": "none"}
     )
 
@@ -59,16 +59,16 @@ def test_weighted_fusion_is_0_7_of_meaning_plus_0_3_of_words() -> None:
 def test_a_hit_in_one_list_only_gets_that_list_s_share() -> None:
     keyword = ("keyword", np.array([1, 2]), np.array([8.0, 4.0]))
     vector = ("vector", np.array([1, 3]), np.array([0.9, 0.5]))
-    fused = fuse(BUILT_IN["docs"].fusion, [keyword, vector])
+    fused = fuse(BUILTIN_RECIPES["docs"].fusion, [keyword, vector])
     scores = dict(zip(fused.keys.tolist(), fused.scores.tolist(), strict=True))
     assert scores[1] == pytest.approx(0.3 * 1.0 + 0.7 * 0.9)
     assert scores[2] == pytest.approx(0.3 * 0.5)
     assert scores[3] == pytest.approx(0.7 * 0.5)
 
 
-def test_keyword_scores_are_brought_to_0_to_1(db: sennit.Database) -> None:
+def test_keyword_scores_are_scaled_to_0_to_1(db: sennit.Database) -> None:
     found = db.search("lease worker", recipe="docs", explain=True)
-    shares = [s.share for hit in found for s in hit.explanation.standings if s.source == "keyword"]  # type: ignore[union-attr]
+    shares = [s.share for hit in found for s in hit.explanation.source_scores if s.source == "keyword"]  # type: ignore[union-attr]
     assert max(shares) == pytest.approx(0.3)
     assert all(0.0 <= share <= 0.3 + 1e-9 for share in shares)
 
@@ -78,7 +78,7 @@ def test_keyword_scores_are_brought_to_0_to_1(db: sennit.Database) -> None:
 def test_both_sources_fetch_top_k_and_five_more(db: sennit.Database, recipe: str, top_k: int) -> None:
     trace = db.search("job", recipe=recipe, limit=top_k, explain=True).trace
     assert trace is not None
-    assert {source.source: source.pool for source in trace.sources} == {
+    assert {source.source: source.candidates for source in trace.sources} == {
         "keyword": top_k + 5,
         "vector": top_k + 5,
     }
@@ -87,7 +87,7 @@ def test_both_sources_fetch_top_k_and_five_more(db: sennit.Database, recipe: str
 def test_reciprocal_ranks_can_be_selected() -> None:
     with sennit.open(":memory:", docs__fusion="rrf", docs__more=7) as db:
         assert db.recipes["docs"].fusion == db.recipes["examples"].fusion == RRF(k=60, first_rank=1)
-        assert db.recipes["docs"].sources[0].pool.size(3) == 10
+        assert db.recipes["docs"].sources[0].candidates.for_limit(3) == 10
 
 
 def test_sections_and_examples_have_each_their_own_search(db: sennit.Database) -> None:
@@ -113,19 +113,19 @@ def test_technical_and_concept_pages_are_chunked_alike_into_one_collection(db: s
 # Transform and editor: what is asked of whom
 
 
-def test_the_search_by_meaning_gets_the_keywords_and_the_search_by_words_the_question(
+def test_vector_search_gets_the_rewrite_and_keyword_search_the_query(
     db: sennit.Database,
 ) -> None:
     query = "borrowed thing"
     plain = db.search(query, recipe="docs", explain=True)
-    changed = db.search(query, recipe="docs", wording=Wording("lease loan of a job"), explain=True)
+    changed = db.search(query, recipe="docs", rewrite=QueryRewrite("lease loan of a job"), explain=True)
     assert changed[0].title.startswith("Leases")
     vector = db.search("lease loan of a job", recipe="vector", limit=10, filters={"collection": "docs"})
     by_meaning = {hit.id: hit.score for hit in vector}
     for hit in changed:
-        for standing in hit.explanation.standings:  # type: ignore[union-attr]
-            if standing.source == "vector" and standing.score is not None:
-                assert standing.score == pytest.approx(by_meaning[hit.id], abs=1e-6)
+        for source_score in hit.explanation.source_scores:  # type: ignore[union-attr]
+            if source_score.source == "vector" and source_score.score is not None:
+                assert source_score.score == pytest.approx(by_meaning[hit.id], abs=1e-6)
     assert plain.trace is not None
     assert changed.trace is not None
     words = [next(s for s in t.sources if s.source == "keyword") for t in (plain.trace, changed.trace)]
@@ -135,29 +135,31 @@ def test_the_search_by_meaning_gets_the_keywords_and_the_search_by_words_the_que
     assert "transform" not in plain.trace.to_dict()
 
 
-def test_hints_count_in_both_searches_and_less_than_the_question(db: sennit.Database) -> None:
+def test_hints_weigh_less_than_the_query_in_both_searches(db: sennit.Database) -> None:
     (first, *_) = db.search("slots", recipe="docs")
-    hinted = db.search("slots", recipe="docs", wording=Wording(hints=("lease", "renewed")), explain=True)
+    hinted = db.search("slots", recipe="docs", rewrite=QueryRewrite(hints=("lease", "renewed")), explain=True)
     assert hinted[0].id == first.id
     assert any(hit.title == "Leases > Length" for hit in hinted)
     assert not any(hit.title == "Leases > Length" for hit in db.search("slots", recipe="keyword"))
-    found = db.search("slots", recipe="keyword", wording=Wording(hints=("lease", "slots"), hint_weight=0.3))
+    found = db.search(
+        "slots", recipe="keyword", rewrite=QueryRewrite(hints=("lease", "slots"), hint_weight=0.3)
+    )
     alone = db.search("slots", recipe="keyword")
     assert found[0].score == pytest.approx(alone[0].score)  # what the question says is not said again
     assert {hit.id for hit in alone} < {hit.id for hit in found}
 
 
-def test_why_explains_the_search_whose_question_was_put_differently(db: sennit.Database) -> None:
-    hints = Wording(hints=("lease", "renewed"))
-    found = db.search("slots", recipe="keyword", wording=hints)
+def test_why_explains_a_search_with_a_rewrite(db: sennit.Database) -> None:
+    hints = QueryRewrite(hints=("lease", "renewed"))
+    found = db.search("slots", recipe="keyword", rewrite=hints)
     brought = next(hit for hit in found if hit.title == "Leases > Length")
-    why = db.why("slots", brought.id, recipe="keyword", wording=hints)
+    why = db.why("slots", brought.id, recipe="keyword", rewrite=hints)
     assert (why.kept, why.rank, why.number) == (True, brought.rank, brought.score)
     assert not db.why("slots", brought.id, recipe="keyword").kept
-    by_meaning = Wording("lease loan of a job")
-    changed = db.search("borrowed thing", recipe="docs", wording=by_meaning)
+    by_meaning = QueryRewrite("lease loan of a job")
+    changed = db.search("borrowed thing", recipe="docs", rewrite=by_meaning)
     for hit in changed:
-        assert db.why("borrowed thing", hit.id, recipe="docs", wording=by_meaning).number == hit.score
+        assert db.why("borrowed thing", hit.id, recipe="docs", rewrite=by_meaning).number == hit.score
 
 
 # Organised by page
@@ -173,15 +175,15 @@ def test_each_page_has_its_summary_then_short_examples_then_sections(db: sennit.
     assert {chunk.kind for chunk in page.chunks[2:]} == {"SECTION"}
 
 
-def test_examples_of_500_characters_and_more_stay_out(db: sennit.Database) -> None:
+def test_examples_of_500_characters_or_more_are_left_out(db: sennit.Database) -> None:
     pages = {page.name: page for page in db.search("slots crash worker", recipe="docs").pages}
     assert [chunk.kind for chunk in pages["Workers"].chunks][:2] == ["PAGE_SUMMARY", "SECTION"]
 
 
-def test_how_short_examples_must_be_is_a_setting(tmp_path: Path) -> None:
+def test_example_length_limit_is_a_setting(tmp_path: Path) -> None:
     (tmp_path / "workers.md").write_text(PAGES["docs/workers.md"])
     for most, comes in ((100_000, True), (0, False)):
-        with sennit.open(":memory:", docs__short_examples=most) as db:
+        with sennit.open(":memory:", docs__examples_shorter_than=most) as db:
             db.index(tmp_path, recipe="docs")
             (page,) = db.search("slots", recipe="docs").pages
             assert ("PAGE_EXAMPLES" in [chunk.kind for chunk in page.chunks]) == comes
@@ -208,7 +210,7 @@ def sites(draw: st.DrawFn) -> list[Record]:
 
 
 @given(sites(), st.data())
-def test_pages_are_organised_as_stated(site: list[Record], data: st.DataObject) -> None:
+def test_hits_are_grouped_by_page_as_specified(site: list[Record], data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(site), unique_by=lambda r: r.id) if site else st.just([]))
     scores = sorted((data.draw(st.floats(0, 1)) for _ in chosen), reverse=True)
     hits = [
@@ -218,7 +220,7 @@ def test_pages_are_organised_as_stated(site: list[Record], data: st.DataObject) 
     def chunks_of(record: Record, kinds: Sequence[str]) -> list[Record]:
         return [other for other in site if other.parent == record.parent and other.kind in kinds]
 
-    pages = organised(hits, chunks_of, 500)
+    pages = organise_by_page(hits, chunks_of, 500)
     found = {hit.id for hit in hits}
     best = [page.score for page in pages]
     assert best == sorted(best, reverse=True)  # pages by their best hit
@@ -267,7 +269,7 @@ def test_when_one_source_fails_the_other_answers(tmp_path: Path, broken: str, re
         assert [one.source for one in answer.degraded] == [broken]
 
 
-def test_without_embedding_the_words_answer(tmp_path: Path) -> None:
+def test_keyword_search_answers_without_embeddings(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(PAGES["concepts/leases.md"])
     with sennit.open(":memory:", embedding__provider="none") as db:
         db.index(tmp_path, recipe="docs")
@@ -276,7 +278,7 @@ def test_without_embedding_the_words_answer(tmp_path: Path) -> None:
         assert [one.source for one in result.degraded] == ["vector"]
 
 
-def test_nothing_found_is_an_empty_list_and_an_honest_answer() -> None:
+def test_nothing_found_gives_an_empty_list_and_says_so() -> None:
     with sennit.open(":memory:") as db:
         assert list(db.search("lease", recipe="docs")) == []
         answer = db.ask("what is a lease?")

@@ -10,13 +10,13 @@ import pytest
 
 import sennit
 from sennit import Caller, Record
-from sennit.context.status import status
+from sennit.context.status import status_message
 from sennit.folders import ReadError
 from sennit.ranking.fusion import RRF
-from sennit.ranking.places import Place, join
-from sennit.recipes import BUILT_IN, DISTANCES, SourceUse
+from sennit.ranking.overlaps import LineRange, merge_overlaps
+from sennit.recipes import BUILTIN_RECIPES, DISTANCES, SourceConfig
 
-RECIPE = BUILT_IN["files"]
+RECIPE = BUILTIN_RECIPES["files"]
 
 
 def page(word: str, at: int, lines: int = 60) -> str:
@@ -84,7 +84,7 @@ def test_two_matches_within_twenty_lines_are_one_passage(
 def test_a_chunk_at_distance_05_is_discarded_and_nearer_ones_stay(distance: float, stays: bool) -> None:
     use = next(use for use in RECIPE.sources if use.source == "vector")
     assert (use.max_distance, use.metric) == (0.5, "cosine")
-    assert use.near_enough(np.array([1.0 - distance]))[0] == stays
+    assert use.passes_threshold(np.array([1.0 - distance]))[0] == stays
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_the_metric_is_a_setting(metric: str, cosine: float, distance: float) ->
     assert DISTANCES[metric](np.array([cosine]))[0] == pytest.approx(distance)
     with sennit.open(":memory:", files__metric=metric, files__vector_score_threshold=distance) as db:
         use = next(use for use in db.recipes["files"].sources if use.source == "vector")
-        assert not use.near_enough(np.array([cosine - 1e-9]))[0]
-        assert use.near_enough(np.array([cosine + 1e-6]))[0]
+        assert not use.passes_threshold(np.array([cosine - 1e-9]))[0]
+        assert use.passes_threshold(np.array([cosine + 1e-6]))[0]
 
 
 def test_the_trace_names_the_metric_and_why_gives_the_distance(db: sennit.Database, folder: Path) -> None:
@@ -123,14 +123,14 @@ def test_both_run_and_fuse_by_reciprocal_rank_into_ten(db: sennit.Database) -> N
     assert hit.score == pytest.approx(2 / 61)
 
 
-def test_without_a_match_the_vector_results_stand_in_their_own_order(db: sennit.Database) -> None:
+def test_without_grep_matches_vector_results_keep_their_order(db: sennit.Database) -> None:
     hits = db.search("a ferry carries cars across the water", recipe="files", keywords=["zzzz-not-there"])
     alone = db.search("a ferry carries cars across the water", recipe="vector")
     assert hits
     assert [hit.id for hit in hits] == [hit.id for hit in alone][: len(hits)]
 
 
-def test_without_a_near_chunk_the_matches_stand_in_their_own_order(db: sennit.Database) -> None:
+def test_without_near_chunks_grep_matches_keep_their_order(db: sennit.Database) -> None:
     hits = db.search("qqq www eee", recipe="files", keywords=["lighthouse", "ferry", "water"])
     found = db.grep(["lighthouse", "ferry", "water"]).passages
     assert [hit.record.lines for hit in hits] == [(p.first, p.last) for p in found]
@@ -138,7 +138,7 @@ def test_without_a_near_chunk_the_matches_stand_in_their_own_order(db: sennit.Da
 
 
 @pytest.mark.parametrize("keywords", [None, [], [""], ["   "], ["Where is the lighthouse?"]])
-def test_keywords_that_are_missing_empty_or_the_question_are_taken_from_it(
+def test_missing_keywords_are_extracted_from_the_query(
     db: sennit.Database, keywords: list[str] | None
 ) -> None:
     hits = db.search("Where is the lighthouse?", recipe="files", keywords=keywords)
@@ -146,31 +146,31 @@ def test_keywords_that_are_missing_empty_or_the_question_are_taken_from_it(
     assert hits[0].metadata["keywords"] == ["lighthouse"]
 
 
-def test_a_passage_and_a_chunk_of_one_place_are_one_result(db: sennit.Database, folder: Path) -> None:
+def test_overlapping_passage_and_chunk_are_one_result(db: sennit.Database, folder: Path) -> None:
     hits = db.search("ferry cars people island water", recipe="files", keywords=["ferry"])
     assert [hit.record.path for hit in hits].count(str(folder / "boats.md")) == 1
     chunk = next(record.id for record in db if record.path == str(folder / "boats.md"))
     why = db.why("ferry cars people island water", chunk, recipe="files", keywords=["ferry"])
-    assert why.stage == "join"
-    assert "same place" in why.reason
+    assert why.stage == "merge_overlaps"
+    assert "overlaps" in why.reason
 
 
-def test_places_join_by_overlap_across_lists_and_never_within_one() -> None:
+def test_overlaps_merge_across_lists_and_never_within_one() -> None:
     places = {
-        -1: Place("a", 1, 21),
-        -2: Place("a", 40, 60),
-        1: Place("a", 15, 45),
-        2: Place("a", 44, 80),
-        3: Place("a", 79, 90),
-        4: Place("b", 1, 21),
+        -1: LineRange("a", 1, 21),
+        -2: LineRange("a", 40, 60),
+        1: LineRange("a", 15, 45),
+        2: LineRange("a", 44, 80),
+        3: LineRange("a", 79, 90),
+        4: LineRange("b", 1, 21),
     }
     grep = (np.array([-1, -2]), np.array([2.0, 1.0]))
     vector = (np.array([3, 2, 1, 4]), np.array([0.9, 0.8, 0.7, 0.6]))
-    joined, gave_way = join([grep, vector], lambda keys: [places[key] for key in keys.tolist()])
+    joined, merged_into = merge_overlaps([grep, vector], lambda keys: [places[key] for key in keys.tolist()])
     assert joined[0][0].tolist() == [-1, -2]
     # 1 shares seven lines with the first passage and six with the second; 2 shares lines with the second only.
     assert joined[1][0].tolist() == [3, -2, -1, 4]
-    assert gave_way == {2: -2, 1: -1}
+    assert merged_into == {2: -2, 1: -1}
 
 
 def test_a_citation_is_the_real_path_with_its_lines(db: sennit.Database, folder: Path) -> None:
@@ -178,16 +178,16 @@ def test_a_citation_is_the_real_path_with_its_lines(db: sennit.Database, folder:
     assert hits[0].citation == f"{folder / 'harbour.txt'}:20-40"
 
 
-def test_every_search_says_how_much_came_back(db: sennit.Database) -> None:
+def test_every_search_reports_its_size(db: sennit.Database) -> None:
     result = db.search("the lighthouse", recipe="files", keywords=["lighthouse"])
-    assert f"{sum(len(hit.text) for hit in result):,} characters" in status(result)
+    assert f"{sum(len(hit.text) for hit in result):,} characters" in status_message(result)
     answer = db.grep("lighthouse")
-    assert "1 file matched" in status(answer)
-    assert f"{sum(len(p.text) for p in answer.passages):,} characters" in status(answer)
-    assert "chunk" in status(db.search("ferry", recipe="vector"))
+    assert "1 file matched" in status_message(answer)
+    assert f"{sum(len(p.text) for p in answer.passages):,} characters" in status_message(answer)
+    assert "chunk" in status_message(db.search("ferry", recipe="vector"))
 
 
-def test_a_limit_that_grep_hits_is_said(tmp_path: Path) -> None:
+def test_limit_reached_by_grep_is_reported(tmp_path: Path) -> None:
     notes = tmp_path / "many"
     notes.mkdir()
     for n in range(80):
@@ -218,7 +218,7 @@ def test_a_file_is_read_whole(db: sennit.Database, folder: Path) -> None:
         (".", "IS_DIRECTORY"),
     ],
 )
-def test_each_failure_has_its_code(db: sennit.Database, folder: Path, path: str, code: str) -> None:
+def test_each_read_failure_has_its_code(db: sennit.Database, folder: Path, path: str, code: str) -> None:
     (folder.parent / "outside.txt").write_text("secret")
     with pytest.raises(ReadError) as error:
         db.read_file(path)
@@ -252,14 +252,14 @@ def test_a_file_that_the_caller_may_not_see_is_neither_found_nor_read(
     assert "ferry" in db.read_file("boats.md", caller=cleared).text
 
 
-def test_files_that_were_never_indexed_are_of_the_level_of_the_settings(tmp_path: Path, folder: Path) -> None:
+def test_unindexed_files_have_the_sensitivity_of_the_settings(tmp_path: Path, folder: Path) -> None:
     with sennit.open(tmp_path / "db", files__folders=[str(folder)], files__sensitivity="sensitive") as db:
         assert not db.grep("ferry").passages
         assert db.grep("ferry", caller=Caller(clearance="sensitive")).passages
         assert not db.grep("ferry", caller=Caller(tenant="acme", clearance="private")).passages
 
 
-def test_the_database_itself_is_no_text(tmp_path: Path) -> None:
+def test_grep_does_not_search_the_database_folder(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("periscope")
     with sennit.open(tmp_path / "visible.sennit") as db:
         db.add([Record(id="a", text="periscope")])
@@ -271,14 +271,14 @@ def test_the_database_itself_is_no_text(tmp_path: Path) -> None:
 def test_a_source_that_cannot_run_is_reported_and_the_other_answers(
     db: sennit.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sennit.folders.ripgrep.binary", lambda: "/nonexistent/rg")
+    monkeypatch.setattr("sennit.folders.ripgrep.find_ripgrep", lambda: "/nonexistent/rg")
     result = db.search("a ferry carries cars across the water", recipe="files")
     assert [one.source for one in result.degraded] == ["grep"]
     assert result.hits
 
 
-def test_the_use_of_a_distance_is_checked() -> None:
+def test_distance_settings_are_validated() -> None:
     with pytest.raises(sennit.SennitError, match="max_distance"):
-        SourceUse(source="vector", max_distance=-1)
+        SourceConfig(source="vector", max_distance=-1)
     with pytest.raises(sennit.SennitError, match="metric"):
-        SourceUse(source="vector", metric="manhattan")  # type: ignore[arg-type]
+        SourceConfig(source="vector", metric="manhattan")  # type: ignore[arg-type]

@@ -14,23 +14,23 @@ from hypothesis import strategies as st
 
 import sennit
 from sennit import Fact, Record
-from sennit.context.briefing import HEADING, briefing, memory_of
+from sennit.context.briefing import HEADING, briefing, memory_from_record
 from sennit.errors import InvalidInput
 from sennit.ranking.decay import Decay
 from sennit.ranking.diversity import MMR, jaccard, select
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, fuse
-from sennit.ranking.stages import Ranked
-from sennit.recipes import BUILT_IN, Pool, SourceUse
-from sennit.sources.base import Ask
-from sennit.stores.contract import Found
+from sennit.ranking.stages import StageInput
+from sennit.recipes import BUILTIN_RECIPES, CandidateCount, SourceConfig
+from sennit.sources.base import SourceRequest
+from sennit.stores.contract import ScoredKeys
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
-RECIPE = BUILT_IN["memory"]
+RECIPE = BUILTIN_RECIPES["memory"]
 
 
-def ranked(records: Sequence[Record], scores: Sequence[float], **more: Any) -> Ranked:
-    return Ranked(
+def ranked(records: Sequence[Record], scores: Sequence[float], **more: Any) -> StageInput:
+    return StageInput(
         np.arange(1, len(records) + 1),
         np.array(scores, np.float64),
         "",
@@ -55,11 +55,11 @@ def aged(days: float) -> datetime:
 # The numbers
 
 
-def test_the_numbers_are_those_of_the_specification() -> None:
-    assert {use.name: use.pool for use in RECIPE.sources} == {
-        "keyword": Pool(times=4),
-        "vector": Pool(times=2),
-        "graph": Pool(times=1),
+def test_default_numbers_match_the_specification() -> None:
+    assert {use.name: use.candidates for use in RECIPE.sources} == {
+        "keyword": CandidateCount(times=4),
+        "vector": CandidateCount(times=2),
+        "graph": CandidateCount(times=1),
     }
     assert RECIPE.fusion == RRF(k=60, first_rank=1)
     assert RECIPE.stages[-2:] == (
@@ -82,22 +82,22 @@ def test_ranks_1_2_2_score_0_0486() -> None:
 
 
 @pytest.mark.parametrize(("days", "factor"), [(0, 1.0), (30, 0.5), (60, 0.25), (120, 0.0625)])
-def test_a_record_fades_by_half_in_thirty_days(days: int, factor: float) -> None:
+def test_score_halves_in_thirty_days(days: int, factor: float) -> None:
     assert Decay().factor("", aged(days), NOW) == pytest.approx(factor)
 
 
 @pytest.mark.parametrize("kind", ["person", "place", "relationship"])
 @pytest.mark.parametrize(("days", "factor"), [(0, 1.0), (30, 0.5), (60, 0.3), (120, 0.3)])
-def test_what_stays_true_never_fades_below_the_floor(days: int, factor: float, kind: str) -> None:
+def test_evergreen_kinds_never_fall_below_the_floor(days: int, factor: float, kind: str) -> None:
     assert Decay().factor(kind, aged(days), NOW) == pytest.approx(factor)
 
 
-def test_the_future_is_of_age_0_and_so_is_what_has_no_time() -> None:
+def test_future_and_missing_timestamps_have_age_0() -> None:
     assert Decay().factor("", aged(-10), NOW) == 1.0
     assert Decay().factor("", None, NOW) == 1.0
 
 
-def test_a_fact_is_fresh_however_old() -> None:
+def test_fact_does_not_decay() -> None:
     fact = Fact(
         subject="A", relation="knows", object="B", timestamp=NOW - timedelta(days=900), kind="relationship"
     )
@@ -105,7 +105,7 @@ def test_a_fact_is_fresh_however_old() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 10), st.floats(-50, 3000)), min_size=1, max_size=12))
-def test_fading_orders_by_what_is_left(drawn: list[tuple[float, float]]) -> None:
+def test_decay_reorders_by_the_new_scores(drawn: list[tuple[float, float]]) -> None:
     records = [turn(f"turn {n}", days) for n, (_, days) in enumerate(drawn)]
     staged = Decay().apply(ranked(records, [score for score, _ in drawn]))
     expected = {n + 1: s * Decay().factor("", records[n].timestamp, NOW) for n, (s, _) in enumerate(drawn)}
@@ -116,41 +116,43 @@ def test_fading_orders_by_what_is_left(drawn: list[tuple[float, float]]) -> None
 # Variety
 
 
-def test_mmr_chooses_the_next_that_is_unlike_those_chosen() -> None:
+def test_mmr_prefers_a_result_unlike_those_chosen() -> None:
     texts = ["we sail to the island", "we sail to the island today", "the budget is done"]
-    staged = MMR(weight=0.7).apply(ranked([turn(text) for text in texts], [1.0, 0.95, 0.8]))
+    staged = MMR(relevance_weight=0.7).apply(ranked([turn(text) for text in texts], [1.0, 0.95, 0.8]))
     assert staged.keys.tolist() == [1, 3, 2]
     # 0.7 · 0.8 - 0.3 · 1/8 against 0.7 · 0.95 - 0.3 · 5/6
     assert "0.522" in staged.reasons[3]
 
 
-def test_mmr_holds_only_what_is_chosen_against_a_candidate() -> None:
-    alike = np.array([[0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]])
-    chosen, margins = select(np.array([1.0, 0.9, 0.8]), alike, np.arange(3), 0.5)
+def test_mmr_penalises_only_similarity_to_chosen_results() -> None:
+    similarity = np.array([[0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]])
+    chosen, margins = select(np.array([1.0, 0.9, 0.8]), similarity, np.arange(3), 0.5)
     assert chosen == [0, 1, 2]
     assert margins == pytest.approx([0.5, 0.45, 0.5 * 0.8 - 0.5])
 
 
-def test_beyond_the_best_20_order_stays() -> None:
+def test_mmr_keeps_the_order_beyond_the_best_20() -> None:
     records = [turn(f"same words number {n}") for n in range(25)]
     staged = MMR().apply(ranked(records, [1 - n / 100 for n in range(25)]))
     assert staged.keys.tolist()[20:] == [21, 22, 23, 24, 25]
     assert sorted(staged.keys.tolist()) == list(range(1, 26))
 
 
-def test_words_in_common_make_texts_alike() -> None:
-    alike = jaccard(["Goa in March", "march in goa!", "", "ferry"])
-    assert alike[0, 1] == 1.0
-    assert alike[0, 2] == alike[2, 2] == alike[0, 3] == 0.0
+def test_texts_with_common_words_are_similar() -> None:
+    similarity = jaccard(["Goa in March", "march in goa!", "", "ferry"])
+    assert similarity[0, 1] == 1.0
+    assert similarity[0, 2] == similarity[2, 2] == similarity[0, 3] == 0.0
 
 
 @given(st.lists(st.text("aB_é ß1.\x1c-", max_size=12), max_size=6))
-def test_likeness_is_the_same_for_plain_texts_and_others(texts: list[str]) -> None:
+def test_similarity_is_the_same_for_ascii_and_unicode(texts: list[str]) -> None:
     words = [set(re.findall(r"\w+", text.casefold())) for text in texts]
-    alike = jaccard(texts)
+    similarity = jaccard(texts)
     for a, left in enumerate(words):
         for b, right in enumerate(words):
-            assert alike[a, b] == (len(left & right) / len(left | right) if a != b and left & right else 0.0)
+            assert similarity[a, b] == (
+                len(left & right) / len(left | right) if a != b and left & right else 0.0
+            )
 
 
 def test_cosine_is_selectable() -> None:
@@ -161,10 +163,12 @@ def test_cosine_is_selectable() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.text("abc ", max_size=8)), max_size=15), st.floats(0, 1))
-def test_mmr_loses_nothing_and_begins_with_the_best(drawn: list[tuple[float, str]], weight: float) -> None:
+def test_mmr_keeps_all_results_and_starts_with_the_best(
+    drawn: list[tuple[float, str]], weight: float
+) -> None:
     drawn = sorted(drawn, key=lambda one: -one[0])
     records = [Record(id=f"{n:02}", text=text) for n, (_, text) in enumerate(drawn)]
-    staged = MMR(weight=weight).apply(ranked(records, [score for score, _ in drawn]))
+    staged = MMR(relevance_weight=weight).apply(ranked(records, [score for score, _ in drawn]))
     assert sorted(staged.keys.tolist()) == list(range(1, len(drawn) + 1))
     if drawn and weight > 0:
         assert staged.scores[0] == drawn[0][0]
@@ -181,11 +185,11 @@ class Fixed:
     def __init__(self, *texts: str) -> None:
         self.texts = texts
 
-    def search(self, ask: Ask) -> Found:
-        keys = [ask.question.snapshot.key_of(text) for text in self.texts]
-        return Found(np.array(keys, np.int64), np.linspace(1, 0.5, len(keys)))
+    def search(self, request: SourceRequest) -> ScoredKeys:
+        keys = [request.context.snapshot.find_key(text) for text in self.texts]
+        return ScoredKeys(np.array(keys, np.int64), np.linspace(1, 0.5, len(keys)))
 
-    def scores(self, ask: Ask, keys: Any) -> Any:
+    def scores(self, request: SourceRequest, keys: Any) -> Any:
         return np.full(len(keys), np.nan)
 
 
@@ -221,7 +225,7 @@ def example() -> sennit.Database:
     return db
 
 
-def test_the_worked_example_fuses_and_fades_as_specified(example: sennit.Database) -> None:
+def test_worked_example_fuses_and_decays_as_specified(example: sennit.Database) -> None:
     result = example.search("What did I tell Priya about vacation?", recipe="memory", explain=True)
     hits = {hit.text: hit for hit in result}
     told = hits[TOLD].explanation
@@ -238,9 +242,9 @@ def test_the_worked_example_fuses_and_fades_as_specified(example: sennit.Databas
     assert fact.sources == ("graph",)
 
 
-def test_the_worked_example_ends_in_its_block(example: sennit.Database) -> None:
+def test_worked_example_gives_the_specified_prompt_block(example: sennit.Database) -> None:
     result = example.search("What did I tell Priya about vacation?", recipe="memory")
-    lines = briefing([memory_of(hit.record) for hit in result]).splitlines()
+    lines = briefing([memory_from_record(hit.record) for hit in result]).splitlines()
     assert lines[0] == "<memory>"
     assert lines[2] == HEADING
     assert set(lines[3:-1]) == {
@@ -273,7 +277,7 @@ def test_a_superseded_fact_leaves_the_results_and_stays_in_history() -> None:
         assert {record.text for record in db} == {"Rajesh -> Goa: lives in", "Rajesh -> Pune: lives in"}
 
 
-def test_looking_back_leaves_out_what_is_older() -> None:
+def test_look_back_excludes_older_records() -> None:
     now = datetime.now(UTC)
     with sennit.open(":memory:") as db:
         db.add(
@@ -294,7 +298,7 @@ def test_looking_back_leaves_out_what_is_older() -> None:
                 db.search("x", recipe="memory", look_back=wrong)  # type: ignore[arg-type]
 
 
-def test_operators_in_a_question_are_words() -> None:
+def test_operators_in_a_query_are_plain_words() -> None:
     with sennit.open(":memory:") as db:
         db.add([Record(id="a", text="harbour and ferry"), Record(id="b", text="tide")])
         found = {hit.id for hit in db.search('"harbour" AND (ferry* OR -tide) NOT +x:y^2 ~', recipe="memory")}
@@ -308,7 +312,7 @@ def conversation(*texts: str) -> list[Record]:
     return [Record(id=f"t{n:02}", text=text, parent="session", position=n) for n, text in enumerate(texts)]
 
 
-def test_the_answer_next_to_the_words_that_match_is_found() -> None:
+def test_turn_adjacent_to_a_match_is_found() -> None:
     filler = [f"talk about nothing in particular, part {n}" for n in range(30)]
     turns = conversation(*filler, "When did you go to the lighthouse?", "Last Tuesday!", *filler)
     with sennit.open(":memory:") as db:
@@ -327,7 +331,7 @@ def test_the_answer_next_to_the_words_that_match_is_found() -> None:
         assert why.kept
 
 
-def test_a_neighbour_that_the_filter_leaves_out_stays_out() -> None:
+def test_filtered_neighbour_is_not_returned() -> None:
     turns = conversation(*[f"lighthouse visit number {n}" for n in range(12)], "Last Tuesday!")
     turns = [Record(**{**t.to_dict(), "metadata": {"ok": t.text != "Last Tuesday!"}}) for t in turns]  # type: ignore[arg-type]
     with sennit.open(":memory:") as db:
@@ -336,10 +340,10 @@ def test_a_neighbour_that_the_filter_leaves_out_stays_out() -> None:
         assert all(hit.metadata["ok"] for hit in found)
 
 
-def test_few_candidates_keep_their_ranks() -> None:
+def test_evidence_does_not_change_a_short_ranking() -> None:
     records = [turn("a"), turn("b")]
     before = ranked(
-        records, [0.03, 0.02], lists=("keyword",), found=9, scores_of=lambda _, k: np.ones(len(k))
+        records, [0.03, 0.02], lists=("keyword",), longest_list=9, list_scores=lambda _, k: np.ones(len(k))
     )
     assert Evidence().apply(before).scores.tolist() == [0.03, 0.02]
 
@@ -349,7 +353,7 @@ def test_evidence_is_a_setting() -> None:
         assert [step.name for step in db.recipes["memory"].stages] == ["decay", "mmr"]
 
 
-def test_a_recipe_of_ones_own_can_say_all_this() -> None:
+def test_custom_recipe_can_express_memory() -> None:
     table = RECIPE.to_dict()
     assert sennit.recipes.recipe_from_dict("memory", table) == RECIPE
-    assert SourceUse(source="keyword", where='kind = "x"').where == 'kind = "x"'
+    assert SourceConfig(source="keyword", where='kind = "x"').where == 'kind = "x"'

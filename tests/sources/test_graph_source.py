@@ -10,13 +10,13 @@ import pytest
 import sennit
 from sennit import Database, Record
 from sennit.facts import Entity, Fact
-from sennit.graph.walking import Walking
+from sennit.graph.traversal import WalkOptions
 from sennit.privacy import OWNER, Caller
 from sennit.ranking.fusion import Weighted
-from sennit.recipes import Recipe, SourceUse
+from sennit.recipes import Recipe, SourceConfig
 from sennit.sources.graph import GraphSource
 
-ONLY = Recipe(name="graph", sources=(SourceUse(source="graph"),), fusion=Weighted({"graph": 1.0}, "none"))
+ONLY = Recipe(name="graph", sources=(SourceConfig(source="graph"),), fusion=Weighted({"graph": 1.0}, "none"))
 
 
 def fact(subject: str, object_: str, weight: float = 1.0, **fields: object) -> Record:
@@ -49,17 +49,17 @@ def found(db: Database, query: str, recipe: Recipe = ONLY, **asked: object) -> l
     return [hit.id for hit in result]
 
 
-def test_facts_about_a_named_thing_come_by_weight_and_then_those_one_step_on(db: Database) -> None:
+def test_facts_of_a_named_entity_rank_by_weight_before_those_one_hop_away(db: Database) -> None:
     assert found(db, "What did I tell Priya about vacation?") == ["Rajesh-Priya", "Priya-Anna", "Anna-Zoë"]
 
 
-def test_the_fact_reads_as_it_does_in_a_prompt(db: Database) -> None:
+def test_fact_has_its_prompt_text(db: Database) -> None:
     best = db.search("What did I tell Priya about vacation?", recipe=ONLY)[0]
     assert best.text == "Rajesh -> Priya: planning vacation to Goa in March"
 
 
 @pytest.mark.parametrize("query", ["zoe's friends", "ZOË", "who knows Zoë?", "tell me of Zoë’s plans"])
-def test_names_are_known_without_case_accents_and_possessives(db: Database, query: str) -> None:
+def test_names_match_without_case_accents_and_possessives(db: Database, query: str) -> None:
     assert found(db, query) == ["Anna-Zoë", "Priya-Anna"]
 
 
@@ -67,13 +67,13 @@ def test_an_unknown_name_finds_nothing(db: Database) -> None:
     assert found(db, "What about Wilhelmina and the weather?") == []
 
 
-def test_each_fact_says_why(db: Database) -> None:
+def test_each_fact_has_a_match_reason(db: Database) -> None:
     hits = db.search("what about rajesh", recipe=ONLY, explain=True)
-    notes = [hit.explanation.standings[0].note for hit in hits if hit.explanation]
+    notes = [hit.explanation.source_scores[0].match_reason for hit in hits if hit.explanation]
     assert notes == ["about *rajesh*, which you named", "2 steps from *rajesh*, which you named"]
 
 
-def test_facts_of_all_names_of_a_thing_are_its_facts(db: Database) -> None:
+def test_entity_has_the_facts_of_all_its_names(db: Database) -> None:
     db.add(
         [
             Entity(name="Priya", aliases=("Priya S.", "Pri"), id="e").to_record(),
@@ -88,8 +88,10 @@ def test_superseded_facts_leave_the_results_and_stay_in_the_database(db: Databas
     db.add([fact("Rajesh", "Priya", 2.0, superseded_at="2020-01-01")])
     assert found(db, "Rajesh") == []
     assert db.get("Rajesh-Priya") is not None
-    past = GraphSource(Walking(hops=1, as_of=datetime(2019, 1, 1, tzinfo=UTC)))
-    recipe = Recipe(name="past", sources=(SourceUse(source="past"),), fusion=Weighted({"past": 1.0}, "none"))
+    past = GraphSource(WalkOptions(hops=1, as_of=datetime(2019, 1, 1, tzinfo=UTC)))
+    recipe = Recipe(
+        name="past", sources=(SourceConfig(source="past"),), fusion=Weighted({"past": 1.0}, "none")
+    )
     with sennit.open(":memory:", sources={"past": past}) as then:
         then.add(
             [
@@ -101,7 +103,7 @@ def test_superseded_facts_leave_the_results_and_stay_in_the_database(db: Databas
         assert found(then, "Rajesh") == ["Rajesh-Anna"]
 
 
-def test_filters_and_privacy_hold_inside_the_walk(db: Database) -> None:
+def test_filters_and_privacy_apply_to_every_hop(db: Database) -> None:
     db.add([fact("Priya", "Anna", 1.0, sensitivity="private", metadata={"topic": "work"})])
     assert found(db, "Priya", caller=OWNER) == ["Rajesh-Priya", "Priya-Anna", "Anna-Zoë"]
     assert found(db, "Priya", caller=Caller()) == ["Rajesh-Priya"]
@@ -113,7 +115,7 @@ def test_a_hidden_longer_name_does_not_hide_a_shorter_one(db: Database) -> None:
     assert found(db, "What of Anna Secret?", caller=Caller(), limit=1) == ["Anna-Zoë"]
 
 
-def test_a_removed_fact_is_gone_and_a_changed_one_is_as_it_is_now(db: Database) -> None:
+def test_removed_and_updated_facts_take_effect(db: Database) -> None:
     db.remove(["Priya-Anna"])
     assert found(db, "Priya") == ["Rajesh-Priya"]
     db.add([fact("Rajesh", "Tom", id="Rajesh-Priya")])
@@ -121,7 +123,7 @@ def test_a_removed_fact_is_gone_and_a_changed_one_is_as_it_is_now(db: Database) 
     assert found(db, "Tom") == ["Rajesh-Priya"]
 
 
-def test_the_limit_holds_on_a_hub_and_the_newest_of_equal_facts_are_taken() -> None:
+def test_limit_applies_to_a_hub_and_prefers_newer_facts() -> None:
     with sennit.open(":memory:", embedding__provider="none") as db:
         db.add([fact("Hub", f"n{at:03}") for at in range(500)])
         assert found(db, "what of the hub", limit=3) == ["Hub-n497", "Hub-n498", "Hub-n499"]

@@ -9,36 +9,36 @@ import pytest
 import sennit
 from sennit import Database, Record
 from sennit.evaluation.datasets import read_collection
-from sennit.evaluation.metrics import figures_of
+from sennit.evaluation.metrics import compute_metrics
 from sennit.facts import Entity
-from sennit.graph.linking import Linking
+from sennit.graph.entity_linking import LinkOptions
 from sennit.privacy import OWNER, Caller
 from sennit.ranking.fusion import Weighted
-from sennit.recipes import Recipe, SourceUse
-from sennit.recipes.values import Pool
+from sennit.recipes import Recipe, SourceConfig
+from sennit.recipes.recipe import CandidateCount
 from sennit.sources.links import LinkSource
 
 ONLY = Recipe(
     name="links",
-    sources=(SourceUse(source="links", pool=Pool(times=5)),),
+    sources=(SourceConfig(source="links", candidates=CandidateCount(times=5)),),
     fusion=Weighted({"links": 1.0}, "none"),
 )
 PLAIN = Recipe(
     name="plain",
     sources=(
-        SourceUse(source="keyword", pool=Pool(at_least=50)),
-        SourceUse(source="vector", pool=Pool(at_least=50)),
+        SourceConfig(source="keyword", candidates=CandidateCount(at_least=50)),
+        SourceConfig(source="vector", candidates=CandidateCount(at_least=50)),
     ),
     fusion=Weighted({"keyword": 0.3, "vector": 0.7}, {"keyword": "max", "vector": "none"}),
-    complete=True,
+    rescore_missing=True,
 )
 LINKED = Recipe(
     name="linked",
-    sources=(*PLAIN.sources, SourceUse(source="links", pool=Pool(at_least=50))),
+    sources=(*PLAIN.sources, SourceConfig(source="links", candidates=CandidateCount(at_least=50))),
     fusion=Weighted(
         {"keyword": 0.3, "vector": 0.7, "links": 1.0}, {"keyword": "max", "vector": "none", "links": "none"}
     ),
-    complete=True,
+    rescore_missing=True,
 )
 
 JAWS = Record(
@@ -66,9 +66,9 @@ def test_a_named_record_comes_first_and_then_what_it_mentions(db: Database) -> N
     assert found(db, "Who directed Jaws?") == ["jaws", "steven"]
 
 
-def test_each_link_says_why(db: Database) -> None:
+def test_each_link_has_a_match_reason(db: Database) -> None:
     hits = db.search("Who directed Jaws?", recipe=ONLY, explain=True)
-    notes = [hit.explanation.standings[0].note for hit in hits if hit.explanation]
+    notes = [hit.explanation.source_scores[0].match_reason for hit in hits if hit.explanation]
     assert notes == ["you named *Jaws*", "*Jaws (film)*, which you named, mentions *Steven Spielberg*"]
 
 
@@ -76,7 +76,7 @@ def test_the_best_keyword_hits_are_followed_too(db: Database) -> None:
     hits = db.search("the thriller of 1975", recipe=ONLY, explain=True)
     assert [hit.id for hit in hits] == ["steven"]
     assert hits[0].explanation is not None
-    assert hits[0].explanation.standings[0].note == "*Jaws (film)* mentions *Steven Spielberg*"
+    assert hits[0].explanation.source_scores[0].match_reason == "*Jaws (film)* mentions *Steven Spielberg*"
 
 
 def test_a_new_title_links_old_records_and_a_removed_one_unlinks_them(db: Database) -> None:
@@ -101,13 +101,13 @@ def test_an_alias_is_as_good_as_a_title(db: Database) -> None:
     assert found(db, "what does priya love") == ["priya", "city"]
 
 
-def test_a_filter_holds_for_what_is_found_and_for_what_leads_there(db: Database) -> None:
+def test_filter_applies_to_results_and_to_seeds(db: Database) -> None:
     db.add([Record(id="jaws", title=JAWS.title, text=JAWS.text, collection="films")])
     assert found(db, "Who directed Jaws?", filters={"collection": "films"}) == ["jaws"]
     assert found(db, "Who directed Jaws?", filters={"collection": "default"}) == []
 
 
-def test_what_a_caller_may_not_see_neither_appears_nor_leads_anywhere(db: Database) -> None:
+def test_hidden_record_is_neither_result_nor_seed(db: Database) -> None:
     db.add([Record(id="jaws", title=JAWS.title, text=JAWS.text, sensitivity="private")])
     assert found(db, "Who directed Jaws?", caller=OWNER) == ["jaws", "steven"]
     assert found(db, "Who directed Jaws?", caller=Caller()) == []
@@ -129,15 +129,17 @@ def test_without_names_nothing_changes() -> None:
             assert [(hit.id, hit.score) for hit in plain] == [(hit.id, hit.score) for hit in linked]
 
 
-def test_the_pool_is_never_exceeded_and_equal_scores_are_ordered_by_id() -> None:
+def test_candidate_count_is_never_exceeded_and_ties_are_ordered_by_id() -> None:
     with sennit.open(":memory:") as db:
         db.add([Record(id=f"r{at:02}", title="Mount Doom", text="A volcano.") for at in range(30)])
         assert found(db, "Who climbed Mount Doom?", limit=4) == ["r00", "r01", "r02", "r03"]
 
 
-def test_a_source_of_other_settings_follows_them() -> None:
-    own = {"near": LinkSource(Linking(seeds=0))}
-    recipe = Recipe(name="near", sources=(SourceUse(source="near"),), fusion=Weighted({"near": 1.0}, "none"))
+def test_source_uses_its_own_settings() -> None:
+    own = {"near": LinkSource(LinkOptions(seeds=0))}
+    recipe = Recipe(
+        name="near", sources=(SourceConfig(source="near"),), fusion=Weighted({"near": 1.0}, "none")
+    )
     with sennit.open(":memory:", sources=own) as db:
         db.add([JAWS, SPIELBERG])
         assert [hit.id for hit in db.search("the thriller of 1975", recipe=recipe)] == []
@@ -148,10 +150,10 @@ def test_a_source_of_other_settings_follows_them() -> None:
     ("name", "recall", "queries"),
     [("2wiki_dev", 0.95, 150), ("musique_train", 0.63, 100), ("cranfield", 0.0, 100)],
 )
-def test_links_find_what_several_steps_lead_to_and_harm_nothing(
+def test_links_improve_multi_hop_queries_without_harm(
     shared_data: object, name: str, recall: float, queries: int
 ) -> None:
-    collection = read_collection(shared_data / name).first(queries)  # type: ignore[operator]
+    collection = read_collection(shared_data / name).with_first_queries(queries)  # type: ignore[operator]
     with sennit.open(":memory:") as db:
         for at in range(0, len(collection.documents), 1000):
             db.add(collection.documents[at : at + 1000])
@@ -161,7 +163,7 @@ def test_links_find_what_several_steps_lead_to_and_harm_nothing(
                 query.id: collection.ranking(query, db.search(query.text, recipe=recipe, limit=10))
                 for query in collection.queries
             }
-            measured = figures_of(collection.judgements, ranked)
+            measured = compute_metrics(collection.judgements, ranked)
             means.append(
                 sum(measured[query.id]["R@5"] for query in collection.queries) / len(collection.queries)
             )

@@ -1,7 +1,7 @@
 """The one pipeline that runs every recipe."""
 
-from sennit.pipeline.asking import Plan
-from sennit.pipeline.running import Pipeline
-from sennit.pipeline.tracing import CONTRACT
+from sennit.pipeline.search_pipeline import Pipeline
+from sennit.pipeline.source_runner import SearchPlan
+from sennit.pipeline.trace_builder import CONTRACT_VERSION
 
-__all__ = ["CONTRACT", "Pipeline", "Plan"]
+__all__ = ["CONTRACT_VERSION", "Pipeline", "SearchPlan"]

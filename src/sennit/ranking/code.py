@@ -1,8 +1,7 @@
-"""What is known to help in code: outlines, definitions, names of files, how much of a file is found, and what stands
-beside the thing itself.
+"""Stages for code search: boosts from outlines, definitions, file names and further hits, and one result per file.
 
-Numbers are in the units of a list whose best score is 1, of which the fusion adds up several; docs/code.md has what
-each is worth.
+Boosts are in the units of a list whose best score is 1; the fusion adds several such lists. docs/reference/recipe-code.md
+shows what each boost is worth.
 """
 
 from __future__ import annotations
@@ -15,182 +14,196 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from sennit.ranking.naming import Said, file_words, symbols_in
-from sennit.ranking.stages import Ranked, Staged, stage
+from sennit.ranking.code_names import QueryWords, file_words, find_symbols
+from sennit.ranking.stages import StageInput, StageOutput, stage
 from sennit.results import Dropped
 
-BESIDE: Final = ("test", "stub", "reexport", "example", "generated")
-"""Roles of files that come after what they serve."""
+SECONDARY_ROLES: Final = ("test", "stub", "reexport", "example", "generated")
+"""Roles of files that rank below the code they serve."""
 
-COMPANY: Final = 3
-"""Records of a file, after its best, that count for it."""
+CONTEXT_RECORDS: Final = 3
+"""How many records of a file, after its best, count towards its context boost."""
 
 
 class _File:
-    """What is known of one file among the candidates."""
+    """The boosts of one file, which all its candidates get."""
 
-    __slots__ = ("best", "company", "found", "name", "outline")
+    __slots__ = ("best", "context_boost", "found", "name_boost", "outline_boost")
 
-    def __init__(self, name: float) -> None:
-        self.name = name
-        """For what the question says of its name."""
-        self.outline = 0.0
-        self.company = 0.0
+    def __init__(self, name_boost: float) -> None:
+        self.name_boost = name_boost
+        self.outline_boost = 0.0
+        self.context_boost = 0.0
         self.found = 0
-        """Records that are no outline."""
+        """The number of candidates, outlines excluded."""
         self.best = -1
-        """The place of the best of them."""
+        """The index of the best of them."""
 
 
 @stage
 @dataclass(frozen=True, slots=True)
-class CodeSense:
-    """Adds to each record of code what its file and its name say; an outline gives way to what it outlines."""
+class CodeRanking:
+    """Adds to each record what its file and its name contribute. A better record of the file replaces its outline."""
 
     name: ClassVar[str] = "code"
 
     outlines: str = "code_files"
-    """The collection whose records are outlines of files; `path` says of which."""
-    outline: float = 1.0
-    """How much of the score of its file's outline a record gets."""
-    definition: float = 1.0
-    """For the definition of a symbol that the question names."""
-    file_name: float = 0.5
-    """For a file whose name the question says in full; in part, the share."""
-    company: float = 0.15
-    """How much of the scores of its next three records a file gets: what a question is about is found in several."""
-    beside: float = 1.0
-    """Taken from what is in a file of one of these roles, or is a test by itself: as much as a list can give."""
-    roles: Sequence[str] = BESIDE
+    """The collection with the outlines of files; the `path` of an outline names its file."""
+    outline_weight: float = 1.0
+    """The part of the outline's score that each record of the file gets."""
+    definition_boost: float = 1.0
+    """For the definition of a symbol that the query names."""
+    file_name_boost: float = 0.5
+    """For a file whose whole name is in the query; proportionally less for a part of it."""
+    context_boost: float = 0.15
+    """The part of the scores of its next three records that a file gets: the right file often has several hits."""
+    secondary_penalty: float = 1.0
+    """Subtracted in files with a secondary role: as much as one list can give."""
+    secondary_roles: Sequence[str] = SECONDARY_ROLES
 
     def __post_init__(self) -> None:
-        for name in ("outline", "definition", "file_name", "company", "beside"):
+        for name in (
+            "outline_weight",
+            "definition_boost",
+            "file_name_boost",
+            "context_boost",
+            "secondary_penalty",
+        ):
             value = getattr(self, name)
             if not (isinstance(value, (int, float)) and math.isfinite(value) and value >= 0):
                 raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
-        object.__setattr__(self, "roles", tuple(self.roles))
+        object.__setattr__(self, "secondary_roles", tuple(self.secondary_roles))
 
-    def apply(self, ranked: Ranked) -> Staged:
-        rows = ranked.values("id", "path", "collection", "qualified", "role")
-        # Numbers of Python: one at a time, numpy's cost several times as much.
-        scores: list[float] = ranked.scores.tolist()
-        files = self._files(ranked.query, rows, scores)
-        symbols = symbols_in(ranked.query) if self.definition else {}
-        defining: set[int] = set()
+    def apply(self, ranking: StageInput) -> StageOutput:
+        rows = ranking.values("id", "path", "collection", "qualified", "role")
+        # Python floats: reading numpy scalars one at a time costs several times as much.
+        scores: list[float] = ranking.scores.tolist()
+        files = self._boost_files(ranking.query, rows, scores)
+        symbols = find_symbols(ranking.query) if self.definition_boost else {}
+        definitions: set[int] = set()
         outlines: list[int] = []
         for at, (file, (name, _, collection, qualified, role)) in enumerate(zip(files, rows, strict=True)):
-            # What stands beside something is often called like it, so its name says nothing.
-            added = file.outline + file.company + (-self.beside if role in self.roles else file.name)
+            # A secondary file is often named after what it serves, so its own name says nothing.
+            boost = (
+                file.outline_boost
+                + file.context_boost
+                + (-self.secondary_penalty if role in self.secondary_roles else file.name_boost)
+            )
             if collection == self.outlines:
-                # Its own score is in what the file adds.
-                scores[at] = added
+                # The outline's own score is already in the boost.
+                scores[at] = boost
                 outlines.append(at)
                 continue
-            if symbols and qualified and _defines(qualified, symbols):
-                added += self.definition
-                defining.add(at)
-            score = scores[at] = scores[at] + added
+            if symbols and qualified and _is_definition(qualified, symbols):
+                boost += self.definition_boost
+                definitions.add(at)
+            score = scores[at] = scores[at] + boost
             best = file.best
             if best < 0 or score > scores[best] or (score == scores[best] and name < rows[best][0]):
                 file.best = at
-        gave_way = {at: files[at].best for at in outlines if files[at].best >= 0}
-        for at, part in gave_way.items():
-            # The file stands where its best record does, also when that is the outline.
-            scores[part] = max(scores[part], scores[at])
+        replaced_by = {at: files[at].best for at in outlines if files[at].best >= 0}
+        for at, best in replaced_by.items():
+            # If the outline scores higher, its file's best record takes that score.
+            scores[best] = max(scores[best], scores[at])
         ordered = sorted(zip(map(neg, scores), [row[0] for row in rows], range(len(rows)), strict=True))
-        left = [at for _, _, at in ordered if at not in gave_way]
-        staged = Staged(ranked.keys[left], np.array([scores[at] for at in left], np.float64))
-        if not ranked.explain:
-            return staged
-        keys = ranked.keys.tolist()
+        kept = [at for _, _, at in ordered if at not in replaced_by]
+        output = StageOutput(ranking.keys[kept], np.array([scores[at] for at in kept], np.float64))
+        if not ranking.explain:
+            return output
+        keys = ranking.keys.tolist()
         dropped = {
             keys[at]: Dropped(
                 self.name,
-                f"a part of the file is in the answer: {rows[part][0]}",
+                f"a part of the file is in the result: {rows[best][0]}",
                 scores[at],
-                scores[part],
-                keys[part],
+                scores[best],
+                keys[best],
             )
-            for at, part in gave_way.items()
+            for at, best in replaced_by.items()
         }
         reasons = {}
         for at, (file, (_, _, _, qualified, role)) in enumerate(zip(files, rows, strict=True)):
-            why = self._reasons(role, file)
-            if at in defining:
-                why.append(f"{self.definition:+.2f} defines {qualified}")
-            if why:
-                reasons[keys[at]] = ", ".join(why)
-        return replace(staged, dropped=dropped, reasons=reasons)
+            parts = self._explain_file(role, file)
+            if at in definitions:
+                parts.append(f"{self.definition_boost:+.2f} defines {qualified}")
+            if parts:
+                reasons[keys[at]] = ", ".join(parts)
+        return replace(output, dropped=dropped, reasons=reasons)
 
-    def _files(self, query: str, rows: Sequence[tuple[Any, ...]], scores: Sequence[float]) -> list[_File]:
-        """The file of each record, with what it adds to all of its records: an object for each file, not for each record."""
-        said = Said(query)
+    def _boost_files(
+        self, query: str, rows: Sequence[tuple[Any, ...]], scores: Sequence[float]
+    ) -> list[_File]:
+        """Return the file of each record with its boosts; records of one file share one object."""
+        query_words = QueryWords(query)
         known: dict[str, _File] = {}
         out = []
-        for (name, own, collection, _, _), score in zip(rows, scores, strict=True):
-            path = own or name
+        for (name, own_path, collection, _, _), score in zip(rows, scores, strict=True):
+            path = own_path or name
             file = known.get(path)
             if file is None:
-                file = known[path] = _File(self.file_name * said.share(file_words(path)))
+                file = known[path] = _File(self.file_name_boost * query_words.coverage(file_words(path)))
             out.append(file)
             if collection == self.outlines:
-                file.outline = self.outline * score
+                file.outline_boost = self.outline_weight * score
             else:
-                # The best comes first, and the next ones after it.
-                if 0 < file.found <= COMPANY:
-                    file.company += self.company * score
+                # Records come best first, so those after the first are the context.
+                if 0 < file.found <= CONTEXT_RECORDS:
+                    file.context_boost += self.context_boost * score
                 file.found += 1
         return out
 
-    def _reasons(self, role: object, file: _File) -> list[str]:
-        """What a file adds, in words."""
-        beside = role in self.roles
-        said = (
-            (file.outline, "by the outline of its file"),
-            (-self.beside, f"in a file of role {role}") if beside else (file.name, "by the name of its file"),
-            (file.company, "by what else is found of its file"),
+    def _explain_file(self, role: object, file: _File) -> list[str]:
+        """Return the boosts of a file in words."""
+        boosts = (
+            (file.outline_boost, "by the outline of its file"),
+            (-self.secondary_penalty, f"in a file of role {role}")
+            if role in self.secondary_roles
+            else (file.name_boost, "by the name of its file"),
+            (file.context_boost, "by further hits in its file"),
         )
-        return [f"{amount:+.2f} {reason}" for amount, reason in said if amount]
+        return [f"{amount:+.2f} {reason}" for amount, reason in boosts if amount]
 
 
 @stage
 @dataclass(frozen=True, slots=True)
 class PerFile:
-    """The best of each file first; what else there is of it after the best of all others."""
+    """Ranks the best records of each file first, and the other records of these files after them."""
 
     name: ClassVar[str] = "per_file"
 
-    most: int = 1
-    """How many of one file stand among the first."""
+    records_per_file: int = 1
+    """How many records of one file may rank first."""
 
     def __post_init__(self) -> None:
-        if type(self.most) is not int or self.most < 1:
-            raise ValueError(f"most must be a whole number of at least 1, not {self.most!r}")
+        if type(self.records_per_file) is not int or self.records_per_file < 1:
+            raise ValueError(
+                f"records_per_file must be a whole number of at least 1, not {self.records_per_file!r}"
+            )
 
-    def apply(self, ranked: Ranked) -> Staged:
+    def apply(self, ranking: StageInput) -> StageOutput:
         first: list[int] = []
         later: list[int] = []
-        taken: dict[str, int] = {}
+        count: dict[str, int] = {}
         at = 0
-        files = ranked.values("id", "path")
-        while at < len(ranked.keys) and len(first) < ranked.limit:
-            for name, path in files[at : at + 2 * ranked.limit]:
+        files = ranking.values("id", "path")
+        while at < len(ranking.keys) and len(first) < ranking.limit:
+            for name, path in files[at : at + 2 * ranking.limit]:
                 file = name if path is None else path
-                taken[file] = taken.get(file, 0) + 1
-                (first if taken[file] <= self.most else later).append(at)
+                count[file] = count.get(file, 0) + 1
+                (first if count[file] <= self.records_per_file else later).append(at)
                 at += 1
-        order = [*first, *later, *range(at, len(ranked.keys))]
-        behind = ranked.keys[later].tolist() if ranked.explain else ()
-        reasons = dict.fromkeys(behind, "after the best of other files")
-        return Staged(ranked.keys[order], ranked.scores[order], {}, reasons)
+        order = [*first, *later, *range(at, len(ranking.keys))]
+        moved_back = ranking.keys[later].tolist() if ranking.explain else ()
+        reasons = dict.fromkeys(moved_back, "after the best of other files")
+        return StageOutput(ranking.keys[order], ranking.scores[order], {}, reasons)
 
 
-def _defines(qualified: str, symbols: dict[str, tuple[str, ...]]) -> bool:
-    """Whether a name is that of a symbol; for `Outer.inner` the outer has to be the same too."""
+def _is_definition(qualified: str, symbols: dict[str, tuple[str, ...]]) -> bool:
+    """Return whether a qualified name is one of the symbols; for `Outer.inner` the outer name must match too."""
     outer, _, name = qualified.rpartition(".")
     parts = symbols.get(name)
     if parts is None or not outer or len(parts) == 1:
         return parts is not None
-    # A question may name a module before the name, such as flask.Flask, which a qualified name does not have.
+    # A query may put a module before the name, such as flask.Flask, which a qualified name does not have.
     pairs = zip(reversed(outer.split(".")), reversed(parts[:-1]), strict=False)
     return all(one == other for one, other in pairs)

@@ -1,4 +1,4 @@
-"""What is older counts less: score · max(floor, 2^(-age / half-life))."""
+"""Time decay: score · max(floor, 2^(-age / half-life))."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import numpy as np
 
 from sennit.facts import FACT_FIELDS
 from sennit.ranking.fusion import order
-from sennit.ranking.stages import Ranked, Staged, stage
+from sennit.ranking.stages import StageInput, StageOutput, stage
 
-SECONDS_A_DAY: Final = 86_400.0
-EVERGREEN: Final = ("person", "place", "relationship")
+SECONDS_PER_DAY: Final = 86_400.0
+EVERGREEN_KINDS: Final = ("person", "place", "relationship")
 """Kinds of record that stay true."""
 
 
 @stage
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """Half as much after each half-life; kinds that stay true never fall below the floor."""
+    """Halves a score after each half-life. Evergreen kinds never fall below the floor."""
 
     name: ClassVar[str] = "decay"
 
     half_life_days: float = 30.0
     floor: float = 0.3
-    evergreen: Sequence[str] = EVERGREEN
+    evergreen: Sequence[str] = EVERGREEN_KINDS
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.half_life_days) and self.half_life_days > 0):
@@ -37,26 +37,26 @@ class Decay:
         object.__setattr__(self, "evergreen", tuple(self.evergreen))
 
     def factor(self, kind: str, timestamp: datetime | None, now: datetime) -> float:
-        """What a score is multiplied by; a record without a time, or of the future, is of age 0."""
+        """Return the factor for a score. A record without a timestamp, or with one in the future, has age 0."""
         if timestamp is None:
             return 1.0
-        days = max(0.0, (now - timestamp).total_seconds() / SECONDS_A_DAY)
-        faded = float(np.exp2(-days / self.half_life_days))
-        return max(self.floor, faded) if kind in self.evergreen else faded
+        days = max(0.0, (now - timestamp).total_seconds() / SECONDS_PER_DAY)
+        factor = float(np.exp2(-days / self.half_life_days))
+        return max(self.floor, factor) if kind in self.evergreen else factor
 
-    def apply(self, ranked: Ranked) -> Staged:
-        # A fact is fresh: it holds until it is superseded.
+    def apply(self, ranking: StageInput) -> StageOutput:
+        # A fact has age 0: it is valid until it is superseded.
         factors = np.array(
             [
-                1.0 if all(fact) else self.factor(kind, timestamp, ranked.now)
-                for kind, timestamp, *fact in ranked.values("kind", "timestamp", *FACT_FIELDS[:3])
+                1.0 if all(fact) else self.factor(kind, timestamp, ranking.now)
+                for kind, timestamp, *fact in ranking.values("kind", "timestamp", *FACT_FIELDS[:3])
             ]
         )
-        scores = ranked.scores * factors
-        best = order(ranked.keys, scores, ranked.ids)
+        scores = ranking.scores * factors
+        best = order(ranking.keys, scores, ranking.ids)
         reasons = {
             key: f"× {factor:.3f} by age"
-            for key, factor in zip(ranked.keys.tolist(), factors.tolist(), strict=True)
-            if ranked.explain and factor != 1.0
+            for key, factor in zip(ranking.keys.tolist(), factors.tolist(), strict=True)
+            if ranking.explain and factor != 1.0
         }
-        return Staged(ranked.keys[best], scores[best], {}, reasons)
+        return StageOutput(ranking.keys[best], scores[best], {}, reasons)

@@ -1,8 +1,8 @@
-"""Scores in place of ranks, and the words of a neighbour: for turns of a conversation, which are short.
+"""Reranking of conversation turns, which are short, by scores and by adjacent turns.
 
-Ranks forget how much better the first is than the second. Where lists are long enough to have a scale, each list's
-scores are taken as a share of its best. And an answer often stands next to the words that match ("When did you go?"
-"Last Tuesday."): a record gains a share of the best of its neighbours, and a neighbour may so become a result.
+Ranks lose how much better the first is than the second. If the lists are long enough for a scale, this stage uses
+each list's scores divided by its best. The answer often follows the turn that matches ("When did you go?" "Last
+Tuesday."), so a record gains a part of its best neighbour's evidence, and a neighbour can become a result.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import ClassVar, Final
 import numpy as np
 
 from sennit.ranking.fusion import order
-from sennit.ranking.stages import Floats, Keys, Ranked, Staged, stage
+from sennit.ranking.stages import Floats, Keys, StageInput, StageOutput, stage
 
-EQUAL: Final[Mapping[str, float]] = {"keyword": 0.5, "vector": 0.5, "graph": 0.5}
+EQUAL_WEIGHTS: Final[Mapping[str, float]] = {"keyword": 0.5, "vector": 0.5, "graph": 0.5}
 
 
 @stage
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Reorders by Σ weight · score / best score of the list, plus a share of the best neighbour's.
+    """Reorders by Σ weight · score / best score of the list, plus a part of the best neighbour's sum.
 
-    The best keeps the best fused score, and the others theirs in proportion, so that what follows sees the scale
-    it knows. Where no list has `at_least` candidates the ranking stays as it was: so few have no scale.
+    The best result keeps the best fused score and the others scale with it, so later stages see the scale they
+    expect. If no list has `min_candidates` candidates, the ranking does not change: so few have no scale.
     """
 
     name: ClassVar[str] = "evidence"
 
-    weights: Mapping[str, float] = field(default_factory=lambda: dict(EQUAL))
+    weights: Mapping[str, float] = field(default_factory=lambda: dict(EQUAL_WEIGHTS))
     neighbours: float = 0.5
-    at_least: int = 10
+    min_candidates: int = 10
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, Mapping) or any(
@@ -44,43 +44,45 @@ class Evidence:
         object.__setattr__(self, "weights", dict(self.weights))
 
     def __hash__(self) -> int:
-        return hash((tuple(sorted(self.weights.items())), self.neighbours, self.at_least))
+        return hash((tuple(sorted(self.weights.items())), self.neighbours, self.min_candidates))
 
-    def apply(self, ranked: Ranked) -> Staged:
-        if ranked.found < self.at_least:
-            return Staged(ranked.keys, ranked.scores)
-        beside = ranked.beside(ranked.keys) if self.neighbours else {}
+    def apply(self, ranking: StageInput) -> StageOutput:
+        if ranking.longest_list < self.min_candidates:
+            return StageOutput(ranking.keys, ranking.scores)
+        adjacent = ranking.adjacent(ranking.keys) if self.neighbours else {}
         keys = np.array(
-            list(dict.fromkeys((*ranked.keys.tolist(), *(key for near in beside.values() for key in near)))),
+            list(
+                dict.fromkeys((*ranking.keys.tolist(), *(key for near in adjacent.values() for key in near)))
+            ),
             np.int64,
         )
-        own = self._evidence(ranked, keys)
+        own = self._own_evidence(ranking, keys)
         value = dict(zip(keys.tolist(), own.tolist(), strict=True))
-        beside = {**(ranked.beside(keys[len(ranked.keys) :]) if self.neighbours else {}), **beside}
-        near = np.array(
-            [max((value.get(k, 0.0) for k in beside.get(key, ())), default=0.0) for key in keys.tolist()]
+        adjacent = {**(ranking.adjacent(keys[len(ranking.keys) :]) if self.neighbours else {}), **adjacent}
+        neighbour = np.array(
+            [max((value.get(k, 0.0) for k in adjacent.get(key, ())), default=0.0) for key in keys.tolist()]
         )
-        total = own + self.neighbours * near
+        total = own + self.neighbours * neighbour
         best = float(total.max(initial=0.0))
-        scores = total * (float(ranked.scores.max(initial=0.0)) / best) if best > 0 else total
-        best_first = order(keys, scores, ranked.ids)
-        places = best_first[(scores[best_first] > 0) | (best_first < len(ranked.keys))]
-        if not ranked.explain:
-            return Staged(keys[places], scores[places])
+        scores = total * (float(ranking.scores.max(initial=0.0)) / best) if best > 0 else total
+        best_first = order(keys, scores, ranking.ids)
+        kept = best_first[(scores[best_first] > 0) | (best_first < len(ranking.keys))]
+        if not ranking.explain:
+            return StageOutput(keys[kept], scores[kept])
         reasons = {
-            int(keys[at]): f"{own[at]:.3f} by its own words"
-            + (f" + {self.neighbours:g} · {near[at]:.3f} by the record next to it" if near[at] else "")
-            for at in places.tolist()
+            int(keys[at]): f"{own[at]:.3f} by its own text"
+            + (f" + {self.neighbours:g} · {neighbour[at]:.3f} by an adjacent record" if neighbour[at] else "")
+            for at in kept.tolist()
         }
-        return Staged(keys[places], scores[places], {}, reasons)
+        return StageOutput(keys[kept], scores[kept], {}, reasons)
 
-    def _evidence(self, ranked: Ranked, keys: Keys) -> Floats:
+    def _own_evidence(self, ranking: StageInput, keys: Keys) -> Floats:
         total = np.zeros(len(keys))
-        for name in ranked.lists:
+        for name in ranking.lists:
             weight = self.weights.get(name, 0.0)
             if weight:
-                scores = np.nan_to_num(ranked.scores_of(name, keys), nan=0.0)
-                best = float(scores[: len(ranked.keys)].max(initial=0.0))
+                scores = np.nan_to_num(ranking.list_scores(name, keys), nan=0.0)
+                best = float(scores[: len(ranking.keys)].max(initial=0.0))
                 if best > 0:
                     total += weight * np.maximum(scores, 0.0) / best
         return total

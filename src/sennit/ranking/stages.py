@@ -1,7 +1,7 @@
-"""What happens to a fused ranking before it is cut: each stage is a frozen value that a recipe names.
+"""Stages: the steps between fusion and the cut to the limit. Each is a frozen value that a recipe lists.
 
-A stage is a pure function from a ranking to a ranking. What it drops it names, with the number that decided; the
-time is given to it. `stage_from_dict` reads one from a settings table.
+A stage is a pure function from a ranking to a ranking; the current time is part of its input. It reports what it
+drops, with the number that decided. `stage_from_dict` reads a stage from a settings table.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ Keys: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 
-BUILT_IN: Final = frozenset(("id", "collection", "kind", "path", "parent", "position", "timestamp"))
-"""Fields of a record that a stage may ask for by name; any other name is one of the metadata."""
+RECORD_FIELDS: Final = frozenset(("id", "collection", "kind", "path", "parent", "position", "timestamp"))
+"""Fields of a record that a stage can read by name; any other name is a metadata field."""
 
 
 def _no_scores(_: str, keys: Keys) -> Floats:
     return np.full(len(keys), np.nan)
 
 
-def _nothing_beside(_: Keys) -> Mapping[int, Sequence[int]]:
+def _no_neighbours(_: Keys) -> Mapping[int, Sequence[int]]:
     return {}
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """A ranking, best first, with what a stage may look at."""
+class StageInput:
+    """A ranking, best first, with everything a stage may read."""
 
     keys: Keys
     scores: Floats
@@ -44,32 +44,32 @@ class Ranked:
     limit: int
     now: datetime
     read: Callable[[Keys], Sequence[Record]]
-    """The records of these keys, in their order."""
+    """Return the records of these keys, in their order."""
     vectors: Callable[[Keys], NDArray[np.float32]] = field(repr=False)
-    """Their vectors, a row of zeros where there is none."""
+    """Return the vectors of these keys; zeros where there is none."""
     lists: tuple[str, ...] = ()
-    """The lists that answered."""
-    found: int = 0
-    """How many candidates the longest of them has."""
-    scores_of: Callable[[str, Keys], Floats] = field(default=_no_scores, repr=False)
-    """What a list says of these records, whether it found them or not; nan where it says nothing."""
-    beside: Callable[[Keys], Mapping[int, Sequence[int]]] = field(default=_nothing_beside, repr=False)
-    """The records next to these in what they are a part of, where those may be results."""
+    """The names of the lists that the sources returned."""
+    longest_list: int = 0
+    """The number of candidates in the longest list."""
+    list_scores: Callable[[str, Keys], Floats] = field(default=_no_scores, repr=False)
+    """Return a source's scores of these records, whether it found them or not; nan where it has none."""
+    adjacent: Callable[[Keys], Mapping[int, Sequence[int]]] = field(default=_no_neighbours, repr=False)
+    """Return the adjacent records of the same parent, as far as they may be results."""
     explain: bool = True
-    """Whether somebody will look at what a stage has to say."""
+    """Whether the search needs the reasons."""
     columns: Callable[[Keys, Sequence[str]], Sequence[tuple[Any, ...]]] | None = field(
         default=None, repr=False
     )
-    """Some fields of these records, which costs less than the records; see `values`."""
+    """Return some fields of these records, which is cheaper than reading the records; see `values`."""
 
     def values(self, *names: str) -> Sequence[tuple[Any, ...]]:
-        """These fields of the whole ranking: built-in ones, and those of the metadata's first level."""
+        """Return these fields of the whole ranking: record fields, or top-level metadata fields."""
         if self.columns is not None:
             return self.columns(self.keys, names)
-        return [value_of(record, names) for record in self.records]
+        return [read_fields(record, names) for record in self.records]
 
     def ids(self, keys: Keys) -> Sequence[str]:
-        """The ids of these keys."""
+        """Return the ids of these keys."""
         if self.columns is not None:
             return [name for (name,) in self.columns(keys, ("id",))]
         return [record.id for record in self.read(keys)]
@@ -80,14 +80,16 @@ class Ranked:
         return self.read(self.keys)
 
 
-def value_of(record: Record, names: Sequence[str]) -> tuple[Any, ...]:
-    """Some fields of a record: built-in ones, and those of the metadata's first level."""
-    return tuple(getattr(record, name) if name in BUILT_IN else record.metadata.get(name) for name in names)
+def read_fields(record: Record, names: Sequence[str]) -> tuple[Any, ...]:
+    """Return these fields of a record: record fields, or top-level metadata fields."""
+    return tuple(
+        getattr(record, name) if name in RECORD_FIELDS else record.metadata.get(name) for name in names
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
-    """What a stage left, best first; what it dropped, and what it has to say of what stayed."""
+class StageOutput:
+    """What a stage kept, best first, with reasons, and what it dropped."""
 
     keys: Keys
     scores: Floats
@@ -101,37 +103,37 @@ class Stage(Protocol):
 
     name: ClassVar[str]
 
-    def apply(self, ranked: Ranked) -> Staged:
-        """The ranking after this step."""
+    def apply(self, ranking: StageInput) -> StageOutput:
+        """Return the ranking after this step."""
         ...
 
 
-_KINDS: dict[str, type[Any]] = {}
+_STAGE_TYPES: dict[str, type[Any]] = {}
 
 
-def stage(kind: type[Any]) -> type[Any]:
-    """Register a kind of stage under its name."""
-    _KINDS[kind.name] = kind
-    return kind
+def stage(stage_type: type[Any]) -> type[Any]:
+    """Register a type of stage under its name."""
+    _STAGE_TYPES[stage_type.name] = stage_type
+    return stage_type
 
 
 def stage_from_dict(table: Mapping[str, Any]) -> Stage:
-    """A stage from a settings table such as `{stage = "decay", half_life_days = 30}`."""
+    """Read a stage from a settings table such as `{stage = "decay", half_life_days = 30}`."""
     options = dict(table)
     name = options.pop("stage", None)
-    kind = _KINDS.get(name) if isinstance(name, str) else None
-    if kind is None:
-        raise ValueError(f"unknown stage {name!r}; set stage to one of: {', '.join(sorted(_KINDS))}")
-    known = [item.name for item in fields(kind)]
+    stage_type = _STAGE_TYPES.get(name) if isinstance(name, str) else None
+    if stage_type is None:
+        raise ValueError(f"unknown stage {name!r}; set stage to one of: {', '.join(sorted(_STAGE_TYPES))}")
+    known = [item.name for item in fields(stage_type)]
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise ValueError(f"stage {name!r} has no setting {unknown[0]!r}; it takes: {', '.join(known)}")
-    made: Stage = kind(**options)
-    return made
+    value: Stage = stage_type(**options)
+    return value
 
 
 def stage_to_dict(value: Stage) -> dict[str, Any]:
-    """The table that `stage_from_dict` reads back as an equal value."""
+    """Return the table that `stage_from_dict` reads back as an equal value."""
     table: dict[str, Any] = {"stage": value.name}
     for item in fields(value):  # type: ignore[arg-type]
         content = getattr(value, item.name)

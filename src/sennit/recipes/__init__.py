@@ -1,19 +1,19 @@
-"""What is configured: a recipe says which sources are asked, how their answers become one, and what follows."""
+"""Recipes: which sources a search runs, how it fuses them, and which stages follow."""
 
-from sennit.recipes.builtin import BUILT_IN, DEEP, built_in
-from sennit.recipes.reading import all_recipes, find_recipe, recipe_from_dict
-from sennit.recipes.values import DISTANCES, MAX_LIMIT, Pool, Recipe, SourceUse
+from sennit.recipes.builtin import BUILTIN_RECIPES, DEFAULT_CANDIDATES, builtin_recipes
+from sennit.recipes.loader import find_recipe, load_recipes, recipe_from_dict
+from sennit.recipes.recipe import DISTANCES, MAX_LIMIT, CandidateCount, Recipe, SourceConfig
 
 __all__ = [
-    "BUILT_IN",
-    "DEEP",
+    "BUILTIN_RECIPES",
+    "DEFAULT_CANDIDATES",
     "DISTANCES",
     "MAX_LIMIT",
-    "Pool",
+    "CandidateCount",
     "Recipe",
-    "SourceUse",
-    "all_recipes",
-    "built_in",
+    "SourceConfig",
+    "builtin_recipes",
     "find_recipe",
+    "load_recipes",
     "recipe_from_dict",
 ]

@@ -1,4 +1,4 @@
-"""The recipes that come with sennit, by the settings in force."""
+"""The recipes that come with sennit, under the settings in force."""
 
 from __future__ import annotations
 
@@ -6,61 +6,86 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from sennit.ranking.code import CodeRanking, PerFile
 from sennit.ranking.decay import Decay
 from sennit.ranking.dedupe import Dedupe
 from sennit.ranking.diversity import MMR
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
-from sennit.recipes.code import CODE_SEARCH
-from sennit.recipes.values import Pool, Recipe, SourceUse
+from sennit.recipes.recipe import CandidateCount, Recipe, SourceConfig
 from sennit.settings import Settings
 
-DEEP: Final = Pool(times=3, at_least=50)
-"""Fifty candidates from each source. With completed scores, deeper pools change no figure: docs/quality.md."""
+DEFAULT_CANDIDATES: Final = CandidateCount(times=3, at_least=50)
+"""Fifty candidates from each source. With `rescore_missing`, more candidates change no figure: docs/quality.md."""
+
+ENTITIES: Final = "code"
+OUTLINES: Final = "code_files"
+
+CODE_SEARCH: Final = Recipe(
+    name="code",
+    about="Code by keyword, meaning and file outline. The best result of each file comes first.",
+    sources=tuple(
+        SourceConfig(
+            source=source,
+            name=f"{prefix}{source}",
+            collections=(collection,),
+            candidates=CandidateCount(at_least=50),
+        )
+        for prefix, collection in (("", ENTITIES), ("outline_", OUTLINES))
+        for source in ("keyword", "vector")
+    ),
+    # Every list has weight 1, except that the vectors of single functions have half: most of a function's text is
+    # names, which a word model does not know. Every other weighting we tried was worse, or better by chance.
+    fusion=Weighted({"*": 1.0, "vector": 0.5}, "max"),
+    stages=(CodeRanking(outlines=OUTLINES), PerFile()),
+    collections=(ENTITIES, OUTLINES),
+    index_profile="code",
+    limit=10,
+)
+"""The search part of the recipe `code`: entities, and outlines of files."""
 
 
-def built_in(settings: Settings) -> dict[str, Recipe]:
-    """Every built-in recipe by its name."""
-    plain = (
+def builtin_recipes(settings: Settings) -> dict[str, Recipe]:
+    """Return every built-in recipe by name."""
+    keyword = SourceConfig(source="keyword", candidates=DEFAULT_CANDIDATES)
+    vector = SourceConfig(source="vector", candidates=DEFAULT_CANDIDATES)
+    links = SourceConfig(source="links", candidates=DEFAULT_CANDIDATES)
+    general = (
         Recipe(
             name="default",
             about="Keyword, meaning and links between titles together, for anything.",
-            sources=(
-                SourceUse(source="keyword", pool=DEEP),
-                SourceUse(source="vector", pool=DEEP),
-                SourceUse(source="links", pool=DEEP),
-            ),
-            # The best of the plain fusions on eight collections; docs/quality.md has ours. Links come on top, where
-            # records have titles that others mention: docs/graph.md.
+            sources=(keyword, vector, links),
+            # The best of the plain fusions on eight collections; docs/quality.md has the figures. Links add to it
+            # where records have titles that others mention: docs/graph.md.
             fusion=Weighted(
                 {"keyword": 0.3, "vector": 0.7, "links": 1.0},
                 {"keyword": "max", "vector": "none", "links": "none"},
             ),
-            complete=True,
+            rescore_missing=True,
         ),
         Recipe(
             name="rrf",
-            about="Keyword and meaning by reciprocal rank: needs no scores that compare.",
-            sources=(SourceUse(source="keyword", pool=DEEP), SourceUse(source="vector", pool=DEEP)),
+            about="Keyword and meaning by reciprocal rank; works when scores are not comparable.",
+            sources=(keyword, vector),
             fusion=RRF(k=60, first_rank=1),
         ),
         Recipe(
             name="keyword",
             about="Exact words only.",
-            sources=(SourceUse(source="keyword", pool=DEEP),),
+            sources=(keyword,),
             fusion=Weighted({"keyword": 1.0}, "none"),
         ),
         Recipe(
             name="vector",
             about="Meaning only.",
-            sources=(SourceUse(source="vector", pool=DEEP),),
+            sources=(vector,),
             fusion=Weighted({"vector": 1.0}, "none"),
         ),
     )
     return {
         recipe.name: recipe
         for recipe in (
-            *plain,
+            *general,
             *_docs(settings),
             _artifacts(settings),
             _memory(settings),
@@ -72,12 +97,15 @@ def built_in(settings: Settings) -> dict[str, Recipe]:
 
 def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
     docs = settings.docs
-    pool = Pool(plus=docs.more)
+    candidates = CandidateCount(plus=docs.more)
     sections = Recipe(
         name="docs",
-        about="Pages of documentation, organised by page.",
-        sources=(SourceUse(source="keyword", pool=pool), SourceUse(source="vector", pool=pool)),
-        # A hit in one list only gets that list's share; BM25 is brought to 0..1 first.
+        about="Pages of documentation, grouped by page.",
+        sources=(
+            SourceConfig(source="keyword", candidates=candidates),
+            SourceConfig(source="vector", candidates=candidates),
+        ),
+        # A hit of one list gets only that list's share; BM25 is scaled to 0..1 first.
         fusion=RRF(k=60, first_rank=1)
         if docs.fusion == "rrf"
         else Weighted(
@@ -85,16 +113,16 @@ def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
             {"keyword": "max", "vector": "none"},
         ),
         collections=("docs",),
-        reads_as="pages",
-        by_page=True,
-        short_examples=docs.short_examples,
+        index_profile="pages",
+        group_by_page=True,
+        examples_shorter_than=docs.examples_shorter_than,
     )
     examples = replace(
         sections,
         name="examples",
         about="Finished examples of documentation.",
         collections=("examples",),
-        by_page=False,
+        group_by_page=False,
     )
     return sections, examples
 
@@ -105,26 +133,29 @@ def _files(settings: Settings) -> Recipe:
         name="files",
         about="A folder of text: exact matches by grep, and meaning.",
         sources=(
-            SourceUse(source="grep", pool=DEEP),
-            SourceUse(
-                source="vector", pool=DEEP, max_distance=files.vector_score_threshold, metric=files.metric
+            SourceConfig(source="grep", candidates=DEFAULT_CANDIDATES),
+            SourceConfig(
+                source="vector",
+                candidates=DEFAULT_CANDIDATES,
+                max_distance=files.vector_score_threshold,
+                metric=files.metric,
             ),
         ),
         fusion=RRF(k=60, first_rank=1),
-        join_places=True,
+        merge_overlaps=True,
         limit=10,
     )
 
 
 def _artifacts(settings: Settings) -> Recipe:
     artifacts = settings.artifacts
-    pool = Pool(times=artifacts.overfetch_multiplier)
+    candidates = CandidateCount(times=artifacts.overfetch_multiplier)
     return Recipe(
         name="artifacts",
-        about="Several collections of a knowledge base, one answer per artifact.",
+        about="Several collections of a knowledge base, one result per artifact.",
         sources=(
-            SourceUse(source="vector", pool=pool, per_collection=True),
-            SourceUse(source="keyword", pool=pool, per_collection=True),
+            SourceConfig(source="vector", candidates=candidates, per_collection=True),
+            SourceConfig(source="keyword", candidates=candidates, per_collection=True),
         ),
         fusion=RRF(k=artifacts.rrf_constant, first_rank=0),
         stages=(Dedupe(),),
@@ -137,25 +168,36 @@ def _artifacts(settings: Settings) -> Recipe:
 
 def _memory(settings: Settings) -> Recipe:
     memory = settings.memory
-    said = "not (exists subject and exists relation and exists object)"  # facts are the graph's to find
+    # Only the graph source finds facts.
+    no_facts = "not (exists subject and exists relation and exists object)"
     evidence = (Evidence(neighbours=memory.neighbour_share),) if memory.evidence else ()
     return Recipe(
         name="memory",
-        about="What was said and what is known, the recent before the old, each thing once.",
+        about="What was said and what is known, recent first, without repetition.",
         sources=(
-            SourceUse(source="keyword", where=said, pool=Pool(times=memory.keyword_pool), looks_back=True),
-            SourceUse(source="vector", where=said, pool=Pool(times=memory.vector_pool), looks_back=True),
-            SourceUse(source="graph", pool=Pool(times=memory.graph_pool)),
+            SourceConfig(
+                source="keyword",
+                where=no_facts,
+                candidates=CandidateCount(times=memory.keyword_overfetch),
+                uses_look_back=True,
+            ),
+            SourceConfig(
+                source="vector",
+                where=no_facts,
+                candidates=CandidateCount(times=memory.vector_overfetch),
+                uses_look_back=True,
+            ),
+            SourceConfig(source="graph", candidates=CandidateCount(times=memory.graph_overfetch)),
         ),
         fusion=RRF(k=memory.rrf_constant, first_rank=1),
         stages=(
             *evidence,
             Decay(memory.half_life_days, memory.evergreen_floor, memory.evergreen),
-            MMR(memory.mmr_lambda, memory.mmr_over, memory.mmr_similarity),
+            MMR(memory.mmr_lambda, memory.mmr_depth, memory.mmr_similarity),
         ),
         limit=10,
     )
 
 
-BUILT_IN: Final[Mapping[str, Recipe]] = built_in(Settings())
-"""By the default settings."""
+BUILTIN_RECIPES: Final[Mapping[str, Recipe]] = builtin_recipes(Settings())
+"""The built-in recipes under the default settings."""

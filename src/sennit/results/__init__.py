@@ -1,30 +1,30 @@
-"""What flows: hits, results, and the trace from which everything is explained."""
+"""Hits, search results, and the trace that explains them."""
 
-from sennit.results.hits import BOUNDARY, Hit, Page, Result, Why, citation
+from sennit.results.hits import CHUNK_BOUNDARY, Hit, Page, SearchResult, Why, cite_record
 from sennit.results.trace import (
     Adjustment,
     Degraded,
     Dropped,
     Explanation,
+    SourceScore,
     SourceTrace,
     StageTrace,
-    Standing,
     Trace,
 )
 
 __all__ = [
-    "BOUNDARY",
+    "CHUNK_BOUNDARY",
     "Adjustment",
     "Degraded",
     "Dropped",
     "Explanation",
     "Hit",
     "Page",
-    "Result",
+    "SearchResult",
+    "SourceScore",
     "SourceTrace",
     "StageTrace",
-    "Standing",
     "Trace",
     "Why",
-    "citation",
+    "cite_record",
 ]

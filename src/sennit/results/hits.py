@@ -1,4 +1,4 @@
-"""Hits and results, and why a record is among them or not."""
+"""Hits, search results, and the reason why a record is among them or not."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final, overload
 
 from sennit.records import Json, Record
-from sennit.results.trace import Degraded, Explanation, Standing, Trace
+from sennit.results.trace import Degraded, Explanation, SourceScore, Trace
 
-BOUNDARY: Final = "\n[CHUNK BOUNDARY]\n"
-"""Between a chunk and its neighbours."""
+CHUNK_BOUNDARY: Final = "\n[CHUNK BOUNDARY]\n"
+"""The line between a chunk and its neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class Hit:
     score: float
     rank: int
     sources: tuple[str, ...] = ()
-    """The lists that found it."""
+    """The names of the lists that found it."""
     neighbours: tuple[Record, ...] = ()
-    """The parts of the same whole around this one, itself among them, in order; empty when not asked for."""
+    """The adjacent chunks of the same document, with this one among them, in order; empty unless requested."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     key: int = field(default=0, repr=False, compare=False)
 
@@ -46,8 +46,8 @@ class Hit:
     @property
     def collections(self) -> tuple[str, ...]:
         """The collections in which it was found."""
-        named = (name.partition(":")[2] or self.collection for name in self.sources)
-        return tuple(dict.fromkeys(named)) or (self.collection,)
+        names = (name.partition(":")[2] or self.collection for name in self.sources)
+        return tuple(dict.fromkeys(names)) or (self.collection,)
 
     @property
     def metadata(self) -> Mapping[str, Json]:
@@ -55,17 +55,19 @@ class Hit:
 
     @property
     def citation(self) -> str:
-        """Where the text really is: path with lines, address, or id."""
-        return citation(self.record)
+        """Where the text is: path with lines, URL, or id."""
+        return cite_record(self.record)
 
     @property
     def passage(self) -> str:
-        """The text, with that of its neighbours around it where they were asked for."""
-        return BOUNDARY.join(record.text for record in self.neighbours) if self.neighbours else self.text
+        """The text, with that of its neighbours where they were requested."""
+        return (
+            CHUNK_BOUNDARY.join(record.text for record in self.neighbours) if self.neighbours else self.text
+        )
 
     @property
     def explanation(self) -> Explanation | None:
-        """Why it is where it is, when the search was asked to explain."""
+        """Why it has this rank; None unless the search was run with `explain`."""
         return self.trace.explain(self.key) if self.trace is not None else None
 
     def to_dict(self) -> dict[str, Json]:
@@ -84,8 +86,8 @@ class Hit:
         return out
 
 
-def citation(record: Record) -> str:
-    """Where a record's text really is."""
+def cite_record(record: Record) -> str:
+    """Return where a record's text is: path with lines, URL, or id."""
     place = record.path or record.url
     if place is None:
         return record.id
@@ -97,12 +99,12 @@ def citation(record: Record) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of which something was found: its summary, its examples if short, and the sections that were found."""
+    """A page with hits: its summary, its examples if short, and the sections that were found."""
 
     name: str
     url: str | None
     score: float
-    """Of its best hit."""
+    """The score of its best hit."""
     chunks: tuple[Record, ...]
 
     def to_dict(self) -> dict[str, Json]:
@@ -110,13 +112,13 @@ class Page:
             "name": self.name,
             "url": self.url,
             "score": self.score,
-            "chunks": [{"citation": citation(chunk), **chunk.to_dict()} for chunk in self.chunks],
+            "chunks": [{"citation": cite_record(chunk), **chunk.to_dict()} for chunk in self.chunks],
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Result(Sequence[Hit]):
-    """The answer to a search: its hits in order, what was missing, and how it came about."""
+class SearchResult(Sequence[Hit]):
+    """The result of a search: its hits in order, the sources that failed, and the trace."""
 
     query: str
     recipe: str
@@ -125,9 +127,9 @@ class Result(Sequence[Hit]):
     trace: Trace | None = None
     milliseconds: float = 0.0
     answered: int = 1
-    """How many of the lists that were asked answered; 0: this is no answer at all."""
+    """How many sources answered. With 0 the search failed as a whole."""
     pages: tuple[Page, ...] = ()
-    """The hits by page, for a recipe that organises them so."""
+    """The hits grouped by page, for a recipe with `group_by_page`."""
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...
@@ -159,7 +161,7 @@ class Result(Sequence[Hit]):
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a record is in an answer or not: the stage and the number that decided."""
+    """Why a record is in a result or not: the stage and the number that decided."""
 
     id: str
     kept: bool
@@ -168,7 +170,7 @@ class Why:
     number: float | None
     needed: float | None
     rank: int | None
-    standings: tuple[Standing, ...]
+    source_scores: tuple[SourceScore, ...]
     degraded: tuple[Degraded, ...] = ()
     answered: int = 1
 
@@ -181,6 +183,6 @@ class Why:
             "number": self.number,
             "needed": self.needed,
             "rank": self.rank,
-            "sources": [standing.to_dict() for standing in self.standings],
+            "sources": [source_score.to_dict() for source_score in self.source_scores],
             "degraded": [source.to_dict() for source in self.degraded],
         }

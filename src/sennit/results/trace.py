@@ -1,4 +1,4 @@
-"""The trace of a search, from which everything is explained."""
+"""The trace of a search: what every stage did to every candidate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """A source that did not answer, and why; the rest did."""
+    """A source that failed or answered only in part, and why."""
 
     source: str
     reason: str
@@ -32,16 +32,16 @@ class Degraded:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How a record stood in one source: rank from 1 (None when not among those found), score, share."""
+class SourceScore:
+    """A record in one source: its rank from 1 (None if the source did not find it), its score and its share."""
 
     source: str
     rank: int | None
     score: float | None
     share: float
-    """What this source added to the fused score."""
-    note: str = ""
-    """What the source has to say of it."""
+    """What this source adds to the fused score."""
+    match_reason: str = ""
+    """Why the source found it, in words."""
 
     def to_dict(self) -> dict[str, Json]:
         out: dict[str, Json] = {
@@ -50,7 +50,7 @@ class Standing:
             "score": self.score,
             "share": self.share,
         }
-        return out | {"note": self.note} if self.note else out
+        return out | {"match_reason": self.match_reason} if self.match_reason else out
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +65,18 @@ class Adjustment:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a record is where it is."""
+    """Why a record has its rank."""
 
-    standings: tuple[Standing, ...]
+    source_scores: tuple[SourceScore, ...]
     fused: float
     adjustments: tuple[Adjustment, ...]
     score: float
     displaced: tuple[str, ...] = ()
-    """Ids of records that gave way to this one."""
+    """The ids of records that a stage dropped in favour of this one."""
 
     def to_dict(self) -> dict[str, Json]:
         return {
-            "sources": [standing.to_dict() for standing in self.standings],
+            "sources": [source_score.to_dict() for source_score in self.source_scores],
             "fused": self.fused,
             "adjustments": [
                 {"stage": a.stage, "before": a.before, "after": a.after, "reason": a.reason}
@@ -89,11 +89,12 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class SourceTrace:
-    """What one source answered."""
+    """What one source returned."""
 
     name: str
     source: str
-    pool: int
+    candidates: int
+    """How many candidates it was allowed to return."""
     keys: Keys
     scores: Floats
     milliseconds: float
@@ -102,7 +103,7 @@ class SourceTrace:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A record that a stage let go: the number that decided, and what it would have needed."""
+    """A record that a stage dropped: the number that decided, and the number it would have needed."""
 
     stage: str
     reason: str
@@ -113,7 +114,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:
-    """What one stage after fusion did: the keys and scores it left, in order, and what it dropped."""
+    """What one stage after fusion did: the keys and scores it kept, in order, and what it dropped."""
 
     name: str
     keys: Keys
@@ -124,69 +125,72 @@ class StageTrace:
 
 @dataclass(frozen=True)
 class Trace:
-    """What every stage did to every candidate, and what is needed to replay it."""
+    """What every stage did to every candidate, and what is needed to replay the search."""
 
     query: str
     limit: int
     filter: str
-    describe: Callable[[], Mapping[str, Any]] = field(repr=False)
+    describe_recipe: Callable[[], Mapping[str, Any]] = field(repr=False)
     state: Mapping[str, Json]
-    """Contract version, text analysis, embedding model and, for who sees everything, the number of the last
-    change."""
+    """The contract version, text analysis, embedding model and, for a caller who sees everything, the number of the
+    last change."""
     sources: tuple[SourceTrace, ...]
     fused_keys: Keys
     fused_scores: Floats
     shares: Floats
-    """[source, candidate]"""
+    """[source, candidate]: what each source adds to the fused score; so for the next two."""
     ranks: Any
-    source_scores: Floats
+    """From 0; -1 where the source did not find the candidate."""
+    raw_scores: Floats
+    """The source's own score; nan where it has none."""
     stages: tuple[StageTrace, ...]
-    names: Callable[[Keys], Sequence[str]] = field(repr=False)
+    read_ids: Callable[[Keys], Sequence[str]] = field(repr=False)
     milliseconds: Mapping[str, float]
-    notes: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    """What a source has to say of a record it found, by source and key."""
-    gave_way: Mapping[int, int] = field(default_factory=dict)
-    """Candidates that are the same place as another, which stands for both."""
+    match_reasons: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """Why a source found a record, by list name and key."""
+    merged_into: Mapping[int, int] = field(default_factory=dict)
+    """Candidates that overlap another in one file, by key, and the candidate that represents both."""
     transform: Mapping[str, Json] = field(default_factory=dict)
-    """How the question was put to the sources, where not by its own words alone."""
+    """How the query was rewritten; empty if it was not."""
 
     @cached_property
     def recipe(self) -> Mapping[str, Any]:
-        """The recipe with every setting that it ran by."""
-        return self.describe()
+        """The recipe with every setting in force."""
+        return self.describe_recipe()
 
     @cached_property
     def ids(self) -> Mapping[int, str]:
         """The id of every candidate."""
-        return dict(zip(self.candidates.tolist(), self.names(self.candidates), strict=True))
+        return dict(zip(self.candidates.tolist(), self.read_ids(self.candidates), strict=True))
 
     @cached_property
     def candidates(self) -> Keys:
-        """What the sources found, and what a stage brought."""
-        brought = [key for stage in self.stages for key in stage.keys.tolist() if key not in self._places]
-        return np.array([*self.fused_keys.tolist(), *dict.fromkeys(brought)], np.int64)
+        """What the sources found, and what a stage added."""
+        added = [key for stage in self.stages for key in stage.keys.tolist() if key not in self._columns]
+        return np.array([*self.fused_keys.tolist(), *dict.fromkeys(added)], np.int64)
 
     @cached_property
-    def _places(self) -> dict[int, int]:
-        return {key: place for place, key in enumerate(self.fused_keys.tolist())}
+    def _columns(self) -> dict[int, int]:
+        """The column of each fused candidate in the arrays."""
+        return {key: column for column, key in enumerate(self.fused_keys.tolist())}
 
     def explain(self, key: int) -> Explanation | None:
-        """The explanation of a candidate; None when nothing found it."""
-        place = self._places.get(key)
-        if place is None and key not in self.ids:
+        """Return the explanation of a candidate; None for any other record."""
+        column = self._columns.get(key)
+        if column is None and key not in self.ids:
             return None
-        answered = [source for source in self.sources if source.error is None] if place is not None else []
-        standings = tuple(
-            Standing(
+        answered = [source for source in self.sources if source.error is None] if column is not None else []
+        source_scores = tuple(
+            SourceScore(
                 source.name,
-                int(self.ranks[at, place]) + 1 if self.ranks[at, place] >= 0 else None,
-                None if math.isnan(self.source_scores[at, place]) else float(self.source_scores[at, place]),
-                float(self.shares[at, place]),
-                self.notes.get((source.name, key), ""),
+                int(self.ranks[at, column]) + 1 if self.ranks[at, column] >= 0 else None,
+                None if math.isnan(self.raw_scores[at, column]) else float(self.raw_scores[at, column]),
+                float(self.shares[at, column]),
+                self.match_reasons.get((source.name, key), ""),
             )
             for at, source in enumerate(answered)
         )
-        score = fused = 0.0 if place is None else float(self.fused_scores[place])
+        score = fused = 0.0 if column is None else float(self.fused_scores[column])
         adjustments = []
         for stage in self.stages:
             at = [i for i, other in enumerate(stage.keys.tolist()) if other == key]
@@ -200,10 +204,10 @@ class Trace:
             for loser, drop in stage.dropped.items()
             if drop.lost_to == key
         )
-        return Explanation(standings, fused, tuple(adjustments), score, displaced)
+        return Explanation(source_scores, fused, tuple(adjustments), score, displaced)
 
     def dropped(self, key: int) -> Dropped | None:
-        """The stage that dropped a candidate, if one did."""
+        """Return how a stage dropped a candidate; None if none did."""
         return next((stage.dropped[key] for stage in self.stages if key in stage.dropped), None)
 
     def to_dict(self) -> dict[str, Json]:
@@ -220,7 +224,7 @@ class Trace:
                 {
                     "name": source.name,
                     "source": source.source,
-                    "pool": source.pool,
+                    "candidates": source.candidates,
                     "found": len(source.keys),
                     "milliseconds": source.milliseconds,
                     "error": source.error,
@@ -228,17 +232,17 @@ class Trace:
                 for source in self.sources
             ],
             "candidates": [
-                {"id": self.ids[key], **explanation.to_dict(), **self._fate(key)}
+                {"id": self.ids[key], **explanation.to_dict(), **self._describe_outcome(key)}
                 for key in self.candidates.tolist()
                 if (explanation := self.explain(key)) is not None
             ],
         }
 
-    def _fate(self, key: int) -> dict[str, Json]:
+    def _describe_outcome(self, key: int) -> dict[str, Json]:
         drop = self.dropped(key)
         if drop is None:
             return {"kept": True}
-        fate: dict[str, Json] = {
+        outcome: dict[str, Json] = {
             "kept": False,
             "stage": drop.stage,
             "reason": drop.reason,
@@ -246,5 +250,5 @@ class Trace:
             "needed": drop.needed,
         }
         if drop.lost_to is not None:
-            fate["lost_to"] = self.ids[drop.lost_to]
-        return fate
+            outcome["lost_to"] = self.ids[drop.lost_to]
+        return outcome

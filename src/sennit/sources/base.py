@@ -1,37 +1,69 @@
-"""What a source is: something that finds records for a question, and answers in keys and scores."""
+"""What every source works with: the search it answers, one request to it, and the protocol it implements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.analysis import QueryTerm, query_terms
 from sennit.analysis.keywords import extract_keywords
-from sennit.embedding.vectors import normalised
+from sennit.embedding.vector_ops import normalise_rows
 from sennit.filters import EVERYTHING, Filter
-from sennit.ranking.stages import value_of
-from sennit.records import Record
-from sennit.sources.wording import AS_ASKED, Wording
-from sennit.stores.contract import BM25, Found
+from sennit.ranking.stages import read_fields
+from sennit.records import Json, Record
+from sennit.stores.contract import BM25, ScoredKeys
 from sennit.stores.embedded.models import Model
 from sennit.stores.embedded.snapshot import Snapshot
 
 EmbedQuery = Callable[[Model | None, str], NDArray[np.float32]]
 
+HINT_WEIGHT: Final = 0.3
+"""The weight of all hints together in the query vector, and of each hint in keyword search; the query weighs 1."""
 
-def share_of(snapshot: Snapshot, word: str) -> float:
-    """The share of records that hold a word, by its rarest term."""
+
+def document_share(snapshot: Snapshot, word: str) -> float:
+    """Return the share of records that contain a word, judged by its rarest term."""
     return min((snapshot.document_share(term.hash) for term in query_terms(word)), default=0.0)
 
 
-class Question:
-    """What is asked, with what several sources need of it worked out once, and what they bring along."""
+@dataclass(frozen=True, slots=True)
+class QueryRewrite:
+    """A text to embed in place of the query, and hints that add a little to it.
+
+    Keyword search always gets the original query.
+    """
+
+    vector_text: str | None = None
+    hints: tuple[str, ...] = ()
+    hint_weight: float = HINT_WEIGHT
+    transform: Mapping[str, Json] = field(default_factory=dict)
+    """How `vector_text` was made, for the trace: original, used, by, milliseconds and perhaps error."""
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return what the trace shows; empty when the query was not changed."""
+        out = dict(self.transform)
+        if self.vector_text is not None:
+            out.setdefault("used", self.vector_text)
+        if self.hints:
+            out |= {"hints": list(self.hints), "hint_weight": self.hint_weight}
+        return out
+
+
+NO_REWRITE: Final = QueryRewrite()
+
+
+class SearchContext:
+    """One search: its query, its snapshot, and what the sources share.
+
+    Terms, vector and records are computed once, on first use. Sources add match reasons, warnings and ephemeral
+    hits, which are passages that are not records of the database.
+    """
 
     def __init__(
         self,
@@ -42,20 +74,21 @@ class Question:
         audience: Filter = EVERYTHING,
         keywords: Sequence[str] | None = None,
         now: datetime | None = None,
-        wording: Wording = AS_ASKED,
+        rewrite: QueryRewrite = NO_REWRITE,
     ) -> None:
         self.text = text
-        self.wording = wording
+        self.rewrite = rewrite
         self.snapshot = snapshot
         self.now = datetime.now(UTC) if now is None else now
         self.audience = audience
-        """What the caller may see, also of what is no record of the database."""
-        self.notes: dict[tuple[str, int], str] = {}
+        """What the caller may see. It also applies to passages that are not in the database."""
+        self.match_reasons: dict[tuple[str, int], str] = {}
+        """Why a source found a record, by list name and key."""
         self.warnings: list[tuple[str, str]] = []
-        self._keywords = keywords
+        self._given_keywords = tuple(word for word in keywords or () if word.strip())
         self._embed = embed
-        self._brought: dict[int, Record] = {}
-        self._read: dict[int, Record] = {}
+        self._ephemeral: dict[int, Record] = {}
+        self._records: dict[int, Record] = {}
 
     @cached_property
     def terms(self) -> list[QueryTerm]:
@@ -63,108 +96,109 @@ class Question:
 
     @cached_property
     def weighted_terms(self) -> list[tuple[int, float]]:
-        """Term hashes with how often each was said; hints of the wording count less, and not again."""
+        """Term hashes, each weighted by its count in the query; a hint has its own weight unless the query has it."""
         weights = {term.hash: float(term.count) for term in self.terms}
-        for hint in self.wording.hints:
+        for hint in self.rewrite.hints:
             for term in query_terms(hint):
-                weights.setdefault(term.hash, self.wording.hint_weight)
+                weights.setdefault(term.hash, self.rewrite.hint_weight)
         return list(weights.items())
 
     @cached_property
     def vector(self) -> NDArray[np.float32]:
-        """By the model whose vectors the snapshot searches."""
-        wording = self.wording
-        vector = self._embed(self.snapshot.model, wording.vector_text or self.text)
-        if not wording.hints or not wording.hint_weight:
+        """The query vector, by the model whose vectors the snapshot searches."""
+        rewrite = self.rewrite
+        vector = self._embed(self.snapshot.model, rewrite.vector_text or self.text)
+        if not rewrite.hints or not rewrite.hint_weight:
             return vector
-        # Beside and not inside the text: ten words of an editor would outweigh a question of five.
-        beside = self._embed(self.snapshot.model, " ".join(wording.hints))
-        both: NDArray[np.float32] = normalised((vector + np.float32(wording.hint_weight) * beside)[None])[0]
+        # Hints get a vector of their own: inside the text, ten words of an editor would outweigh a query of five.
+        hints = self._embed(self.snapshot.model, " ".join(rewrite.hints))
+        both: NDArray[np.float32] = normalise_rows((vector + np.float32(rewrite.hint_weight) * hints)[None])[
+            0
+        ]
         return both
 
     @property
-    def names_keywords(self) -> bool:
-        """Whether exact keywords were given: some that are not blank, and not the question itself again."""
-        named = tuple(word for word in self._keywords or () if word.strip())
-        return bool(named) and named != (self.text,)
+    def has_keywords(self) -> bool:
+        """Whether the caller gave exact keywords that are not just the query again."""
+        return bool(self._given_keywords) and self._given_keywords != (self.text,)
 
     @cached_property
     def keywords(self) -> tuple[str, ...]:
-        """Exact texts to look for: those that were named, or else the telling words of the question."""
-        if self.names_keywords:
-            return tuple(word for word in self._keywords or () if word.strip())
-        return extract_keywords(self.text, self._share)
+        """Exact texts to look for: those the caller gave, or else the informative words of the query."""
+        if self.has_keywords:
+            return self._given_keywords
+        return extract_keywords(self.text, lambda word: document_share(self.snapshot, word))
 
-    def _share(self, word: str) -> float:
-        return share_of(self.snapshot, word)
+    def add_match_reason(self, list_name: str, key: int, reason: str) -> None:
+        """Record why a source found a record; the trace shows it."""
+        self.match_reasons[list_name, key] = reason
 
-    def note(self, source: str, key: int, text: str) -> None:
-        """Say of a record why a source found it; the trace repeats it."""
-        self.notes[source, key] = text
+    def warn(self, list_name: str, reason: str) -> None:
+        """Report that a source answered only in part."""
+        self.warnings.append((list_name, reason))
 
-    def warn(self, source: str, reason: str) -> None:
-        """Say that a source answered, but not in full."""
-        self.warnings.append((source, reason))
-
-    def key_of(self, record_id: str) -> int | None:
-        """The key of a passage that was brought."""
-        return next((key for key, record in self._brought.items() if record.id == record_id), None)
-
-    def bring(self, record: Record) -> int:
-        """A key for a passage that is no record of the database, for the length of this search."""
-        key = -1 - len(self._brought)
-        self._brought[key] = self._read[key] = record
+    def add_ephemeral(self, record: Record) -> int:
+        """Give a passage that is not in the database a key that is valid for this search."""
+        key = -1 - len(self._ephemeral)
+        self._ephemeral[key] = self._records[key] = record
         return key
 
+    def find_ephemeral(self, record_id: str) -> int | None:
+        """Return the key of an ephemeral passage."""
+        return next((key for key, record in self._ephemeral.items() if record.id == record_id), None)
+
     def ids(self, keys: NDArray[np.int64]) -> list[bytes]:
-        """The id of each record, or passage that was brought, as UTF-8."""
-        if not self._brought:
+        """Return the id of each record or ephemeral passage, as UTF-8."""
+        if not self._ephemeral:
             return self.snapshot.ids(keys)
-        kept = self.snapshot.ids(keys)
-        brought = self._brought
+        stored = self.snapshot.ids(keys)
+        ephemeral = self._ephemeral
         return [
-            brought[key].full_id.encode() if key in brought else name
-            for key, name in zip(keys.tolist(), kept, strict=True)
+            ephemeral[key].full_id.encode() if key in ephemeral else name
+            for key, name in zip(keys.tolist(), stored, strict=True)
         ]
 
     def columns(self, keys: NDArray[np.int64], names: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Some fields of the records, and of the passages that were brought, in the order of the keys."""
-        if not self._brought:
+        """Return these fields of records and ephemeral passages, in the order of the keys."""
+        if not self._ephemeral:
             return self.snapshot.columns(keys, names)
-        kept = iter(self.snapshot.columns(keys[keys >= 0], names))
-        return [next(kept) if key >= 0 else value_of(self._brought[key], names) for key in keys.tolist()]
+        stored = iter(self.snapshot.columns(keys[keys >= 0], names))
+        return [
+            next(stored) if key >= 0 else read_fields(self._ephemeral[key], names) for key in keys.tolist()
+        ]
 
     def records(self, keys: Iterable[int]) -> dict[int, Record]:
-        """The records, and the passages that were brought, by key; each is read once in a search."""
-        wanted = list(keys)
-        self._read |= self.snapshot.records([key for key in wanted if key not in self._read])
-        return {key: self._read[key] for key in wanted if key in self._read}
+        """Return records and ephemeral passages by key; a search reads each record once."""
+        keys = list(keys)
+        self._records |= self.snapshot.records([key for key in keys if key not in self._records])
+        return {key: self._records[key] for key in keys if key in self._records}
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SourceRequest:
     """One call of one source."""
 
-    question: Question
-    pool: int
+    context: SearchContext
+    limit: int
+    """How many candidates the source may return."""
     where: Filter
     bm25: BM25
-    name: str = ""
-    """What the list is called."""
+    list_name: str = ""
+    """The name of the recipe's list that the answer becomes."""
 
 
 class Source(Protocol):
-    """Finds records. Called from any thread."""
+    """Finds records. Any thread may call it."""
 
     @property
     def inline(self) -> bool:
-        """True: takes about a millisecond and cannot hang, so it runs in the searching thread."""
+        """True if a search takes about a millisecond and cannot hang, so that it runs in the searching thread."""
         ...
 
-    def search(self, ask: Ask) -> Found:
-        """At most `pool` records that pass the filter, best first."""
+    def search(self, request: SourceRequest) -> ScoredKeys:
+        """Return at most `limit` records that pass the filter, best first."""
         ...
 
-    def scores(self, ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The score of each record for the question; nan where the source does not have it."""
+    def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the score of each record for the query; nan where the source has none."""
         ...

@@ -1,4 +1,4 @@
-"""Facts about what the question names, and about what those lead to."""
+"""The graph source: facts about the entities that the query names, and about those within reach."""
 
 from __future__ import annotations
 
@@ -10,98 +10,100 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.filters import Filter
-from sennit.graph.linking import Bearers, mentions
-from sennit.graph.names import SURE, Hashes, signed, words_of
-from sennit.graph.walking import Edge, Reached, Walking, walk
+from sennit.graph.entity_linking import NameMatches, find_mentions
+from sennit.graph.names import DECLARED, Hashes, as_signed, words_of
+from sennit.graph.traversal import Edge, ReachedFact, WalkOptions, walk
 from sennit.ranking.fusion import order
-from sennit.sources.base import Ask, Question
-from sennit.stores.contract import Found
+from sennit.sources.base import SearchContext, SourceRequest
+from sennit.stores.contract import ScoredKeys
 
 NAME: Final = "graph"
 
-MOST_STARTS: Final = 16
-"""Names of one question from which facts are followed."""
+MAX_START_ENTITIES: Final = 16
+"""Entities named in one query from which the walk starts."""
 
-MOST_CHARACTERS: Final = 2000
-"""Of a question, in which names are looked for: each phrase of it is looked up."""
+MAX_QUERY_CHARACTERS: Final = 2000
+"""Only this much of a query is searched for names, because every phrase of it is looked up."""
 
 
-class _Walked(NamedTuple):
-    """What was reached for a question, and under which conditions."""
+class _WalkResult(NamedTuple):
+    """The facts that a walk reached, and the filter and limit it had."""
 
     where: Filter
-    pool: int
-    reached: list[Reached]
-    written: dict[int, str]
-    """How the question wrote the names it starts from."""
+    limit: int
+    reached: list[ReachedFact]
+    spellings: dict[int, str]
+    """How the query spells the entities that the walk starts from."""
 
 
 class GraphSource:
-    """Breadth first from the names in the question along facts that hold; by weight, less with each step."""
+    """Walks breadth-first from the entities in the query along valid facts. A fact's weight counts less with each hop."""
 
     inline = True
 
-    def __init__(self, walking: Walking | None = None) -> None:
-        self.walking = walking or Walking()
-        # A search asks twice: for what is found, and for its scores of what others found.
-        self._known: WeakKeyDictionary[Question, _Walked] = WeakKeyDictionary()
+    def __init__(self, options: WalkOptions | None = None) -> None:
+        self.options = options or WalkOptions()
+        # One search calls `search` and then `scores`; both use the same walk.
+        self._cache: WeakKeyDictionary[SearchContext, _WalkResult] = WeakKeyDictionary()
 
-    def search(self, ask: Ask) -> Found:
-        walked = self._walked(ask)
+    def search(self, request: SourceRequest) -> ScoredKeys:
+        walked = self._cached_walk(request)
         keys = np.array([one.row for one in walked.reached], np.int64)
         scores = np.array([one.score for one in walked.reached], np.float64)
         for one in walked.reached:
             way = "about" if one.distance == 1 else f"{one.distance} steps from"
-            ask.question.note(
-                ask.name or NAME, one.row, f"{way} *{walked.written[one.start]}*, which you named"
+            request.context.add_match_reason(
+                request.list_name or NAME, one.row, f"{way} *{walked.spellings[one.start]}*, which you named"
             )
-        best = order(keys, scores, ask.question.snapshot.ids, ask.pool)
-        return Found(keys[best], scores[best])
+        best = order(keys, scores, request.context.snapshot.ids, request.limit)
+        return ScoredKeys(keys[best], scores[best])
 
-    def scores(self, ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
-        found = {one.row: one.score for one in self._walked(ask).reached}
+    def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+        found = {one.row: one.score for one in self._cached_walk(request).reached}
         return np.array([found.get(key, np.nan) for key in keys.tolist()], np.float64)
 
-    def _walked(self, ask: Ask) -> _Walked:
-        known = self._known.get(ask.question)
-        if known is None or (known.where, known.pool) != (ask.where, ask.pool):
-            known = self._known[ask.question] = _walk(ask, self.walking)
+    def _cached_walk(self, request: SourceRequest) -> _WalkResult:
+        known = self._cache.get(request.context)
+        if known is None or (known.where, known.limit) != (request.where, request.limit):
+            known = self._cache[request.context] = _walk(request, self.options)
         return known
 
 
-def _walk(ask: Ask, walking: Walking) -> _Walked:
-    graph, where = ask.question.snapshot.graph, ask.where
+def _walk(request: SourceRequest, options: WalkOptions) -> _WalkResult:
+    graph, where = request.context.snapshot.graph, request.where
     if not graph.has_facts:
-        return _Walked(where, ask.pool, [], {})
-    at = walking.as_of or ask.question.now
+        return _WalkResult(where, request.limit, [], {})
+    at = options.as_of or request.context.now
 
     def edges_of(names: Sequence[int], count: int) -> list[list[Edge]]:
-        """A thing's facts are those of all its names."""
+        """Return the heaviest facts of each entity, under all its names."""
         others = graph.synonyms(np.array(names, np.int64), where)
         groups = [others.get(name) or [name] for name in names]
         flat = [name for group in groups for name in group]
-        found = iter(graph.edges(flat, count, at, where, history=walking.as_of is not None))
+        found = iter(graph.edges(flat, count, at, where, history=options.as_of is not None))
         return [_heaviest((edge for _ in group for edge in next(found)), count) for group in groups]
 
-    def find(names: Hashes) -> Bearers:
-        """Names with facts, and names that a record declares; what bears a name is here the name itself."""
-        numbers = signed(names)
-        declared = graph.bearers(names, where)
-        known = graph.known_ends(numbers)
-        known[declared.which[declared.flags & SURE != 0]] = True
+    def find(names: Hashes) -> NameMatches:
+        """Find names that have facts or that a record declares. Here the row of an entity is its name."""
+        numbers = as_signed(names)
+        declared = graph.entities_named(names, where)
+        known = graph.known_endpoints(numbers)
+        known[declared.which[declared.flags & DECLARED != 0]] = True
         which = np.flatnonzero(known)
-        # Facts that may not be seen name nothing.
-        seen = [bool(edges) for edges in edges_of(numbers[which].tolist(), 1)]
-        which = which[np.array(seen, bool)]
-        return Bearers(which, numbers[which], np.full(len(which), SURE, np.uint8))
+        # A name counts only if the caller may see a fact about it.
+        visible = [bool(edges) for edges in edges_of(numbers[which].tolist(), 1)]
+        which = which[np.array(visible, bool)]
+        return NameMatches(which, numbers[which], np.full(len(which), DECLARED, np.uint8))
 
-    named = mentions([words_of(ask.question.text[:MOST_CHARACTERS])], find)[0]
-    written = {row: mention.written for mention in named[:MOST_STARTS] for row in mention.rows}
-    return _Walked(where, ask.pool, walk(list(written), edges_of, ask.pool, walking), written)
+    named = find_mentions([words_of(request.context.text[:MAX_QUERY_CHARACTERS])], find)[0]
+    spellings = {row: mention.surface for mention in named[:MAX_START_ENTITIES] for row in mention.rows}
+    return _WalkResult(
+        where, request.limit, walk(list(spellings), edges_of, request.limit, options), spellings
+    )
 
 
 def _heaviest(edges: Iterable[Edge], count: int) -> list[Edge]:
-    """A fact between two names of one thing stands there once."""
+    """Return the heaviest facts; a fact between two names of one entity counts once."""
     return sorted({edge.row: edge for edge in edges}.values(), key=lambda one: (-one.weight, -one.row))[
         :count
     ]

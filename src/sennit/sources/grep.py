@@ -1,4 +1,4 @@
-"""Passages of files that hold the exact keywords of the question."""
+"""The grep source: passages of files that contain the exact keywords of the query."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 
 from sennit.filters import Filter, matches
 from sennit.folders.access import Folders
-from sennit.folders.finding import grep
 from sennit.folders.options import GrepOptions
-from sennit.folders.passages import GrepAnswer, Passage
+from sennit.folders.passages import GrepResult, Passage
+from sennit.folders.search import grep
 from sennit.records import Record
-from sennit.sources.base import Ask
-from sennit.stores.contract import Found
+from sennit.sources.base import SourceRequest
+from sennit.stores.contract import ScoredKeys
 from sennit.stores.embedded.snapshot import Snapshot
 
 COLLECTION = "files"
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
-    """What files count as that were never indexed."""
+class UnindexedAccess:
+    """The sensitivity and scope of files that are not indexed."""
 
     sensitivity: str = "normal"
     scope: str = "public"
 
-    def record(self, passage: Passage) -> Record:
-        """A passage as a record."""
+    def to_record(self, passage: Passage) -> Record:
+        """Return a passage as a record."""
         return Record(
             id=f"{passage.real}:{passage.first}-{passage.last}",
             text=passage.text,
@@ -49,60 +49,66 @@ class Stamp:
 
 
 class GrepSource:
-    """Literal matches in the allowed folders, as they are at this moment."""
+    """Literal matches in the allowed folders, as the files are now."""
 
     inline = False
 
     def __init__(
-        self, folders: Callable[[], Folders], stamp: Stamp, options: GrepOptions, database: Path | None
+        self,
+        folders: Callable[[], Folders],
+        access: UnindexedAccess,
+        options: GrepOptions,
+        database: Path | None,
     ) -> None:
-        """`database` is our own folder, which is no text to anybody."""
+        """`database` is the folder of the database, which is never searched."""
         self._folders = folders
         self._database = database
-        self._stamp = stamp
+        self._access = access
         self._options = options
 
-    def search(self, ask: Ask) -> Found:
-        question = ask.question
-        # Words that were taken from the question are written as a sentence has them, not as files do.
-        case = self._options.case if question.names_keywords else "ignore"
-        options = replace(self._options, case=case, max_passages=max(ask.pool, self._options.max_passages))
-        found = self.passages(question.keywords, question.snapshot, question.audience, options)
+    def search(self, request: SourceRequest) -> ScoredKeys:
+        context = request.context
+        # Keywords taken from the query have the case of a sentence, not of the files.
+        case = self._options.case if context.has_keywords else "ignore"
+        options = replace(
+            self._options, case=case, max_passages=max(request.limit, self._options.max_passages)
+        )
+        found = self.passages(context.keywords, context.snapshot, context.audience, options)
         keys: list[int] = []
         scores: list[float] = []
         for passage in found.passages:
-            record = self._stamp.record(passage)
-            if len(keys) < ask.pool and matches(ask.where, record):
-                key = question.bring(record)
+            record = self._access.to_record(passage)
+            if len(keys) < request.limit and matches(request.where, record):
+                key = context.add_ephemeral(record)
                 keys.append(key)
-                scores.append(score(passage))
-                question.note(ask.name, key, f"holds {', '.join(passage.keywords)}")
+                scores.append(score_passage(passage))
+                context.add_match_reason(request.list_name, key, f"holds {', '.join(passage.keywords)}")
         for limit in found.limits:
-            question.warn(ask.name, limit)
-        return Found(np.array(keys, np.int64), np.array(scores, np.float64))
+            context.warn(request.list_name, limit)
+        return ScoredKeys(np.array(keys, np.int64), np.array(scores, np.float64))
 
-    def scores(self, _ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of records, none: this source finds places in files."""
+    def scores(self, _request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return nan for every record: this source finds passages of files, not records."""
         return np.full(len(keys), np.nan)
 
     def passages(
         self, keywords: tuple[str, ...], snapshot: Snapshot, audience: Filter, options: GrepOptions
-    ) -> GrepAnswer:
-        """What an audience may see of the matches in the allowed folders."""
+    ) -> GrepResult:
+        """Return the matches in the allowed folders that an audience may see."""
         return grep(
-            self._folders().roots, keywords, options, sees=lambda path: self.sees(path, snapshot, audience)
+            self._folders().roots, keywords, options, sees=lambda path: self.may_see(path, snapshot, audience)
         )
 
-    def sees(self, path: Path, snapshot: Snapshot, audience: Filter) -> bool:
-        """Whether an audience may know a file: as a file of the folder, and by what is indexed of it."""
+    def may_see(self, path: Path, snapshot: Snapshot, audience: Filter) -> bool:
+        """Return whether an audience may see a file: under the rule for unindexed files, and by its indexed records."""
         if self._database is not None and path.is_relative_to(self._database):
             return False
         unindexed = Record(
-            id=str(path), text="", sensitivity=self._stamp.sensitivity, scope=self._stamp.scope
+            id=str(path), text="", sensitivity=self._access.sensitivity, scope=self._access.scope
         )
-        return matches(audience, unindexed) and not snapshot.hides(str(path))
+        return matches(audience, unindexed) and not snapshot.hides_records_of(str(path))
 
 
-def score(passage: Passage) -> float:
-    """Distinct keywords first, then matches: the order in which grep ranks."""
+def score_passage(passage: Passage) -> float:
+    """Score by distinct keywords, then by matches: the order of grep's own ranking."""
     return len(passage.keywords) + passage.matches / (passage.matches + 1)

@@ -1,12 +1,12 @@
-"""Records that hold the words of the question."""
+"""The keyword source: records that contain words of the query."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.sources.base import Ask
-from sennit.stores.contract import Found
+from sennit.sources.base import SourceRequest
+from sennit.stores.contract import ScoredKeys
 
 
 class KeywordSource:
@@ -14,10 +14,12 @@ class KeywordSource:
 
     inline = True
 
-    def search(self, ask: Ask) -> Found:
-        question = ask.question
-        return question.snapshot.keyword_search(question.weighted_terms, ask.bm25, ask.pool, ask.where)
+    def search(self, request: SourceRequest) -> ScoredKeys:
+        context = request.context
+        return context.snapshot.keyword_search(
+            context.weighted_terms, request.bm25, request.limit, request.where
+        )
 
-    def scores(self, ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
-        question = ask.question
-        return question.snapshot.keyword_scores(question.weighted_terms, ask.bm25, keys)
+    def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+        context = request.context
+        return context.snapshot.keyword_scores(context.weighted_terms, request.bm25, keys)

@@ -1,4 +1,4 @@
-"""Records that the question names, and records that the ones near the question mention by name."""
+"""The link source: records that the query names, and records that the best hits mention by name."""
 
 from __future__ import annotations
 
@@ -9,71 +9,81 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.analysis import is_stop, term_hash, terms
+from sennit.analysis import index_terms, is_stop_word, term_hash
 from sennit.filters import Filter
-from sennit.graph.linking import Bearers, Gain, Linking, Mention, gains, mentions, rareness
+from sennit.graph.entity_linking import (
+    LinkOptions,
+    LinkScore,
+    Mention,
+    NameMatches,
+    find_mentions,
+    name_rarity,
+    score_links,
+)
 from sennit.graph.names import Hashes, words_of
 from sennit.ranking.fusion import order
-from sennit.sources.base import Ask, Question
-from sennit.stores.contract import BM25, Found
+from sennit.sources.base import SearchContext, SourceRequest
+from sennit.stores.contract import BM25, ScoredKeys
 
 NAME: Final = "links"
 
 
-class _Spread(NamedTuple):
-    """What was worked out for a question, and for which filter and constants."""
+class _LinkResult(NamedTuple):
+    """The link scores of one search, with the filter and BM25 constants they were computed for."""
 
     where: Filter
     bm25: BM25
-    gains: dict[int, Gain]
+    link_scores: dict[int, LinkScore]
     labels: dict[int, str]
-    """What the seeds are called."""
+    """The names of the seeds."""
 
 
 class LinkSource:
-    """One step from the names in the question, and from its best keyword hits, along what texts mention."""
+    """Follows mentions one step, from the records that the query names and from its best keyword hits."""
 
     inline = True
 
-    def __init__(self, linking: Linking | None = None) -> None:
-        self.linking = linking or Linking()
-        # A search asks twice: for what is found, and for its share of what others found.
-        self._known: WeakKeyDictionary[Question, _Spread] = WeakKeyDictionary()
+    def __init__(self, options: LinkOptions | None = None) -> None:
+        self.options = options or LinkOptions()
+        # One search calls `search` and then `scores`; both use the same result.
+        self._cache: WeakKeyDictionary[SearchContext, _LinkResult] = WeakKeyDictionary()
 
-    def search(self, ask: Ask) -> Found:
-        spread = self._spread(ask)
-        if spread is None or not spread.gains:
-            return Found.nothing()
-        keys = np.fromiter(spread.gains, np.int64, len(spread.gains))
-        scores = np.array([gain.score for gain in spread.gains.values()])
-        best = order(keys, scores, ask.question.snapshot.ids, ask.pool)
+    def search(self, request: SourceRequest) -> ScoredKeys:
+        links = self._cached_links(request)
+        if links is None or not links.link_scores:
+            return ScoredKeys.empty()
+        keys = np.fromiter(links.link_scores, np.int64, len(links.link_scores))
+        scores = np.array([gain.score for gain in links.link_scores.values()])
+        best = order(keys, scores, request.context.snapshot.ids, request.limit)
         for key in keys[best].tolist():
-            ask.question.note(ask.name or NAME, key, _reason(spread.gains[key], spread))
-        return Found(keys[best], scores[best])
+            request.context.add_match_reason(
+                request.list_name or NAME, key, _reason(links.link_scores[key], links)
+            )
+        return ScoredKeys(keys[best], scores[best])
 
-    def scores(self, ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
-        spread = self._spread(ask)
-        if spread is None or not spread.gains:
+    def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+        links = self._cached_links(request)
+        if links is None or not links.link_scores:
             return np.zeros(len(keys), np.float64)
-        found = spread.gains
+        found = links.link_scores
         return np.array([found[key].score if key in found else 0.0 for key in keys.tolist()], np.float64)
 
-    def _spread(self, ask: Ask) -> _Spread | None:
-        """None where nothing has a name."""
-        if not ask.question.snapshot.graph.has_names:
+    def _cached_links(self, request: SourceRequest) -> _LinkResult | None:
+        """Return None if no record has a name."""
+        if not request.context.snapshot.graph.has_names:
             return None
-        known = self._known.get(ask.question)
-        if known is None or (known.where, known.bm25) != (ask.where, ask.bm25):
-            known = self._known[ask.question] = _work_out(ask, self.linking)
+        known = self._cache.get(request.context)
+        if known is None or (known.where, known.bm25) != (request.where, request.bm25):
+            known = self._cache[request.context] = _follow_links(request, self.options)
         return known
 
 
-def _work_out(ask: Ask, linking: Linking) -> _Spread:
-    snapshot, asked = ask.question.snapshot, ask.question.weighted_terms
+def _follow_links(request: SourceRequest, options: LinkOptions) -> _LinkResult:
+    snapshot, query_terms = request.context.snapshot, request.context.weighted_terms
     graph = snapshot.graph
 
-    def find(names: Hashes) -> Bearers:
-        return graph.bearers(names, ask.where)
+    def find(names: Hashes) -> NameMatches:
+        return graph.entities_named(names, request.where)
 
     @cache
     def share(term: str) -> float:
@@ -81,30 +91,30 @@ def _work_out(ask: Ask, linking: Linking) -> _Spread:
 
     @cache
     def rarity(mention: Mention) -> float:
-        telling = [term for term in terms(mention.written) if not is_stop(term)]
-        return rareness(min(map(share, telling), default=1.0), snapshot.count(), mention.certain)
+        informative = [term for term in index_terms(mention.surface) if not is_stop_word(term)]
+        return name_rarity(min(map(share, informative), default=1.0), snapshot.count(), mention.certain)
 
-    named = [one for one in mentions([words_of(ask.question.text)], find)[0] if rarity(one) > 0]
-    named = named[: linking.most_named]
-    hits = snapshot.keyword_search(asked, ask.bm25, max(linking.seeds, 1), ask.where)
+    named = [one for one in find_mentions([words_of(request.context.text)], find)[0] if rarity(one) > 0]
+    named = named[: options.max_named]
+    hits = snapshot.keyword_search(query_terms, request.bm25, max(options.seeds, 1), request.where)
     best = float(hits.scores[0]) if len(hits.scores) else 1.0
-    seeds = dict(zip(hits.keys[: linking.seeds].tolist(), (hits.scores / best).tolist(), strict=False))
-    # Of named records, those that share their name with few come first.
+    seeds = dict(zip(hits.keys[: options.seeds].tolist(), (hits.scores / best).tolist(), strict=False))
+    # Records whose name few others share come first.
     by_name = [row for mention in sorted(named, key=lambda one: len(one.rows)) for row in mention.rows]
-    texts = graph.texts(list(dict.fromkeys([*seeds, *by_name]))[: linking.most_seeds])
-    linked = dict(zip(texts, mentions([text.words for text in texts.values()], find), strict=True))
+    texts = graph.labelled_texts(list(dict.fromkeys([*seeds, *by_name]))[: options.max_seeds])
+    linked = dict(zip(texts, find_mentions([text.words for text in texts.values()], find), strict=True))
 
     def relevance(keys: list[int]) -> list[float]:
-        scores = snapshot.keyword_scores(asked, ask.bm25, np.array(keys, np.int64)) / best
+        scores = snapshot.keyword_scores(query_terms, request.bm25, np.array(keys, np.int64)) / best
         return [min(score, 1.0) for score in scores.tolist()]
 
-    found = gains(named, seeds, linked, relevance, rarity, linking)
-    return _Spread(ask.where, ask.bm25, found, {row: text.label for row, text in texts.items()})
+    found = score_links(named, seeds, linked, relevance, rarity, options)
+    return _LinkResult(request.where, request.bm25, found, {row: text.label for row, text in texts.items()})
 
 
-def _reason(gain: Gain, spread: _Spread) -> str:
+def _reason(gain: LinkScore, links: _LinkResult) -> str:
     if gain.seed is None:
         return f"you named *{gain.name}*"
-    near = spread.gains.get(gain.seed)
+    near = links.link_scores.get(gain.seed)
     which = ", which you named," if near is not None and near.seed is None else ""
-    return f"*{spread.labels[gain.seed]}*{which} mentions *{gain.name}*"
+    return f"*{links.labels[gain.seed]}*{which} mentions *{gain.name}*"

@@ -1,8 +1,8 @@
-"""Bring the scores of one list to a scale that another list's scores can be added to.
+"""Score normalisation: puts the scores of different lists on one scale, so that they can be added.
 
-Every rule takes finite scores, best first, and returns as many finite numbers; the formulas and their
-degenerate cases are part of docs/ranking-contract.md. The first five rules of Montague and Aslam, "Relevance
-score normalization for metasearch" (CIKM 2001), are `max`, `minmax`, `sum`, `zscore` and, across lists, Borda's.
+Every rule takes finite scores, best first, and returns as many finite numbers. The formulas and their
+degenerate cases are part of docs/ranking-contract.md. `max`, `minmax`, `sum`, `zscore` and,
+across lists, Borda's are from Montague and Aslam, "Relevance score normalization for metasearch" (CIKM 2001).
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 
-# Squares and sums of some hundreds of such numbers stay finite, so a finite list has a finite result.
+# Squares and sums of some hundreds of such numbers stay finite, so a finite list gives a finite result.
 MAX_MAGNITUDE = 1e100
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`flat` is the value of each of n equal scores, for rules that divide by how far scores lie apart."""
+    """A rule. `flat` gives the value of each of n equal scores, for rules that divide by the spread of the scores."""
 
     apply: Callable[[Floats], Floats]
     flat: Callable[[int], float] | None = None
 
 
 def normalise(name: str, scores: Floats, all_equal: float | None = None) -> Floats:
-    """The scores by the named rule; `all_equal` overrides what a list of equal scores (or of one) becomes."""
-    rule = rule_named(name)
+    """Return the scores by the named rule; `all_equal` overrides the value for a list of equal scores."""
+    rule = find_rule(name)
     if scores.size == 0:
         return np.empty(0, dtype=np.float64)
     if rule.flat is not None and scores.max() == scores.min():
@@ -40,14 +40,15 @@ def normalise(name: str, scores: Floats, all_equal: float | None = None) -> Floa
     return rule.apply(scores)
 
 
-def rule_named(name: str) -> Rule:
+def find_rule(name: str) -> Rule:
+    """Return the rule with this name."""
     rule = NORMALISATIONS.get(name)
     if rule is None:
         raise ValueError(f"unknown normalisation {name!r}; use one of: {', '.join(NORMALISATIONS)}")
     return rule
 
 
-def _largest(scores: Floats) -> float:
+def _max_magnitude(scores: Floats) -> float:
     return float(np.maximum.reduce(np.abs(scores)))
 
 
@@ -56,9 +57,9 @@ def _none(scores: Floats) -> Floats:
 
 
 def _max(scores: Floats) -> Floats:
-    # The largest magnitude, not the maximum: where scores are negative a division by the maximum would turn
-    # the order around (all below 0) or blow up (maximum near 0). For scores from 0 upwards the two agree.
-    largest = _largest(scores)
+    # The largest magnitude, not the maximum: with negative scores, dividing by the maximum would reverse the
+    # order (all below 0) or overflow (maximum near 0). For scores of at least 0 the two are equal.
+    largest = _max_magnitude(scores)
     return scores / largest if largest > 0 else np.zeros(scores.size)
 
 
@@ -78,14 +79,14 @@ def _l2(scores: Floats) -> Floats:
     return scaled / length if length > 0 else scaled
 
 
-def _deviations(scores: Floats, freedom: int) -> Floats:
-    """Distance from the mean in standard deviations; `freedom` 0 is the population's, 1 the sample's."""
+def _deviations(scores: Floats, ddof: int) -> Floats:
+    """Return distances from the mean in standard deviations: of the population for `ddof` 0, of the sample for 1."""
     from_mean = scores - float(scores.mean())
-    largest = _largest(from_mean)
-    if largest == 0:  # scores that differ by less than the mean can resolve
+    largest = _max_magnitude(from_mean)
+    if largest == 0:  # the scores differ by less than the precision of the mean
         return from_mean
     from_mean /= largest  # before squaring, or small differences would vanish
-    return from_mean / math.sqrt(np.square(from_mean).sum() / (scores.size - freedom))
+    return from_mean / math.sqrt(np.square(from_mean).sum() / (scores.size - ddof))
 
 
 def _zscore(scores: Floats) -> Floats:

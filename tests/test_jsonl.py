@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 import sennit
 from sennit import Record
 from sennit.errors import InvalidInput
-from sennit.exchange import BATCH, BadLine, Imported, import_records, lines, read_records, write_file
+from sennit.jsonl import (
+    BATCH_RECORDS,
+    BadLine,
+    ImportReport,
+    export_lines,
+    import_records,
+    read_records,
+    write_atomically,
+)
 from sennit.records import Json
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -70,22 +78,22 @@ def same(one: Record, other: Record) -> bool:
 
 
 @given(st.lists(records, max_size=5))
-def test_lines_give_the_records_back(given_records: list[Record]) -> None:
-    again = list(read_records(io.BytesIO(b"".join(lines(given_records, len(given_records))))))
+def test_export_lines_round_trip(given_records: list[Record]) -> None:
+    again = list(read_records(io.BytesIO(b"".join(export_lines(given_records, len(given_records))))))
     assert len(again) == len(given_records)
     assert all(map(same, given_records, again))
 
 
 @settings(max_examples=50)
 @given(st.lists(records, max_size=5, unique_by=lambda record: record.id))
-def test_a_database_gives_the_records_back(given_records: list[Record]) -> None:
+def test_database_export_round_trips(given_records: list[Record]) -> None:
     with sennit.open(":memory:", embedding__provider="none", privacy__open=True) as one:
         one.add(given_records)
-        exported = b"".join(lines(one, len(one)))
+        exported = b"".join(export_lines(one, len(one)))
         with sennit.open(":memory:", embedding__provider="none", privacy__open=True) as other:
             report = import_records(io.BytesIO(exported), other.add)
-            assert report == Imported(read=len(given_records), added=len(given_records))
-            assert b"".join(lines(other, len(other))) == exported
+            assert report == ImportReport(read=len(given_records), added=len(given_records))
+            assert b"".join(export_lines(other, len(other))) == exported
             for record in given_records:
                 found = other.get(record.id)
                 assert found is not None
@@ -95,12 +103,12 @@ def test_a_database_gives_the_records_back(given_records: list[Record]) -> None:
 def test_an_export_is_ordered_by_id_under_a_header() -> None:
     with sennit.open(":memory:", embedding__provider="none") as db:
         db.add([Record(id="b", text="x"), Record(id="a", text="y"), Record(id="ä", text="z")])
-        written = [json.loads(line) for line in lines(db, len(db))]
+        written = [json.loads(line) for line in export_lines(db, len(db))]
     assert written[0] == {"sennit": {"format": 1, "records": 3}}
     assert [line["id"] for line in written[1:]] == ["a", "b", "ä"]
 
 
-def test_any_program_can_write_what_is_read() -> None:
+def test_import_accepts_a_file_without_header() -> None:
     given_lines = stream("\ufeff", '{"id":"a","text":"x"}\r\n', "\n", "   \n", '{"text":"y","id":"b"}')
     assert [record.id for record in read_records(given_lines)] == ["a", "b"]
 
@@ -117,7 +125,7 @@ def test_any_program_can_write_what_is_read() -> None:
         ('{"id": "a", "text": 1}', "must be a string"),
         ('{"id": "", "text": "x"}', "must not be empty"),
         ('{"id": "a", "text": "x", "colour": 1}', "no field 'colour'"),
-        ('{"id": "a", "text": "x", "timestamp": "soon"}', "moment in time"),
+        ('{"id": "a", "text": "x", "timestamp": "soon"}', "valid time"),
         ('{"id": "a", "text": "x", "lines": [3]}', "lines"),
         ('{"id": "a", "text": "\\ud800"}', "surrogate"),
         ('{"id": "a", "text": "x", "metadata": {"n": NaN}}', "NaN"),
@@ -126,7 +134,7 @@ def test_any_program_can_write_what_is_read() -> None:
         (b"\xff\xfe", "not UTF-8"),
     ],
 )
-def test_a_bad_line_is_named(line: str | bytes, problem: str) -> None:
+def test_bad_line_is_reported_with_its_number(line: str | bytes, problem: str) -> None:
     good = '{"id": "good", "text": "x"}\n'
     with pytest.raises(BadLine, match=problem) as caught:
         list(read_records(stream(good, line, "\n", good)))
@@ -146,7 +154,7 @@ def test_a_bad_line_is_named(line: str | bytes, problem: str) -> None:
         ('{"sennit": {"format": 1, "records": 2}}', "ends after 1 of 2 records"),
     ],
 )
-def test_a_header_is_believed(header: str, problem: str) -> None:
+def test_header_is_checked(header: str, problem: str) -> None:
     with pytest.raises(BadLine, match=problem):
         list(read_records(stream(header, "\n", '{"id": "a", "text": "x"}\n')))
 
@@ -158,48 +166,48 @@ class Store:
         self.batches: list[int] = []
         self.added, self.updated, self.unchanged = 0, 0, 0
 
-    def add(self, batch: list[Record]) -> Imported:
+    def add(self, batch: list[Record]) -> ImportReport:
         self.batches.append(len(batch))
-        return Imported(added=len(batch))
+        return ImportReport(added=len(batch))
 
 
 def many(count: int) -> bytes:
-    return b"".join(lines((Record(id=str(at), text="x") for at in range(count)), count))
+    return b"".join(export_lines((Record(id=str(at), text="x") for at in range(count)), count))
 
 
-def test_records_are_added_in_batches_and_progress_is_told() -> None:
+def test_records_are_added_in_batches_with_progress() -> None:
     store, told = Store(), list[tuple[int, int]]()
-    content = many(2 * BATCH + 1)
+    content = many(2 * BATCH_RECORDS + 1)
     report = import_records(
         io.BytesIO(content), store.add, progress=lambda count, size: told.append((count, size))
     )
-    assert store.batches == [BATCH, BATCH, 1]
-    assert (report.read, report.added) == (2 * BATCH + 1, 2 * BATCH + 1)
-    assert told[-1] == (2 * BATCH + 1, len(content))
+    assert store.batches == [BATCH_RECORDS, BATCH_RECORDS, 1]
+    assert (report.read, report.added) == (2 * BATCH_RECORDS + 1, 2 * BATCH_RECORDS + 1)
+    assert told[-1] == (2 * BATCH_RECORDS + 1, len(content))
     assert told == sorted(told)
 
 
-def test_what_comes_before_a_bad_line_is_added() -> None:
+def test_records_before_a_bad_line_are_added() -> None:
     store = Store()
-    report = import_records(stream(many(BATCH + 5), "nonsense\n"), store.add)
-    assert store.batches == [BATCH, 5]
-    assert [bad.line for bad in report.bad] == [BATCH + 7]
+    report = import_records(stream(many(BATCH_RECORDS + 5), "nonsense\n"), store.add)
+    assert store.batches == [BATCH_RECORDS, 5]
+    assert [bad.line for bad in report.bad] == [BATCH_RECORDS + 7]
 
 
-def test_a_check_adds_nothing() -> None:
-    assert import_records(io.BytesIO(many(3)), None) == Imported(read=3)
+def test_check_only_import_adds_nothing() -> None:
+    assert import_records(io.BytesIO(many(3)), None) == ImportReport(read=3)
 
 
-def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_file_is_written_atomically(tmp_path: Path) -> None:
     target = tmp_path / "all.jsonl"
-    write_file(target, [b"old\n"])
+    write_atomically(target, [b"old\n"])
 
     def broken() -> list[bytes]:
         raise InvalidInput("the database went away")
 
     with pytest.raises(InvalidInput):
-        write_file(target, (line for _ in range(2) for line in broken()))
+        write_atomically(target, (line for _ in range(2) for line in broken()))
     assert target.read_bytes() == b"old\n"
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(InvalidInput, match="cannot be written"):
-        write_file(tmp_path / "no" / "folder", [b"x"])
+        write_atomically(tmp_path / "no" / "folder", [b"x"])

@@ -1,4 +1,4 @@
-"""What a recipe is: a frozen value that the one pipeline runs."""
+"""A recipe: a frozen value that says which sources a search runs, how it fuses them and which stages follow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Filter, In, Range, parse_filter
-from sennit.ranking.fusion import Fusion, fusion_to_dict, sources_named, try_out
+from sennit.ranking.fusion import Fusion, check_fusion, fusion_to_dict, named_sources
 from sennit.ranking.stages import Stage, stage_to_dict
 from sennit.settings import Metric
 from sennit.stores.contract import BM25
@@ -25,14 +25,14 @@ DISTANCES: Final[Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64
     "squared_l2": lambda cosine: 2.0 - 2.0 * cosine,
     "l2": lambda cosine: np.sqrt(np.maximum(2.0 - 2.0 * cosine, 0.0)),
 }
-"""The distance of two unit vectors from their cosine, by metric."""
+"""The distance of two unit vectors, computed from their cosine, by metric."""
 
 MAX_LIMIT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """How many records a source is asked for: times · limit + plus, and never fewer than at_least."""
+class CandidateCount:
+    """How many candidates a source may return: times · limit + plus, and never fewer than at_least."""
 
     times: float = 1.0
     plus: int = 0
@@ -40,35 +40,36 @@ class Pool:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.times) and 0 < self.times <= 1000):
-            raise InvalidInput(f"A pool's times must be above 0 and at most 1000, not {self.times!r}")
+            raise InvalidInput(f"times must be above 0 and at most 1000, not {self.times!r}")
         for name in ("plus", "at_least"):
             value = getattr(self, name)
             if type(value) is not int or not 0 <= value <= 100_000:
-                raise InvalidInput(f"A pool's {name} must be a whole number from 0 to 100,000, not {value!r}")
+                raise InvalidInput(f"{name} must be a whole number from 0 to 100,000, not {value!r}")
 
-    def size(self, limit: int) -> int:
+    def for_limit(self, limit: int) -> int:
+        """Return the number for a search with this limit."""
         return max(math.ceil(self.times * limit) + self.plus, self.at_least, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceUse:
-    """One list of a recipe: which source, in which collections, how deep, and from which score on."""
+class SourceConfig:
+    """One source of a recipe: its collections, filter, number of candidates and threshold. It yields one ranked list."""
 
     source: str
     name: str = ""
-    """What the list is called in weights and traces; the source's own name when empty."""
+    """The name of the list in weights and traces; empty for the name of the source."""
     collections: tuple[str, ...] = ()
-    """Empty: all."""
+    """The collections it searches; empty for all."""
     where: str = ""
-    """A filter of its own."""
+    """An additional filter."""
     per_collection: bool = False
-    """A list of its own for each collection that the search is over, instead of one for all of them."""
-    looks_back: bool = False
-    """Whether a search that looks back some hours asks this list for nothing older."""
-    pool: Pool = Pool()
+    """Whether each collection of the search yields its own list, instead of one list for all."""
+    uses_look_back: bool = False
+    """Whether the look-back window of a search applies to this source."""
+    candidates: CandidateCount = CandidateCount()
     min_score: float | None = None
     max_distance: float | None = None
-    """What is this far from the question, or farther, is not found; for sources whose score is a cosine."""
+    """Records at this distance or farther are not found; for sources whose score is a cosine."""
     metric: Metric = "cosine"
 
     def __post_init__(self) -> None:
@@ -96,27 +97,27 @@ class SourceUse:
 
     @property
     def has_threshold(self) -> bool:
-        """Whether a score can be too low, or too far away, to be found."""
+        """Whether a threshold on score or distance is set."""
         return self.min_score is not None or self.max_distance is not None
 
-    def near_enough(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which scores are high enough, and near enough, to be found."""
-        enough = np.ones(len(scores), bool) if self.min_score is None else scores >= self.min_score
+    def passes_threshold(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which scores pass the thresholds on score and distance."""
+        passing = np.ones(len(scores), bool) if self.min_score is None else scores >= self.min_score
         if self.max_distance is not None:
-            enough &= DISTANCES[self.metric](scores) < self.max_distance
-        return enough
+            passing &= DISTANCES[self.metric](scores) < self.max_distance
+        return passing
 
-    def narrowed(self, where: Filter, since: datetime | None = None) -> Filter:
-        """What is asked of the source when this is asked of the search."""
-        if since is not None and self.looks_back:
+    def build_filter(self, where: Filter, since: datetime | None = None) -> Filter:
+        """Combine the filter of a search with those of this source."""
+        if since is not None and self.uses_look_back:
             where = Range("timestamp", since.timestamp()) & where
         if self.collections:
-            within = _within(self.collections)
-            where = within if where is EVERYTHING else within & where
-        return where & _parsed(self.where) if self.where else where
+            in_collections = _collection_filter(self.collections)
+            where = in_collections if where is EVERYTHING else in_collections & where
+        return where & _parse_where(self.where) if self.where else where
 
-    def over(self, collections: Sequence[str]) -> Iterator[SourceUse]:
-        """The lists that this one is, where a search is over these collections."""
+    def expand(self, collections: Sequence[str]) -> Iterator[SourceConfig]:
+        """Yield the sources that this one becomes in a search of these collections."""
         if not self.per_collection:
             yield self if self.collections else replace(self, collections=tuple(collections))
             return
@@ -128,32 +129,32 @@ class SourceUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How an assistant searches: which sources, how their answers become one."""
+    """How an assistant searches: its sources, their fusion, and the stages that follow."""
 
     name: str
-    sources: tuple[SourceUse, ...]
+    sources: tuple[SourceConfig, ...]
     fusion: Fusion
     stages: tuple[Stage, ...] = ()
-    """Steps between fusion and the cut to the limit."""
+    """The steps between fusion and the cut to the limit."""
     collections: tuple[str, ...] = ()
-    """What a search is over; empty: everything."""
+    """The collections a search covers; empty for all."""
     on_request: tuple[str, ...] = ()
-    """Collections that a search may also name."""
-    reads_as: str = "text"
+    """Further collections that a search may include by name."""
+    index_profile: str = "text"
     """How files become records when they are indexed for this recipe: text, pages or code."""
-    by_page: bool = False
-    """Whether results are organised by page."""
-    short_examples: int = 500
-    """A page's examples come along if they have fewer characters."""
-    join_places: bool = False
-    """Whether answers of different sources that overlap in one file are one result."""
+    group_by_page: bool = False
+    """Whether results are also grouped by page."""
+    examples_shorter_than: int = 500
+    """A page includes its examples if they have fewer characters than this."""
+    merge_overlaps: bool = False
+    """Whether candidates of different sources that overlap in one file become one result."""
     limit: int | None = None
-    """Results when the caller names no number; None: the setting search.limit."""
+    """The default number of results; None for the setting search.limit."""
     max_limit: int = MAX_LIMIT
-    complete: bool = False
-    """Whether each source also scores what only the others found, so that no share is missing from a sum."""
+    rescore_missing: bool = False
+    """Whether each source also scores the candidates that only other sources found, so that every sum is complete."""
     bm25: BM25 | None = None
-    """None: the [keyword] settings."""
+    """None for the [keyword] settings."""
     about: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -162,32 +163,32 @@ class Recipe:
         object.__setattr__(self, "sources", tuple(self.sources))
         if not self.sources:
             raise InvalidInput(f"Recipe {self.name!r} needs at least one source")
-        if not all(isinstance(use, SourceUse) for use in self.sources):
-            raise InvalidInput(f"Recipe {self.name!r}: each of its sources is a SourceUse(source=...)")
+        if not all(isinstance(config, SourceConfig) for config in self.sources):
+            raise InvalidInput(f"Recipe {self.name!r}: each source must be a SourceConfig(source=...)")
         if not isinstance(self.fusion, Fusion):
-            raise InvalidInput(f"Recipe {self.name!r}: its fusion is a value such as RRF(k=60)")
+            raise InvalidInput(f"Recipe {self.name!r}: fusion must be a value such as RRF(k=60)")
         for label in ("collections", "on_request"):
             value = getattr(self, label)
             if isinstance(value, str) or not all(isinstance(name, str) and name for name in value):
                 raise InvalidInput(f"Recipe {self.name!r}: {label} must be a list of names, not {value!r}")
             object.__setattr__(self, label, tuple(value))
         object.__setattr__(self, "stages", tuple(self.stages))
-        if not all(isinstance(step, Stage) for step in self.stages):
-            raise InvalidInput(f"Recipe {self.name!r}: each of its stages is a value such as Dedupe()")
-        names = [use.name for use in self.sources]
+        if not all(isinstance(stage, Stage) for stage in self.stages):
+            raise InvalidInput(f"Recipe {self.name!r}: each stage must be a value such as Dedupe()")
+        names = [config.name for config in self.sources]
         if len(set(names)) != len(names):
             raise InvalidInput(
-                f"Recipe {self.name!r} has two lists called {_twice(names)!r}; name them apart"
+                f"Recipe {self.name!r} has two sources named {_first_duplicate(names)!r}; give each its own name"
             )
-        unknown = sources_named(self.fusion) - set(names)
+        unknown = named_sources(self.fusion) - set(names)
         if unknown:
             raise InvalidInput(
-                f"Recipe {self.name!r}: its fusion names the source {min(unknown)!r}, which it does not "
-                f"search. It searches: {', '.join(names)}"
+                f"Recipe {self.name!r}: its fusion names the source {min(unknown)!r}, which the recipe does not "
+                f"have. Its sources: {', '.join(names)}"
             )
         try:
-            # What fusion needs to know of each source shows when it is tried.
-            try_out(self.fusion, names)
+            # Only a trial run shows whether the fusion has a setting for every source.
+            check_fusion(self.fusion, names)
         except ValueError as error:
             raise InvalidInput(f"Recipe {self.name!r}: {error}") from error
         for label, value in (("limit", self.limit), ("max_limit", self.max_limit)):
@@ -196,15 +197,15 @@ class Recipe:
                     f"Recipe {self.name!r}: {label} must be from 1 to {MAX_LIMIT}, not {value!r}"
                 )
 
-    def lists(self, include: Sequence[str] = ()) -> tuple[SourceUse, ...]:
-        """The lists of a search that also names these collections."""
+    def expand_sources(self, include: Sequence[str] = ()) -> tuple[SourceConfig, ...]:
+        """Return the sources of a search that also includes these collections."""
         if not self.collections:
             return self.sources
-        over = tuple(dict.fromkeys((*self.collections, *include)))
-        return tuple(one for use in self.sources for one in use.over(over))
+        collections = tuple(dict.fromkeys((*self.collections, *include)))
+        return tuple(config for source in self.sources for config in source.expand(collections))
 
-    def checked_limit(self, limit: int) -> int:
-        """The limit, if this recipe allows it."""
+    def check_limit(self, limit: int) -> int:
+        """Return the limit if this recipe allows it; raise InvalidInput if not."""
         if type(limit) is not int or not 1 <= limit <= self.max_limit:
             raise InvalidInput(
                 f"limit must be a whole number from 1 to {self.max_limit} for recipe {self.name!r}, not {limit!r}"
@@ -212,35 +213,39 @@ class Recipe:
         return limit
 
     def to_dict(self) -> dict[str, Any]:
-        """The recipe as a table of sennit.toml has it; `recipe_from_dict` gives it back."""
+        """Return the recipe as a table of sennit.toml; `recipe_from_dict` reads it back."""
         out: dict[str, Any] = {
             "sources": [
                 {
-                    "source": use.source,
-                    "name": use.name,
-                    "collections": list(use.collections),
-                    **({"where": use.where} if use.where else {}),
-                    "per_collection": use.per_collection,
-                    "looks_back": use.looks_back,
-                    "pool": {"times": use.pool.times, "plus": use.pool.plus, "at_least": use.pool.at_least},
-                    **({} if use.min_score is None else {"min_score": use.min_score}),
+                    "source": config.source,
+                    "name": config.name,
+                    "collections": list(config.collections),
+                    **({"where": config.where} if config.where else {}),
+                    "per_collection": config.per_collection,
+                    "uses_look_back": config.uses_look_back,
+                    "candidates": {
+                        "times": config.candidates.times,
+                        "plus": config.candidates.plus,
+                        "at_least": config.candidates.at_least,
+                    },
+                    **({} if config.min_score is None else {"min_score": config.min_score}),
                     **(
                         {}
-                        if use.max_distance is None
-                        else {"max_distance": use.max_distance, "metric": use.metric}
+                        if config.max_distance is None
+                        else {"max_distance": config.max_distance, "metric": config.metric}
                     ),
                 }
-                for use in self.sources
+                for config in self.sources
             ],
             "fusion": fusion_to_dict(self.fusion),
-            "stages": [stage_to_dict(step) for step in self.stages],
+            "stages": [stage_to_dict(stage) for stage in self.stages],
             "collections": list(self.collections),
             "on_request": list(self.on_request),
-            "reads_as": self.reads_as,
-            "by_page": self.by_page,
-            "short_examples": self.short_examples,
-            "join_places": self.join_places,
-            "complete": self.complete,
+            "index_profile": self.index_profile,
+            "group_by_page": self.group_by_page,
+            "examples_shorter_than": self.examples_shorter_than,
+            "merge_overlaps": self.merge_overlaps,
+            "rescore_missing": self.rescore_missing,
             "max_limit": self.max_limit,
             "about": self.about,
         }
@@ -252,14 +257,14 @@ class Recipe:
 
 
 @lru_cache(maxsize=256)
-def _parsed(where: str) -> Filter:
+def _parse_where(where: str) -> Filter:
     return parse_filter(where)
 
 
 @lru_cache(maxsize=256)
-def _within(collections: tuple[str, ...]) -> Filter:
+def _collection_filter(collections: tuple[str, ...]) -> Filter:
     return In("collection", collections)
 
 
-def _twice(names: list[str]) -> str:
+def _first_duplicate(names: list[str]) -> str:
     return next(name for name in names if names.count(name) > 1)

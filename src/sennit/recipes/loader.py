@@ -1,4 +1,4 @@
-"""Recipes from the tables of sennit.toml."""
+"""Loads recipes from the tables of sennit.toml."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from sennit.errors import InvalidInput, NotFound
 from sennit.ranking.fusion import fusion_from_dict
 from sennit.ranking.stages import stage_from_dict
-from sennit.recipes.builtin import BUILT_IN, DEEP, built_in
-from sennit.recipes.values import Pool, Recipe, SourceUse
+from sennit.recipes.builtin import BUILTIN_RECIPES, DEFAULT_CANDIDATES, builtin_recipes
+from sennit.recipes.recipe import CandidateCount, Recipe, SourceConfig
 from sennit.settings import Settings
 from sennit.stores.contract import BM25
 
 
-def all_recipes(settings: Settings) -> dict[str, Recipe]:
-    """The built-in recipes by these settings, and those of the settings' own."""
-    known = built_in(settings)
+def load_recipes(settings: Settings) -> dict[str, Recipe]:
+    """Return the built-in recipes under these settings, and those that the settings define."""
+    known = builtin_recipes(settings)
     return {
         **known,
         **{name: recipe_from_dict(name, table, known) for name, table in settings.recipes.items()},
@@ -25,9 +25,9 @@ def all_recipes(settings: Settings) -> dict[str, Recipe]:
 
 
 def recipe_from_dict(
-    name: str, table: Mapping[str, Any], known_recipes: Mapping[str, Recipe] = BUILT_IN
+    name: str, table: Mapping[str, Any], known_recipes: Mapping[str, Recipe] = BUILTIN_RECIPES
 ) -> Recipe:
-    """A recipe from a `[recipes.name]` table. `base` names a recipe whose other parts it keeps."""
+    """Read a recipe from a `[recipes.name]` table. `base` names a recipe whose other parts it keeps."""
     known = {f.name for f in fields(Recipe)} | {"base"}
     unknown = sorted(set(table) - known)
     if unknown:
@@ -37,7 +37,7 @@ def recipe_from_dict(
     parts: dict[str, Any] = {key: value for key, value in table.items() if key not in ("base", "name")}
     try:
         if "sources" in parts:
-            parts["sources"] = tuple(_source_use(entry) for entry in parts["sources"])
+            parts["sources"] = tuple(_read_source(entry) for entry in parts["sources"])
         if "fusion" in parts:
             parts["fusion"] = fusion_from_dict(parts["fusion"])
         if "stages" in parts:
@@ -48,29 +48,31 @@ def recipe_from_dict(
             return replace(find_recipe(table["base"], known_recipes), name=name, **parts)
         missing = [key for key in ("sources", "fusion") if key not in parts]
         if missing:
-            raise InvalidInput(f'it needs {missing[0]!r}, or base = "default" to start from')
+            raise InvalidInput(f'it needs {missing[0]!r}, or a recipe to start from such as base = "default"')
         return Recipe(name=name, **parts)
     except (InvalidInput, ValueError, TypeError) as error:
         raise InvalidInput(f"Recipe {name!r}: {error}") from error
 
 
 def find_recipe(name: object, recipes: Mapping[str, Recipe]) -> Recipe:
-    """The recipe of this name."""
+    """Return the recipe with this name."""
     recipe = recipes.get(name) if isinstance(name, str) else None
     if recipe is None:
         raise NotFound(f"There is no recipe {name!r}. Recipes: {', '.join(sorted(recipes))}")
     return recipe
 
 
-def _source_use(entry: object) -> SourceUse:
+def _read_source(entry: object) -> SourceConfig:
     if isinstance(entry, str):
-        return SourceUse(source=entry, pool=DEEP)
+        return SourceConfig(source=entry, candidates=DEFAULT_CANDIDATES)
     if not isinstance(entry, Mapping):
-        raise InvalidInput(f"a source is a name or a table, not {entry!r}")
-    known = {f.name for f in fields(SourceUse)}
+        raise InvalidInput(f"a source must be a name or a table, not {entry!r}")
+    known = {f.name for f in fields(SourceConfig)}
     unknown = sorted(set(entry) - known)
     if unknown:
         raise InvalidInput(f"a source has no setting {unknown[0]!r}. Settings: {', '.join(sorted(known))}")
     parts = dict(entry)
-    parts["pool"] = Pool(**parts["pool"]) if "pool" in parts else DEEP
-    return SourceUse(**parts)
+    parts["candidates"] = (
+        CandidateCount(**parts["candidates"]) if "candidates" in parts else DEFAULT_CANDIDATES
+    )
+    return SourceConfig(**parts)

@@ -1,4 +1,4 @@
-"""What was said: turns of conversations, kept as records whose whole is the session."""
+"""Turns of conversations. A turn is stored as a record whose parent is the session."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sennit.errors import InvalidInput
 from sennit.records import Json, Record, as_utc
 
 COLLECTION: Final = "history"
-KIND: Final = "segment"
+KIND: Final = "turn"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
-    """One turn: who said what, when, in which session, and about whom or what."""
+class Turn:
+    """One turn of a conversation: who said what, when, in which session, and about which entities."""
 
     text: str
     session: str
@@ -25,9 +25,9 @@ class Segment:
     timestamp: datetime | None = None
     entities: Sequence[str] = ()
     position: int | None = None
-    """Its place in the session; None: after what is there."""
+    """Its position in the session; None to append it."""
     id: str = ""
-    """Empty: made from the rest, so that the same turn is kept once."""
+    """Empty to derive it from the other fields, so that the same turn is stored once."""
     kind: str = KIND
     collection: str = COLLECTION
     sensitivity: str = "normal"
@@ -38,20 +38,18 @@ class Segment:
     def __post_init__(self) -> None:
         for name in ("text", "session", "speaker"):
             if not isinstance(getattr(self, name), str):
-                raise InvalidInput(
-                    f"Segment.{name} must be a string, not {type(getattr(self, name)).__name__}"
-                )
+                raise InvalidInput(f"Turn.{name} must be a string, not {type(getattr(self, name)).__name__}")
         if isinstance(self.entities, str) or not all(isinstance(name, str) for name in self.entities):
-            raise InvalidInput(f"Segment.entities must be a list of names, not {self.entities!r}")
+            raise InvalidInput(f"Turn.entities must be a list of names, not {self.entities!r}")
         object.__setattr__(self, "entities", tuple(self.entities))
         if self.timestamp is not None:
             object.__setattr__(self, "timestamp", as_utc(self.timestamp))
         if not self.id:
-            object.__setattr__(self, "id", self._made_id())
-        self.to_record()  # what a record refuses, a segment refuses when it is made
+            object.__setattr__(self, "id", self._derive_id())
+        self.to_record()  # raises what the record would raise
 
     def to_record(self) -> Record:
-        """The record it is kept as."""
+        """Return the record that stores this turn."""
         return Record(
             id=self.id,
             text=self.text,
@@ -71,29 +69,31 @@ class Segment:
             },
         )
 
-    def _made_id(self) -> str:
+    def _derive_id(self) -> str:
         when = self.timestamp.isoformat() if self.timestamp is not None else ""
         parts = (self.session, self.speaker, str(self.position), when, self.text)
         digest = hashlib.blake2b("\x1f".join(parts).encode(errors="surrogatepass"), digest_size=12)
-        return f"segment:{digest.hexdigest()}"
+        return f"turn:{digest.hexdigest()}"
 
 
-def placed(
-    segments: Sequence[Segment], known: Mapping[str, int | None], next_places: Mapping[tuple[str, str], int]
+def position_turns(
+    turns: Sequence[Turn],
+    known_positions: Mapping[str, int | None],
+    next_positions: Mapping[tuple[str, str], int],
 ) -> list[Record]:
-    """The records of segments, each with its place: its own, the one it has, or the next of its session.
+    """Return the records of turns, each with a position: its own, its stored one, or the next of its session.
 
-    `known` are the places of segments that are there, by full id; `next_places` the first free place by tenant and
-    session.
+    `known_positions` has the positions of stored turns by full id, `next_positions` the first free position by tenant
+    and session.
     """
-    free = dict(next_places)
+    free = dict(next_positions)
     out = []
-    for segment in segments:
-        record = segment.to_record()
-        place = segment.position if segment.position is not None else known.get(record.full_id)
-        session = (segment.tenant, segment.session)
-        if place is None:
-            place = free.get(session, 0)
-        free[session] = max(free.get(session, 0), place + 1)
-        out.append(replace(record, position=place))
+    for turn in turns:
+        record = turn.to_record()
+        position = turn.position if turn.position is not None else known_positions.get(record.full_id)
+        session = (turn.tenant, turn.session)
+        if position is None:
+            position = free.get(session, 0)
+        free[session] = max(free.get(session, 0), position + 1)
+        out.append(replace(record, position=position))
     return out

@@ -1,7 +1,7 @@
-"""Records as JSON lines, out and in again, without loss.
+"""Lossless export and import of records as JSON lines.
 
-The first line of an export is a header, `{"sennit": {"format": 1, "records": n}}`; every other line is one record
-as `Record.to_dict` has it, ordered by id. A file without a header is read too: any program can write one.
+The first line of an export is a header, `{"sennit": {"format": 1, "records": n}}`. Every other line is the
+`Record.to_dict` of one record, ordered by id. An import also accepts a file without a header.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import IO, Any, Final, Protocol
 from sennit.errors import InvalidInput
 from sennit.records import MAX_METADATA_BYTES, MAX_TEXT_BYTES, Record
 
-FORMAT: Final = 1
+FORMAT_VERSION: Final = 1
 
-BATCH: Final = 1000
-"""Records added in one transaction: few enough to wait for, many enough that the disk is not."""
+BATCH_RECORDS: Final = 1000
+"""Records per transaction: few enough for a short wait, enough to spread the cost of a commit."""
 
 MAX_LINE_BYTES: Final = 6 * (4 * MAX_TEXT_BYTES + MAX_METADATA_BYTES)
-"""A record with every text at its largest and every character escaped; a longer line is something else."""
+"""The largest possible record with every character escaped; a longer line cannot be a record."""
 
 
 class BadLine(InvalidInput):
-    """A line that is not a record; `line` counts from 1, and what was imported before it stays."""
+    """A line that is not a record; `line` counts from 1. Records imported before it stay."""
 
     def __init__(self, line: int, problem: str) -> None:
         self.line = line
@@ -35,7 +35,7 @@ class BadLine(InvalidInput):
         super().__init__(f"Line {line}: {problem}")
 
 
-class Counts(Protocol):
+class WriteCounts(Protocol):
     """What an add did."""
 
     @property
@@ -47,7 +47,7 @@ class Counts(Protocol):
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportReport:
     """What an import did."""
 
     read: int = 0
@@ -57,16 +57,16 @@ class Imported:
     bad: list[BadLine] = field(default_factory=list)
 
 
-def lines(records: Iterable[Record], count: int | None = None) -> Iterator[bytes]:
-    """An export line by line. `count`, when known, lets an import notice that a file was cut off."""
-    header = {"format": FORMAT} | ({} if count is None else {"records": count})
+def export_lines(records: Iterable[Record], count: int | None = None) -> Iterator[bytes]:
+    """Yield the lines of an export. With `count`, an import can detect a truncated file."""
+    header = {"format": FORMAT_VERSION} | ({} if count is None else {"records": count})
     yield json.dumps({"sennit": header}).encode() + b"\n"
     for record in records:
         yield record.to_json().encode() + b"\n"
 
 
-def write_file(path: Path, content: Iterable[bytes]) -> None:
-    """Write a file whole or not at all; what was there before stays until the new one is complete."""
+def write_atomically(path: Path, content: Iterable[bytes]) -> None:
+    """Write a file atomically: the old file stays until the new one is complete."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as out:
@@ -84,52 +84,52 @@ def write_file(path: Path, content: Iterable[bytes]) -> None:
 def read_records(
     stream: IO[bytes], bad: Callable[[BadLine], None] | None = None, read: Callable[[int], None] | None = None
 ) -> Iterator[Record]:
-    """The records of a stream. A line that is none is raised, or given to `bad` and left out.
+    """Yield the records of a stream. Raise BadLine for an invalid line, or pass it to `bad` and skip the line.
 
-    `read` is told the number of bytes of every line.
+    `read` gets the number of bytes of every line.
     """
-    declared: int | None = None
+    expected: int | None = None
     found = number = 0
     while line := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
         if read is not None:
             read(len(line))
         try:
-            value = _parsed(line, number)
+            value = _parse_line(line, number)
             if number == 1 and isinstance(value, dict) and "sennit" in value:
-                declared = _declared(value["sennit"])
+                expected = _read_header(value["sennit"])
             elif value is not None:
                 found += 1
-                yield _record(value, number)
+                yield _read_record(value, number)
         except BadLine as error:
             if bad is None:
                 raise
             bad(error)
             if len(line) > MAX_LINE_BYTES:
-                _skip(stream)
-    if declared is not None and found != declared:
-        short = BadLine(number, f"the file ends after {found:,} of {declared:,} records; it was cut off")
+                _skip_line(stream)
+    if expected is not None and found != expected:
+        truncated = BadLine(number, f"the file ends after {found:,} of {expected:,} records; it is truncated")
         if bad is None:
-            raise short
-        bad(short)
+            raise truncated
+        bad(truncated)
 
 
 def import_records(
     stream: IO[bytes],
-    add: Callable[[list[Record]], Counts] | None,
+    add: Callable[[list[Record]], WriteCounts] | None,
     *,
     skip_bad: bool = False,
     progress: Callable[[int, int], None] | None = None,
-) -> Imported:
-    """Add the records of a stream in batches, each all or none; `add` None only checks them.
+) -> ImportReport:
+    """Add the records of a stream in atomic batches. With `add` None, only check them.
 
-    Stops at the first bad line, after the records before it are added; the report says so in `bad`. With
-    `skip_bad` it goes on and lists every bad line. `progress` is told the records and the bytes so far.
+    The import adds the records before the first bad line and stops there; `bad` in the report has that line. With
+    `skip_bad` it goes on and lists every bad line. `progress` gets the records and the bytes so far.
     """
-    report = Imported()
+    report = ImportReport()
     size = 0
 
-    def weigh(count: int) -> None:
+    def count_bytes(count: int) -> None:
         nonlocal size
         size += count
 
@@ -144,10 +144,10 @@ def import_records(
 
     batch: list[Record] = []
     try:
-        for record in read_records(stream, report.bad.append if skip_bad else None, weigh):
+        for record in read_records(stream, report.bad.append if skip_bad else None, count_bytes):
             report.read += 1
             batch.append(record)
-            if len(batch) == BATCH:
+            if len(batch) == BATCH_RECORDS:
                 flush(batch)
                 batch = []
     except BadLine as error:
@@ -156,13 +156,13 @@ def import_records(
     return report
 
 
-def _parsed(line: bytes, number: int) -> Any:
-    """The JSON value of a line; None when it is blank."""
+def _parse_line(line: bytes, number: int) -> Any:
+    """Return the JSON value of a line; None for a blank line."""
     if len(line) > MAX_LINE_BYTES:
-        raise BadLine(number, f"it is longer than {MAX_LINE_BYTES:,} bytes; no record is")
+        raise BadLine(number, f"it is longer than {MAX_LINE_BYTES:,} bytes, the maximum for a record")
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        return json.loads(text, parse_constant=_no_constant) if text.strip() else None
+        return json.loads(text, parse_constant=_reject_constant) if text.strip() else None
     except UnicodeDecodeError as error:
         raise BadLine(number, f"it is not UTF-8 text (byte {error.start})") from error
     except json.JSONDecodeError as error:
@@ -171,20 +171,23 @@ def _parsed(line: bytes, number: int) -> Any:
         raise BadLine(number, f"it is not usable JSON: {error}") from error
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number that JSON knows")
+def _reject_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
 
 
-def _declared(header: object) -> int | None:
+def _read_header(header: object) -> int | None:
     if not isinstance(header, dict) or type(header.get("format")) is not int:
-        raise BadLine(1, "its header has no format number")
-    if header["format"] > FORMAT:
-        raise BadLine(1, f"format {header['format']} was written by a newer sennit; this one knows {FORMAT}")
+        raise BadLine(1, "the header has no format number")
+    if header["format"] > FORMAT_VERSION:
+        raise BadLine(
+            1,
+            f"format {header['format']} was written by a newer sennit; this version reads up to {FORMAT_VERSION}",
+        )
     count = header.get("records")
     return count if type(count) is int else None
 
 
-def _record(value: object, number: int) -> Record:
+def _read_record(value: object, number: int) -> Record:
     if not isinstance(value, dict):
         raise BadLine(number, f"a record must be an object with fields, not {type(value).__name__}")
     try:
@@ -193,7 +196,7 @@ def _record(value: object, number: int) -> Record:
         raise BadLine(number, str(error)) from error
 
 
-def _skip(stream: IO[bytes]) -> None:
-    """Read on to the end of an over-long line."""
-    while (part := stream.readline(MAX_LINE_BYTES)) and not part.endswith(b"\n"):
+def _skip_line(stream: IO[bytes]) -> None:
+    """Read to the end of an over-long line."""
+    while (chunk := stream.readline(MAX_LINE_BYTES)) and not chunk.endswith(b"\n"):
         pass

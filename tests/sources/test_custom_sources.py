@@ -13,16 +13,16 @@ import pytest
 from numpy.typing import NDArray
 
 import sennit
-from sennit import Database, Recipe, Record, Result
+from sennit import Database, Recipe, Record, SearchResult
 from sennit.errors import SourceError
 from sennit.ranking.fusion import RRF
-from sennit.recipes import SourceUse
-from sennit.sources.base import Ask
-from sennit.stores.contract import Found
+from sennit.recipes import SourceConfig
+from sennit.sources.base import SourceRequest
+from sennit.stores.contract import ScoredKeys
 
 RECIPE = Recipe(
     name="with-mine",
-    sources=(SourceUse(source="keyword"), SourceUse(source="vector"), SourceUse(source="mine")),
+    sources=(SourceConfig(source="keyword"), SourceConfig(source="vector"), SourceConfig(source="mine")),
     fusion=RRF(k=60, first_rank=1),
 )
 PRIVATE = Record(id="private", text="harbour secret", scope="private")
@@ -31,15 +31,15 @@ PRIVATE = Record(id="private", text="harbour secret", scope="private")
 class Mine:
     """Answers with whatever its function returns."""
 
-    def __init__(self, answer: Callable[[Ask], Any], *, inline: bool = False) -> None:
+    def __init__(self, answer: Callable[[SourceRequest], Any], *, inline: bool = False) -> None:
         self._answer = answer
         self.inline = inline
 
-    def search(self, ask: Ask) -> Found:
-        found: Found = self._answer(ask)
+    def search(self, request: SourceRequest) -> ScoredKeys:
+        found: ScoredKeys = self._answer(request)
         return found
 
-    def scores(self, ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.full(len(keys), np.nan)
 
 
@@ -59,27 +59,27 @@ def opened(tmp_path: Path) -> Iterator[Callable[[Mine], Database]]:
         db.close()
 
 
-def assert_others_answer(result: Result, reason: str) -> None:
+def assert_others_answer(result: SearchResult, reason: str) -> None:
     assert {hit.id for hit in result} >= {f"r{n}" for n in range(5)}
     assert [entry.source for entry in result.degraded] == ["mine"]
     assert reason in result.degraded[0].reason, result.degraded
 
 
-def key(ask: Ask, name: str) -> int:
-    found = ask.question.snapshot.key_of(name)
+def key(request: SourceRequest, name: str) -> int:
+    found = request.context.snapshot.find_key(name)
     assert found is not None
     return found
 
 
-def raising(error: BaseException) -> Callable[[Ask], Any]:
-    def search(ask: Ask) -> Any:
+def raising(error: BaseException) -> Callable[[SourceRequest], Any]:
+    def search(request: SourceRequest) -> Any:
         raise error
 
     return search
 
 
-def answering(value: object) -> Callable[[Ask], Any]:
-    return lambda ask: value
+def answering(value: object) -> Callable[[SourceRequest], Any]:
+    return lambda request: value
 
 
 @pytest.mark.parametrize("inline", [True, False])
@@ -92,66 +92,66 @@ def answering(value: object) -> Callable[[Ask], Any]:
         (raising(MemoryError()), "MemoryError"),
         (answering(None), "NoneType"),
         (answering("text"), "str"),
-        (answering(("a", "b")), "makes no sense"),
+        (answering(("a", "b")), "malformed"),
         (answering((["r1", "r2"], [1.0, 0.5])), "not whole numbers"),
         (answering(([1.5], [1.0])), "not whole numbers"),
         (answering(([True], [1.0])), "not whole numbers"),
         (answering(([1, 2], [1.0])), "one length"),
         (answering(([[1], [2]], [[1.0], [0.5]])), "one length"),
         (answering((1, 1.0)), "one length"),
-        (answering(([1, 2], ["high", "low"])), "makes no sense"),
-        (answering(([1, 2], [None, None])), "makes no sense"),
+        (answering(([1, 2], ["high", "low"])), "malformed"),
+        (answering(([1, 2], [None, None])), "malformed"),
         (answering(([1, 2], [float("nan"), 1.0])), "finite"),
         (answering(([1, 2], [float("inf"), 1.0])), "finite"),
-        (answering(([1, 2], [0.5, 1.0])), "do not fall"),
+        (answering(([1, 2], [0.5, 1.0])), "descending"),
         (answering(([1, 1], [1.0, 0.5])), "twice"),
         (answering(([10**6], [1.0])), "no record"),
         (answering(([-1], [1.0])), "no record"),
-        (answering(([2**63], [1.0])), "makes no sense"),
+        (answering(([2**63], [1.0])), "malformed"),
     ],
 )
-def test_a_source_that_fails_or_talks_nonsense_is_named(
-    opened: Callable[[Mine], Database], answer: Callable[[Ask], Any], reason: str, inline: bool
+def test_failing_or_malformed_source_is_reported(
+    opened: Callable[[Mine], Database], answer: Callable[[SourceRequest], Any], reason: str, inline: bool
 ) -> None:
     db = opened(Mine(answer, inline=inline))
     assert_others_answer(db.search("harbour", recipe=RECIPE), reason)
     assert_others_answer(db.search("harbour", recipe=RECIPE, explain=True), reason)
 
 
-def test_a_sound_source_counts(opened: Callable[[Mine], Database]) -> None:
-    db = opened(Mine(lambda ask: Found(np.array([key(ask, "r4")]), np.array([1.0]))))
+def test_valid_custom_source_is_fused(opened: Callable[[Mine], Database]) -> None:
+    db = opened(Mine(lambda request: ScoredKeys(np.array([key(request, "r4")]), np.array([1.0]))))
     result = db.search("harbour", recipe=RECIPE, explain=True)
     assert not result.degraded
     assert result[0].id == "r4"
     assert result[0].explanation is not None
-    assert [s.rank for s in result[0].explanation.standings if s.source == "mine"] == [1]
+    assert [s.rank for s in result[0].explanation.source_scores if s.source == "mine"] == [1]
 
 
-def test_plain_lists_are_an_answer_too(opened: Callable[[Mine], Database]) -> None:
-    db = opened(Mine(lambda ask: ([key(ask, "r3")], [2])))
+def test_custom_source_may_return_lists(opened: Callable[[Mine], Database]) -> None:
+    db = opened(Mine(lambda request: ([key(request, "r3")], [2])))
     assert db.search("harbour", recipe=RECIPE)[0].id == "r3"
 
 
-def test_a_source_may_answer_nothing(opened: Callable[[Mine], Database]) -> None:
+def test_custom_source_may_return_nothing(opened: Callable[[Mine], Database]) -> None:
     db = opened(Mine(answering(([], []))))
     result = db.search("harbour", recipe=RECIPE)
     assert not result.degraded
     assert len(result) == 6
 
 
-def test_more_than_the_pool_is_cut(opened: Callable[[Mine], Database]) -> None:
-    db = opened(Mine(lambda ask: ([key(ask, f"r{n}") for n in range(5)], [5, 4, 3, 2, 1])))
+def test_custom_source_is_cut_to_its_candidate_count(opened: Callable[[Mine], Database]) -> None:
+    db = opened(Mine(lambda request: ([key(request, f"r{n}") for n in range(5)], [5, 4, 3, 2, 1])))
     result = db.search("harbour", recipe=RECIPE, limit=2, explain=True)
     assert result.trace is not None
     assert len(result.trace.sources[2].keys) == 2
 
 
-def test_a_removed_record_is_no_record(opened: Callable[[Mine], Database]) -> None:
+def test_removed_record_is_refused(opened: Callable[[Mine], Database]) -> None:
     keys: list[int] = []
 
-    def remembered(ask: Ask) -> Any:
+    def remembered(request: SourceRequest) -> Any:
         if not keys:
-            keys.append(key(ask, "private"))
+            keys.append(key(request, "private"))
         return (keys, [1.0])
 
     db = opened(Mine(remembered))
@@ -161,21 +161,21 @@ def test_a_removed_record_is_no_record(opened: Callable[[Mine], Database]) -> No
 
 
 def test_a_source_cannot_get_a_record_past_the_filter(opened: Callable[[Mine], Database]) -> None:
-    db = opened(Mine(lambda ask: ([key(ask, "private")], [9.0])))
+    db = opened(Mine(lambda request: ([key(request, "private")], [9.0])))
     assert "private" in {hit.id for hit in db.search("harbour", recipe=RECIPE)}
     result = db.search("harbour", recipe=RECIPE, filters="scope = 'public'")
     assert_others_answer(result, "filter")
     assert "private" not in {hit.id for hit in result}
 
 
-def test_a_hanging_source_is_not_waited_for_and_not_piled_up(opened: Callable[[Mine], Database]) -> None:
+def test_hanging_source_is_abandoned_and_not_called_without_end(opened: Callable[[Mine], Database]) -> None:
     never = threading.Event()
     calls: list[int] = []
 
-    def hang(ask: Ask) -> Any:
+    def hang(request: SourceRequest) -> Any:
         calls.append(1)
         never.wait(60)
-        return ask.question.snapshot.keyword_search([], ask.bm25, 5, ask.where)
+        return request.context.snapshot.keyword_search([], request.bm25, 5, request.where)
 
     db = opened(Mine(hang))
     threads = threading.active_count()
@@ -192,12 +192,12 @@ def test_a_hanging_source_is_not_waited_for_and_not_piled_up(opened: Callable[[M
     never.set()
 
 
-def test_a_source_that_recovers_is_asked_again(opened: Callable[[Mine], Database]) -> None:
+def test_recovered_source_is_called_again(opened: Callable[[Mine], Database]) -> None:
     hold = threading.Event()
 
-    def wait(ask: Ask) -> Any:
+    def wait(request: SourceRequest) -> Any:
         hold.wait(60)
-        return ([key(ask, "r2")], [1.0])
+        return ([key(request, "r2")], [1.0])
 
     db = opened(Mine(wait))
     for _ in range(6):
@@ -211,7 +211,7 @@ def test_a_source_that_recovers_is_asked_again(opened: Callable[[Mine], Database
 
 def test_closing_with_a_hanging_source_is_quick(opened: Callable[[Mine], Database]) -> None:
     never = threading.Event()
-    db = opened(Mine(lambda ask: never.wait(60)))
+    db = opened(Mine(lambda request: never.wait(60)))
     assert db.search("harbour", recipe=RECIPE).degraded
     began = time.monotonic()
     db.close()
@@ -219,11 +219,11 @@ def test_closing_with_a_hanging_source_is_quick(opened: Callable[[Mine], Databas
     never.set()
 
 
-def test_a_source_that_is_not_there_is_named(opened: Callable[[Mine], Database]) -> None:
+def test_unknown_source_is_reported(opened: Callable[[Mine], Database]) -> None:
     db = opened(Mine(answering(([], []))))
     recipe = Recipe(
         name="x",
-        sources=(SourceUse(source="keyword"), SourceUse(source="nowhere")),
+        sources=(SourceConfig(source="keyword"), SourceConfig(source="nowhere")),
         fusion=RRF(k=60, first_rank=1),
     )
     result = db.search("harbour", recipe=recipe)
@@ -232,9 +232,9 @@ def test_a_source_that_is_not_there_is_named(opened: Callable[[Mine], Database])
     assert "keyword" in result.degraded[0].reason
 
 
-def test_when_every_source_fails_the_answer_is_empty_and_says_so(opened: Callable[[Mine], Database]) -> None:
+def test_when_every_source_fails_the_result_is_empty_and_degraded(opened: Callable[[Mine], Database]) -> None:
     db = opened(Mine(raising(RuntimeError("no"))))
-    recipe = Recipe(name="x", sources=(SourceUse(source="mine"),), fusion=RRF(k=60, first_rank=1))
+    recipe = Recipe(name="x", sources=(SourceConfig(source="mine"),), fusion=RRF(k=60, first_rank=1))
     result = db.search("harbour", recipe=recipe, explain=True)
     assert len(result) == 0
     assert [entry.source for entry in result.degraded] == ["mine"]

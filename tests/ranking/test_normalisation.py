@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sennit.ranking.normalise import MAX_MAGNITUDE, NORMALISATIONS, Floats, normalise
+from sennit.ranking.normalisation import MAX_MAGNITUDE, NORMALISATIONS, Floats, normalise
 
 SPREAD_RULES = ("minmax", "sum", "zscore", "dbsf", "dbsf_sample")
 
@@ -45,14 +45,14 @@ def test_every_rule_has_its_formula_tested() -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("minmax", 1.0), ("sum", 1 / 3), ("zscore", 0.0), ("dbsf", 0.5), ("dbsf_sample", 0.5)]
 )
-def test_equal_scores_become_the_rules_own_value(name: str, value: float) -> None:
+def test_equal_scores_become_the_flat_value_of_the_rule(name: str, value: float) -> None:
     # 0.1 three times has a mean that is not 0.1 in binary; it must count as equal all the same.
     assert normalise(name, floats(0.1, 0.1, 0.1)) == pytest.approx([value] * 3)
 
 
 @pytest.mark.parametrize("name", SPREAD_RULES)
 @pytest.mark.parametrize("system_value", [1.0, 0.5, 0.0])
-def test_equal_scores_become_what_is_set(name: str, system_value: float) -> None:
+def test_all_equal_sets_the_value_of_equal_scores(name: str, system_value: float) -> None:
     assert normalise(name, floats(7, 7), system_value).tolist() == [system_value] * 2
     assert normalise(name, floats(7), system_value).tolist() == [system_value]
 
@@ -93,7 +93,7 @@ scores_best_first = st.lists(
 @example(scores=floats(MAX_MAGNITUDE, -MAX_MAGNITUDE))
 @example(scores=floats(1e-200, 0.0))
 @example(scores=floats(np.nextafter(0.1, 1), 0.1, 0.1))
-def test_finite_in_finite_and_in_order_out(name: str, scores: Floats) -> None:
+def test_finite_scores_stay_finite_and_ordered(name: str, scores: Floats) -> None:
     scores.setflags(write=False)  # a rule that wrote to its input would fail
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         values = normalise(name, scores)

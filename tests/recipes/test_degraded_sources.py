@@ -12,12 +12,12 @@ import pytest
 
 import sennit
 from sennit import Fact, Record
-from sennit.context.briefing import briefing, memory_of
-from sennit.sources.base import Ask
+from sennit.context.briefing import briefing, memory_from_record
+from sennit.sources.base import SourceRequest
 from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.vector import VectorSource
-from sennit.stores.contract import Found
+from sennit.stores.contract import ScoredKeys
 
 SOURCES = ("keyword", "vector", "graph")
 SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(SOURCES, size)]
@@ -31,15 +31,15 @@ class Broken:
         self.released = released
         self.inline = how != "hang"
 
-    def search(self, ask: Ask) -> Found:
+    def search(self, request: SourceRequest) -> ScoredKeys:
         if self.how == "error":
             raise ConnectionError("the server is gone")
         if self.how == "hang":
             self.released.wait(60)
-            return Found.nothing()
-        return Found(np.array([10**9, 10**9 + 1]), np.array([float("nan"), 1.0]))
+            return ScoredKeys.empty()
+        return ScoredKeys(np.array([10**9, 10**9 + 1]), np.array([float("nan"), 1.0]))
 
-    def scores(self, ask: Ask, keys: Any) -> Any:
+    def scores(self, request: SourceRequest, keys: Any) -> Any:
         return np.full(len(keys), np.nan)
 
 
@@ -68,7 +68,7 @@ def released() -> Iterator[threading.Event]:
 
 @pytest.mark.parametrize("how", ["error", "hang", "nonsense"])
 @pytest.mark.parametrize("down", SUBSETS, ids="+".join)
-def test_the_rest_answer_and_what_is_missing_is_named(
+def test_remaining_sources_answer_and_failed_ones_are_named(
     down: tuple[str, ...], how: str, released: threading.Event
 ) -> None:
     sources = {name: Broken(how, released) if name in down else Own(REAL[name]()) for name in SOURCES}
@@ -83,4 +83,4 @@ def test_the_rest_answer_and_what_is_missing_is_named(
         expected = {"turn"} if {"keyword", "vector"} - set(down) else set()
         expected |= set() if "graph" in down else {"fact"}
         assert found == expected
-        assert (briefing([memory_of(hit.record) for hit in result]) == "") == (not expected)
+        assert (briefing([memory_from_record(hit.record) for hit in result]) == "") == (not expected)

@@ -1,0 +1,96 @@
+"""Matches names in code with a query: the words of a name, and the words of a query that are names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+_NAME_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
+_SYMBOL: Final = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#|->)[^\W\d]\w*)*")
+_SEPARATORS: Final = re.compile(r"\.|::|#|->")
+_LOOKS_LIKE_CODE: Final = re.compile(r"_|\.|::|#|->|[a-z\d][A-Z]|[A-Z]{2}[a-z]")
+
+MIN_PREFIX_LETTERS: Final = 3
+"""The shortest abbreviation: err for errors, auth for authentication."""
+
+MIN_SUFFIX_LETTERS: Final = 4
+"""The shortest word that may end a compound name: proxy in noproxy, list in skiplist."""
+
+ENTRY_MODULES: Final = frozenset({"__init__", "index", "mod", "lib", "main"})
+"""File names that say nothing; such a file is known by the name of its folder."""
+
+
+@lru_cache(maxsize=4096)
+def split_name(name: str) -> tuple[str, ...]:
+    """Return the words of a name in lower case: http and server for HTTPServer, read and file for read_file."""
+    return tuple(part.lower() for part in _NAME_PART.findall(name))
+
+
+def find_symbols(query: str) -> dict[str, tuple[str, ...]]:
+    """Return the names in code that a query has: all parts of each name, by its last part.
+
+    A word is a name if it looks like one (snake_case, camelCase, a.b, a::b), is between backticks, has a capital
+    inside the sentence, or is the whole query.
+    """
+    out: dict[str, tuple[str, ...]] = {}
+    quoted = set(re.findall(r"`([^`\s]+)`", query))
+    plain = query.replace("`", " ").strip()
+    for match in _SYMBOL.finditer(plain):
+        word = match[0]
+        capital = word[0].isupper() and match.start() > 0 and not word.isupper()
+        if word in quoted or word == plain or capital or _LOOKS_LIKE_CODE.search(word):
+            parts = tuple(part for part in _SEPARATORS.split(word) if part)
+            out[parts[-1]] = parts
+    return out
+
+
+@lru_cache(maxsize=16_384)
+def file_words(path: str) -> tuple[str, ...]:
+    """Return the words of a file's name without its extension, or those of its folder for an entry module."""
+    *folders, name = path.split("/")
+    stem = name.lstrip(".").partition(".")[0]
+    if stem in ENTRY_MODULES:
+        if not folders:
+            return ()
+        stem = folders[-1]
+    return split_name(stem)
+
+
+class QueryWords:
+    """The words of a query, indexed for matching."""
+
+    def __init__(self, query: str) -> None:
+        self._words = frozenset(split_name(query))
+        self._by_prefix: dict[str, list[str]] = {}
+        for word in self._words:
+            self._by_prefix.setdefault(word[:MIN_PREFIX_LETTERS], []).append(word)
+        self._suffixes = tuple(word for word in self._words if len(word) >= MIN_SUFFIX_LETTERS)
+
+    def coverage(self, words: Sequence[str]) -> float:
+        """Return the share of words that the query has, in any form of the word or as the end of a compound."""
+        covered = 0
+        for word in words:
+            # All forms of a word have the same prefix.
+            forms = self._by_prefix.get(word[:MIN_PREFIX_LETTERS])
+            if (forms is not None and any(same_word(word, other) for other in forms)) or word.endswith(
+                self._suffixes
+            ):
+                covered += 1
+        return covered / len(words) if covered else 0.0
+
+
+@lru_cache(maxsize=65_536)
+def same_word(one: str, other: str) -> bool:
+    """Return whether two words are forms of one: session and sessions, auth and authentication, routing and routes."""
+    if one == other:
+        return True
+    short, long = sorted((one, other), key=len)
+    if len(short) < MIN_PREFIX_LETTERS:
+        return False
+    if long.startswith(short):
+        return True
+    shared = next((at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    # The rest of both words must be short enough for an inflection.
+    return shared >= 4 and len(short) - shared <= 2 and len(long) - shared <= 3

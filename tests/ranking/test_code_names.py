@@ -1,0 +1,31 @@
+"""Words of names, and whether a query_words says them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sennit.ranking.code_names import MIN_SUFFIX_LETTERS, QueryWords, same_word, split_name
+
+WORDS = st.lists(st.text("abc", min_size=1, max_size=7), max_size=6)
+
+
+@given(WORDS, WORDS)
+def test_word_is_covered_by_a_form_or_a_suffix_in_the_query(said: list[str], words: list[str]) -> None:
+    query_words = QueryWords(" ".join(said))
+    told = [
+        any(
+            same_word(word, other) or (len(other) >= MIN_SUFFIX_LETTERS and word.endswith(other))
+            for other in said
+        )
+        for word in words
+    ]
+    assert query_words.coverage(words) == (sum(told) / len(words) if words else 0.0)
+
+
+def test_forms_of_a_word_count_as_the_word() -> None:
+    query_words = QueryWords("where are SessionCookies authenticated")
+    assert query_words.coverage(split_name("session_auth")) == 1.0
+    assert query_words.coverage(("session", "routing")) == pytest.approx(0.5)
+    assert query_words.coverage(()) == 0.0
