@@ -1,4 +1,4 @@
-"""An embedding server on loopback that speaks OpenAI's protocol, and can be stopped and started again."""
+"""An embedding server on loopback with OpenAI's protocol, which can fail and delay its answers."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ DIMENSIONS = 16
 
 def vector_of(text: str) -> list[float]:
     digest = hashlib.sha256(text.encode()).digest()
-    return [(digest[place] - 127) / 64 for place in range(DIMENSIONS)]
+    return [(digest[index] - 127) / 64 for index in range(DIMENSIONS)]
 
 
 class EmbeddingServer:
-    """`failing` answers 503; `hold` keeps every answer back until `release`."""
+    """While `failing`, it answers 503. `hold` delays every answer until `release`."""
 
     def __init__(self) -> None:
         self.failing = False
         self.texts: list[str] = []
-        self._free = threading.Event()
-        self._free.set()
+        self._released = threading.Event()
+        self._released.set()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
-                server._free.wait(30)
+                texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+                server._released.wait(30)
                 if not server.failing:
-                    server.texts += asked
-                    data = [{"index": at, "embedding": vector_of(text)} for at, text in enumerate(asked)]
-                    self.answer(200, {"data": data})
+                    server.texts += texts
+                    data = [{"index": at, "embedding": vector_of(text)} for at, text in enumerate(texts)]
+                    self.respond(200, {"data": data})
                 else:
-                    self.answer(503, {"error": "not now"})
+                    self.respond(503, {"error": "not now"})
 
-            def answer(self, status: int, body: object) -> None:
+            def respond(self, status: int, body: object) -> None:
                 payload = json.dumps(body).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(payload)))
@@ -47,7 +47,7 @@ class EmbeddingServer:
                 self.wfile.write(payload)
 
             def log_message(self, *args: object) -> None:
-                """Quiet."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -65,10 +65,10 @@ class EmbeddingServer:
         }
 
     def hold(self) -> None:
-        self._free.clear()
+        self._released.clear()
 
     def release(self) -> None:
-        self._free.set()
+        self._released.set()
 
     def close(self) -> None:
         self.release()

@@ -1,4 +1,4 @@
-"""One of several processes on one database: writes, and checks at once that it sees what it wrote."""
+"""One of several processes that share a database: writes, and verifies that it sees its own writes at once."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ import time
 
 import sennit
 
-from .helpers import COMMON, by_keyword, ids, is_nearest, numbered
+from .helpers import COMMON_WORD, ids, is_nearest, search_keyword, versioned_record
 
 
-def main(folder: str, who: str, seconds: str) -> None:
-    me, chance = int(who), random.Random(who)
+def main(folder: str, process: str, seconds: str) -> None:
+    me, rng = int(process), random.Random(process)
     own: dict[str, int] = {}
     number, rounds = me * 1_000_000, 0
     end = time.monotonic() + float(seconds)
-    with sennit.open(folder, store__fold_at=16) as db:
+    with sennit.open(folder, store__flush_at=16) as db:
         while time.monotonic() < end:
             rounds += 1
             batch: dict[str, int] = {}
-            for _ in range(chance.choice([1, 1, 5])):
+            for _ in range(rng.choice([1, 1, 5])):
                 number += 1
-                batch[f"p{me}-{chance.randrange(30)}"] = number
-            db.add(numbered(name, value) for name, value in batch.items())
+                batch[f"p{me}-{rng.randrange(30)}"] = number
+            db.add(versioned_record(name, value) for name, value in batch.items())
             before, own = own, {**own, **batch}
-            name, value = chance.choice(list(batch.items()))
-            record = numbered(name, value)
+            name, value = rng.choice(list(batch.items()))
+            record = versioned_record(name, value)
             assert db.get(name) == record
-            assert by_keyword(db, record.text.split()[0]) == [name]
+            assert search_keyword(db, record.text.split()[0]) == [name]
             assert is_nearest(db, record)
             if name in before and before[name] != value:
-                assert by_keyword(db, numbered(name, before[name]).text.split()[0]) == []
-            if chance.random() < 0.3:
-                out = chance.choice(list(own))
-                last = numbered(out, own.pop(out))
-                assert db.remove([out]) == 1
-                assert db.get(out) is None
-                assert by_keyword(db, last.text.split()[0]) == []
-            result = db.search(COMMON, limit=1000)
+                assert search_keyword(db, versioned_record(name, before[name]).text.split()[0]) == []
+            if rng.random() < 0.3:
+                removed = rng.choice(list(own))
+                last = versioned_record(removed, own.pop(removed))
+                assert db.remove([removed]) == 1
+                assert db.get(removed) is None
+                assert search_keyword(db, last.text.split()[0]) == []
+            result = db.search(COMMON_WORD, limit=1000)
             assert not result.degraded, result.degraded
             assert {hit for hit in ids(result) if hit.startswith(f"p{me}-")} == own.keys()
         assert not db.store.notices, db.store.notices

@@ -1,4 +1,4 @@
-"""What doctor proves: whatever is done to what is derived is found, and mended from the records."""
+"""`sennit doctor` finds any damage to derived data and repairs it from the records."""
 
 from __future__ import annotations
 
@@ -15,55 +15,55 @@ import pytest
 import xxhash
 
 import sennit
-from sennit.embedding import EmbeddingSpec, build
+from sennit.embedding import EmbeddingSpec, create_embedder
 from sennit.filters import field
-from sennit.stores.embedded import fields
+from sennit.stores.embedded import field_index
 from sennit.stores.embedded.arrays import read_arrays, write_arrays
 from sennit.stores.embedded.checks import Finding, check, repair
-from sennit.stores.embedded.codec import half
+from sennit.stores.embedded.codec import to_float16_bytes
 from sennit.stores.embedded.models import Model
 from sennit.stores.embedded.store import EmbeddedStore
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A database with two segments in each index, removals in them, and a tail."""
+    """A database with two segments in each index, deletes in them, and a buffer."""
     path = tmp_path / "db"
     with sennit.open(path) as db:
         db.add([record(at) for at in range(40)])
         db.remove(["r3", "r4"])
         db.optimise()
         db.add([record(at) for at in range(40, 45)])
-        db.keeper.fold(wait=True)
+        db.maintainer.flush(wait=True)
         db.remove(["r5", "r41"])
         db.add([record(6, "changed"), record(50)])
     return path
 
 
-def record(at: int, said: str = "says") -> sennit.Record:
+def record(number: int, verb: str = "says") -> sennit.Record:
     return sennit.Record(
-        id=f"r{at}",
-        text=f"The record number {at} {said} something about topic{at % 7}.",
-        title=f"Title {at}" if at % 2 else "",
-        kind="even" if at % 2 == 0 else "odd",
-        metadata={"n": at, "tags": ["a", f"t{at % 3}"], "flag": at % 2 == 0, "f": 1.0},
+        id=f"r{number}",
+        text=f"The record number {number} {verb} something about topic{number % 7}.",
+        title=f"Title {number}" if number % 2 else "",
+        kind="even" if number % 2 == 0 else "odd",
+        metadata={"n": number, "tags": ["a", f"t{number % 3}"], "flag": number % 2 == 0, "f": 1.0},
     )
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[EmbeddedStore]:
+def open_store(folder: Path) -> Iterator[EmbeddedStore]:
     with closing(EmbeddedStore(folder)) as store:
         yield store
 
 
 def embed(model: Model, texts: Sequence[str]) -> Sequence[bytes]:
-    embedder = build(EmbeddingSpec(**json.loads(model.spec)))
+    embedder = create_embedder(EmbeddingSpec(**json.loads(model.spec)))
     assert embedder is not None
-    return half(embedder.embed_documents(texts))
+    return to_float16_bytes(embedder.embed_documents(texts))
 
 
 def findings(folder: Path, *, quick: bool = False) -> list[Finding]:
-    with opened(folder) as store:
+    with open_store(folder) as store:
         return check(store, quick=quick, embed=embed)
 
 
@@ -71,8 +71,8 @@ def problems(folder: Path, *, quick: bool = False) -> dict[str, str]:
     return {f.check: f.message for f in findings(folder, quick=quick) if f.level == "problem"}
 
 
-def mended(folder: Path) -> list[str]:
-    with opened(folder) as store:
+def run_repairs(folder: Path) -> list[str]:
+    with open_store(folder) as store:
         return repair(check(store, embed=embed))
 
 
@@ -80,16 +80,16 @@ def sql(folder: Path, statement: str, *values: object) -> None:
     with closing(sqlite3.connect(folder / "sennit.db")) as connection:
         changed = connection.execute(statement, values).rowcount
         connection.commit()
-        assert changed > 0, "the damage must be done"
+        assert changed > 0, "the statement must change something"
 
 
 def rewrite(
-    folder: Path, index: str, change: Callable[[dict[str, np.ndarray]], None], *, of: str = ""
+    folder: Path, index: str, change: Callable[[dict[str, np.ndarray]], None], *, field_name: str = ""
 ) -> None:
-    """Alter the first segment of an index, with the right checksums: as a bug in sennit would."""
+    """Alter the first segment of an index with valid checksums, as a bug in sennit would."""
     manifest = folder / "index" / index / "manifest.json"
     document = json.loads(manifest.read_bytes())
-    entry = next(entry for entry in document["body"]["segments"] if entry["of"] == of)
+    entry = next(entry for entry in document["body"]["segments"] if entry["field"] == field_name)
     arrays = {
         name: array.copy()
         for name, array in read_arrays(manifest.parent / entry["file"], entry["checksum"]).items()
@@ -102,7 +102,7 @@ def rewrite(
 
 
 @pytest.mark.parametrize("quick", [False, True])
-def test_a_sound_database_has_no_problems(folder: Path, quick: bool) -> None:
+def test_an_intact_database_has_no_problems(folder: Path, quick: bool) -> None:
     found = findings(folder, quick=quick)
     assert [f for f in found if f.level == "problem"] == []
     assert {
@@ -118,14 +118,14 @@ def test_a_sound_database_has_no_problems(folder: Path, quick: bool) -> None:
     assert found[0].to_dict()["repairable"] is False
 
 
-def test_a_database_in_memory_and_an_empty_one_are_checked_too(tmp_path: Path) -> None:
+def test_in_memory_and_empty_databases_are_checked(tmp_path: Path) -> None:
     with sennit.open(":memory:") as db:
         db.add([record(at) for at in range(5)])
         assert [f for f in check(db.store) if f.level == "problem"] == []
-    assert problems_of_new(tmp_path / "new") == []
+    assert problems_of_new_database(tmp_path / "new") == []
 
 
-def problems_of_new(folder: Path) -> list[Finding]:
+def problems_of_new_database(folder: Path) -> list[Finding]:
     sennit.open(folder).close()
     return [f for f in findings(folder) if f.level != "ok"]
 
@@ -148,7 +148,7 @@ def test_a_damaged_file_is_found_and_rebuilt(folder: Path, index: str, damage: s
         case "no manifest":
             manifest.unlink()
     assert list(problems(folder)) == [f"{index} index"]
-    assert f"rebuilt the {index} index from the records" in mended(folder)
+    assert f"rebuilt the {index} index from the records" in run_repairs(folder)
     assert problems(folder) == {}
 
 
@@ -181,132 +181,134 @@ def change_a_vector(arrays: dict[str, np.ndarray]) -> None:
     arrays["vectors"][5] = -arrays["vectors"][5]
 
 
-def twice(arrays: dict[str, np.ndarray]) -> None:
+def duplicate_last_record(arrays: dict[str, np.ndarray]) -> None:
     for name in arrays:
         arrays[name] = np.concatenate([arrays[name], arrays[name][-1:]])
 
 
 @pytest.mark.parametrize(
-    ("index", "change", "said"),
+    ("index", "change", "message"),
     [
         ("keyword", change_a_count, "disagrees with the record"),
         ("keyword", change_a_term, "disagrees with the record"),
         ("keyword", change_an_id, "disagrees with the record 'r0'"),
         ("keyword", change_a_length, "disagrees with the record 'r2'"),
         ("vector-1", change_a_vector, "disagrees with the record"),
-        ("vector-1", drop_a_record, "1 records are missing; 1 removed records are still there"),
-        ("vector-1", twice, "1 records are there twice"),
+        ("vector-1", drop_a_record, "1 records are missing; 1 removed records are still indexed"),
+        ("vector-1", duplicate_last_record, "1 records are indexed twice"),
     ],
 )
 def test_an_index_that_disagrees_is_found_and_rebuilt(
-    folder: Path, index: str, change: Callable[[dict[str, np.ndarray]], None], said: str
+    folder: Path, index: str, change: Callable[[dict[str, np.ndarray]], None], message: str
 ) -> None:
     rewrite(folder, index, change)
     found = problems(folder)
     assert list(found) == [f"{index} index"]
-    assert said in found[f"{index} index"]
+    assert message in found[f"{index} index"]
     assert problems(folder, quick=True)
-    assert mended(folder) == [f"rebuilt the {index} index from the records"]
+    assert run_repairs(folder) == [f"rebuilt the {index} index from the records"]
     assert problems(folder) == {}
     with sennit.open(folder) as db:
         assert db.search("topic3", recipe="keyword").hits
 
 
-def with_kept_fields(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fields, "SETTLE_AT", 1)
+def build_field_index(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(field_index, "COMPACT_AFTER", 1)
     with sennit.open(folder) as db:
         assert [hit.id for hit in db.search("number", filters=field("n") == 8)] == ["r8"]
         db.add([record(51)])
 
 
-def one_less(arrays: dict[str, np.ndarray]) -> None:
+def drop_a_row(arrays: dict[str, np.ndarray]) -> None:
     arrays["rows 1"][3] = arrays["rows 1"][2]
 
 
-def another_value(arrays: dict[str, np.ndarray]) -> None:
+def change_a_value(arrays: dict[str, np.ndarray]) -> None:
     values = json.loads(arrays["values 1"].tobytes())
     values[values.index(8)] = 8.5
     arrays["values 1"] = np.frombuffer(json.dumps(values).encode(), np.uint8)
 
 
-def another_type(arrays: dict[str, np.ndarray]) -> None:
+def change_a_type(arrays: dict[str, np.ndarray]) -> None:
     for part in ("values", "starts", "rows"):
         arrays[f"{part} 0"] = arrays.pop(f"{part} 1")
 
 
-def none_at_all(arrays: dict[str, np.ndarray]) -> None:
+def drop_everything(arrays: dict[str, np.ndarray]) -> None:
     arrays.clear()
 
 
-@pytest.mark.parametrize("change", [one_less, another_value, another_type, none_at_all])
-def test_kept_values_that_are_not_those_of_the_records_are_found_and_forgotten(
+@pytest.mark.parametrize("change", [drop_a_row, change_a_value, change_a_type, drop_everything])
+def test_a_wrong_field_index_is_found_and_deleted(
     folder: Path, change: Callable[[dict[str, np.ndarray]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_kept_fields(folder, monkeypatch)
-    rewrite(folder, "fields", change, of="n")
+    build_field_index(folder, monkeypatch)
+    rewrite(folder, "fields", change, field_name="n")
     found = problems(folder)
     assert list(found) == ["fields"]
-    assert "values of n is not what the records say" in found["fields"]
-    assert "forgot what was kept of the values of n" in mended(folder)[0]
+    assert "the field index of n disagrees with the records" in found["fields"]
+    assert "deleted the field index of n" in run_repairs(folder)[0]
     assert problems(folder) == {}
     with sennit.open(folder) as db:
         assert [hit.id for hit in db.search("number", filters=field("n") == 8)] == ["r8"]
 
 
-def test_kept_values_of_removed_records_are_no_problem(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_kept_fields(folder, monkeypatch)
+def test_field_values_of_removed_records_are_no_problem(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_field_index(folder, monkeypatch)
     with sennit.open(folder) as db:
         db.remove(["r8", "r9"])
     assert problems(folder) == {}
 
 
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "message"),
     [
         (
             "DELETE FROM vectors WHERE number = (SELECT min(number) FROM vectors)",
-            "have no vector and do not wait",
+            "have no vector and are not pending",
         ),
         (
             "UPDATE vectors SET hash = x'00' WHERE number = (SELECT min(number) FROM vectors)",
-            "vectors of texts or models that are gone",
+            "vectors belong to no text or to no model",
         ),
         (
             "UPDATE vectors SET vector = x'0102' WHERE number = (SELECT min(number) FROM vectors)",
-            "vectors of texts or models",
+            "vectors belong to no text",
         ),
-        ("INSERT INTO vectors VALUES (999, 77, x'00', x'00', 0)", "vectors of texts or models"),
-        ("INSERT INTO pending VALUES (1, 999999)", "backlog"),
-        ("INSERT INTO pending SELECT 99, row FROM records LIMIT 1", "backlog"),
+        ("INSERT INTO vectors VALUES (999, 77, x'00', x'00', 0)", "vectors belong to no text"),
+        ("INSERT INTO pending_vectors VALUES (1, 999999)", "pending entries"),
+        ("INSERT INTO pending_vectors SELECT 99, row FROM records LIMIT 1", "pending entries"),
     ],
 )
-def test_vectors_are_cleared_and_made_again(folder: Path, statement: str, said: str) -> None:
+def test_wrong_vectors_are_deleted_and_computed_again(folder: Path, statement: str, message: str) -> None:
     sql(folder, statement)
     found = findings(folder)
-    assert any(said in f.message for f in found if f.check == "vectors")
+    assert any(message in f.message for f in found if f.check == "vectors")
     for _ in range(2):
-        # What a first repair queues, an index may have yet to let go of.
-        mended(folder)
+        # The first repair deletes vectors that an index may still contain; the second repairs the index.
+        run_repairs(folder)
     with sennit.open(folder) as db:
-        db.keeper.embed_backlog()
+        db.maintainer.embed_pending()
         assert len(db.search("record", limit=100)) == len(db)
     assert problems(folder) == {}
 
 
-def test_vectors_of_another_text_are_found_and_made_again(folder: Path) -> None:
+def test_vectors_of_another_text_are_found_and_computed_again(folder: Path) -> None:
     shutil.rmtree(folder / "index")
     sql(
         folder,
         "UPDATE vectors SET vector = (SELECT vector FROM vectors LIMIT 1) WHERE number = (SELECT max(number) FROM vectors)",
     )
     assert list(problems(folder)) == ["model"]
-    mended(folder)
+    run_repairs(folder)
     with sennit.open(folder) as db:
-        db.keeper.embed_backlog()
+        db.maintainer.embed_pending()
     assert problems(folder) == {}
 
 
-def test_a_record_changed_from_outside_is_reported_and_left_alone(folder: Path) -> None:
+def test_a_record_changed_outside_sennit_is_reported_and_not_repaired(folder: Path) -> None:
     sql(folder, "UPDATE records SET text = 'Altered by hand' WHERE id = 'r8'")
     found = findings(folder)
     (finding,) = [f for f in found if f.check == "records"]
@@ -315,16 +317,16 @@ def test_a_record_changed_from_outside_is_reported_and_left_alone(folder: Path) 
     assert finding.fix is None
 
 
-def test_a_damaged_database_is_told_and_nothing_else(folder: Path) -> None:
+def test_a_damaged_sqlite_file_is_the_only_finding(folder: Path) -> None:
     path = folder / "sennit.db"
     with closing(sqlite3.connect(path)) as connection:
         (page,) = connection.execute("PRAGMA page_size").fetchone()
-        query = "SELECT rootpage FROM sqlite_master WHERE name = 'records_embedding'"
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'records_embedding_hash'"
         (root,) = connection.execute(query).fetchone()
     content = bytearray(path.read_bytes())
     content[root * page - 200 : root * page] = bytes(200)
     path.write_bytes(content)
-    with opened(folder) as store:
+    with open_store(folder) as store:
         found = check(store)
     assert [f.check for f in found] == ["database"]
     assert found[0].level == "problem"
@@ -340,19 +342,19 @@ def test_what_is_left_over_is_swept(folder: Path) -> None:
         path.write_bytes(b"x" * 1000)
     for path in (stray, other):
         os.utime(path, (0, 0))
-    (finding,) = [f for f in findings(folder) if f.check == "leftovers"]
+    (finding,) = [f for f in findings(folder) if f.check == "orphans"]
     assert finding.level == "note"
-    assert finding.message.startswith("2 files")
-    assert mended(folder) == ["deleted what was left over"]
+    assert finding.message.startswith("2 orphaned files")
+    assert run_repairs(folder) == ["deleted orphaned files and replaced models"]
     assert not stray.exists()
     assert not other.parent.exists()
     assert fresh.exists()
 
 
-def test_progress_and_backlog_are_told(folder: Path) -> None:
-    sql(folder, "INSERT INTO pending SELECT 1, row FROM records LIMIT 3")
-    told: list[tuple[str, int, int]] = []
-    with opened(folder) as store:
-        found = check(store, progress=lambda *now: told.append(now))
-    assert {"records", "keyword index", "vector-1 index"} <= {what for what, _, _ in told}
-    assert any(f.check == "backlog" and "3 of 42 records wait" in f.message for f in found)
+def test_progress_and_pending_vectors_are_reported(folder: Path) -> None:
+    sql(folder, "INSERT INTO pending_vectors SELECT 1, row FROM records LIMIT 3")
+    calls: list[tuple[str, int, int]] = []
+    with open_store(folder) as store:
+        found = check(store, progress=lambda *call: calls.append(call))
+    assert {"records", "keyword index", "vector-1 index"} <= {what for what, _, _ in calls}
+    assert any(f.check == "pending vectors" and "3 of 42 records lack a vector" in f.message for f in found)

@@ -1,4 +1,4 @@
-"""A search with a filter finds exactly what `matches` accepts, through updates, removals and folds."""
+"""A filtered search finds exactly the records that `matches` accepts, through updates, deletes and flushes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import sennit
 from sennit import Database, Filter, Record
 from sennit.filters import matches
-from sennit.stores.embedded import fields
+from sennit.stores.embedded import field_index
 from test_filters import filters, records
 
-from .helpers import COMMON, ids, numbered
+from .helpers import COMMON_WORD, ids, versioned_record
 
 WORD = "vineyard"
 
@@ -26,7 +26,7 @@ def named(found: list[Record], start: int = 0) -> list[Record]:
     ]
 
 
-def agree(db: Database, wanted: Filter, expected: dict[str, Record]) -> None:
+def assert_filter_matches(db: Database, wanted: Filter, expected: dict[str, Record]) -> None:
     passing = sorted(name for name, record in expected.items() if matches(wanted, record))
     for recipe in ("keyword", "vector", "default"):
         result = db.search(WORD, recipe=recipe, limit=1000, filters=wanted)
@@ -41,21 +41,21 @@ def agree(db: Database, wanted: Filter, expected: dict[str, Record]) -> None:
     first=st.lists(records, min_size=1, max_size=8),
     later=st.lists(records, max_size=4),
     wanted=st.lists(filters, min_size=1, max_size=6),
-    fold=st.booleans(),
-    settle=st.sampled_from([1, 3, fields.SETTLE_AT]),
+    flush=st.booleans(),
+    compact_after=st.sampled_from([1, 3, field_index.COMPACT_AFTER]),
 )
 @settings(max_examples=60)
-def test_a_filtered_search_finds_what_the_filter_accepts(
-    first: list[Record], later: list[Record], wanted: list[Filter], fold: bool, settle: int
+def test_filtered_search_finds_what_the_filter_accepts(
+    first: list[Record], later: list[Record], wanted: list[Filter], flush: bool, compact_after: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, sennit.open(":memory:") as db:
-        patch.setattr(fields, "SETTLE_AT", settle)
+        patch.setattr(field_index, "COMPACT_AFTER", compact_after)
         expected = {record.id: record for record in named(first)}
         db.add(expected.values())
-        if fold:
+        if flush:
             db.optimise()
         for one in wanted:
-            agree(db, one, expected)
+            assert_filter_matches(db, one, expected)
         changes = {record.id: record for record in named(later, len(first) // 2)}
         db.add(changes.values())
         expected |= changes
@@ -63,25 +63,25 @@ def test_a_filtered_search_finds_what_the_filter_accepts(
         db.remove(gone)
         for name in gone:
             del expected[name]
-        if fold:
+        if flush:
             db.optimise()
         for one in wanted:
-            agree(db, one, expected)
+            assert_filter_matches(db, one, expected)
 
 
-def test_a_filter_is_evaluated_again_after_many_changes(
+def test_filter_is_evaluated_again_after_many_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fields, "RELOAD_AFTER", 5)
+    monkeypatch.setattr(field_index, "MAX_CATCH_UP_CHANGES", 5)
     with sennit.open(tmp_path / "db") as db:
         for n in range(0, 30, 10):
-            db.add(numbered(f"r{m}", m, metadata={"m": m}) for m in range(n, n + 10))
-            agree_count = len(db.search("gemeinsam", limit=100, filters={"m": {"gte": 5}}))
-            assert agree_count == n + 5
+            db.add(versioned_record(f"r{m}", m, metadata={"m": m}) for m in range(n, n + 10))
+            count = len(db.search("gemeinsam", limit=100, filters={"m": {"gte": 5}}))
+            assert count == n + 5
 
 
-def test_the_fewest_still_get_all_that_they_may_see(tmp_path: Path) -> None:
-    """One record in a hundred passes, and every one of them is worse than all the others."""
+def test_selective_filter_still_fills_the_limit(tmp_path: Path) -> None:
+    """One record in a hundred passes, and each of them ranks below all others."""
     with sennit.open(tmp_path / "db") as db:
         db.add(
             Record(
@@ -100,20 +100,20 @@ def test_the_fewest_still_get_all_that_they_may_see(tmp_path: Path) -> None:
             db.optimise()
 
 
-def test_another_process_s_fields_are_seen(tmp_path: Path) -> None:
+def test_fields_written_by_another_handle_are_seen(tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db") as one, sennit.open(tmp_path / "db") as other:
-        one.add([numbered("a", 1, metadata={"colour": "red"})])
+        one.add([versioned_record("a", 1, metadata={"colour": "red"})])
         assert ids(other.search("gemeinsam", filters="colour = 'red'")) == ["a"]
-        other.add([numbered("b", 2, metadata={"colour": "red", "shape": "round"})])
+        other.add([versioned_record("b", 2, metadata={"colour": "red", "shape": "round"})])
         assert set(ids(one.search("gemeinsam", filters="colour = 'red'"))) == {"a", "b"}
         assert ids(one.search("gemeinsam", filters="shape = 'round'")) == ["b"]
-        one.add([numbered("b", 3, metadata={"colour": "blue"})])
+        one.add([versioned_record("b", 3, metadata={"colour": "blue"})])
         assert ids(other.search("gemeinsam", filters="colour = 'red'")) == ["a"]
 
 
-def test_a_choice_of_collections_is_right_whatever_was_asked_before(tmp_path: Path) -> None:
+def test_collection_filters_are_right_after_any_earlier_filter(tmp_path: Path) -> None:
     expected = {
-        f"r{n}": numbered(f"r{n}", n, collection="odd" if n % 13 == 5 else "even", metadata={"n": n})
+        f"r{n}": versioned_record(f"r{n}", n, collection="odd" if n % 13 == 5 else "even", metadata={"n": n})
         for n in range(60)
     }
     names = ("odd", "even", "none")
@@ -122,10 +122,10 @@ def test_a_choice_of_collections_is_right_whatever_was_asked_before(tmp_path: Pa
         db.add(expected.values())
         for one in [*wanted, *(~one for one in wanted), sennit.field("collection") == "even"]:
             passing = {name for name, record in expected.items() if matches(one, record)}
-            assert set(ids(db.search(COMMON, limit=100, filters=one))) == passing
-        later = numbered("r99", 99, collection="odd")
+            assert set(ids(db.search(COMMON_WORD, limit=100, filters=one))) == passing
+        later = versioned_record("r99", 99, collection="odd")
         db.add([later])
-        assert set(ids(db.search(COMMON, limit=100, filters=wanted[2]))) == {
+        assert set(ids(db.search(COMMON_WORD, limit=100, filters=wanted[2]))) == {
             name for name, record in expected.items() if record.collection == "even"
         }
-        assert len(db.search(COMMON, limit=100, filters=wanted[1])) == 5 + 1
+        assert len(db.search(COMMON_WORD, limit=100, filters=wanted[1])) == 5 + 1

@@ -1,4 +1,4 @@
-"""The tables of names and facts: always what the records say, in every process, at every moment."""
+"""The tables of names and facts always match the records, in every process and every snapshot."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from sennit.facts import Entity, Fact
 from sennit.filters import EVERYTHING, parse_filter
-from sennit.graph.names import name_number
+from sennit.graph.names import name_hash
 from sennit.records import Record
-from sennit.stores.embedded import graph, names
-from sennit.stores.embedded.codec import INSERT, to_values
+from sennit.stores.embedded import graph, name_index
+from sennit.stores.embedded.codec import INSERT, record_to_row
 from sennit.stores.embedded.graph import NEVER, Graph
-from sennit.stores.embedded.names import NameIndex, TextCache
+from sennit.stores.embedded.name_index import NameIndex, TextCache
 from sennit.stores.embedded.schema import APPLICATION_ID, MIGRATIONS
 from sennit.stores.embedded.store import EmbeddedStore
 
@@ -31,21 +31,21 @@ TRIP = Fact(
 ).to_record()
 
 
-def number(name: str) -> int:
-    found = name_number(name)
+def hash_of(name: str) -> int:
+    found = name_hash(name)
     assert found is not None
     return found
 
 
-def bearers(view: Graph, name: str) -> list[int]:
-    asked = np.array([number(name)], np.int64).view(np.uint64)
-    return sorted(view.bearers(asked).rows.tolist())
+def rows_named(view: Graph, name: str) -> list[int]:
+    asked = np.array([hash_of(name)], np.int64).view(np.uint64)
+    return sorted(view.entities_named(asked).rows.tolist())
 
 
-def called(store: EmbeddedStore, name: str, audience: str | None = None) -> list[str]:
-    """The ids of the records that bear a name."""
+def ids_named(store: EmbeddedStore, name: str, audience: str | None = None) -> list[str]:
+    """The ids of the records with a name."""
     with store.snapshot(parse_filter(audience)) as snapshot:
-        rows = np.array(bearers(snapshot.graph, name), np.int64)
+        rows = np.array(rows_named(snapshot.graph, name), np.int64)
         return sorted(found.decode() for found in snapshot.ids(rows))
 
 
@@ -53,7 +53,7 @@ def facts_of(store: EmbeddedStore, name: str, count: int = 10, **asked: object) 
     """The ids of a name's facts, heaviest first."""
     with store.snapshot(parse_filter(asked.pop("audience", None))) as snapshot:  # type: ignore[arg-type]
         (edges,) = snapshot.graph.edges(
-            [number(name)],
+            [hash_of(name)],
             count,
             asked.pop("at", NOW),  # type: ignore[arg-type]
             parse_filter(asked.pop("where", None)),  # type: ignore[arg-type]
@@ -63,10 +63,12 @@ def facts_of(store: EmbeddedStore, name: str, count: int = 10, **asked: object) 
 
 
 def tables(store: EmbeddedStore) -> tuple[list[object], list[object]]:
-    with store.database.read() as connection:
+    with store.sqlite.read() as connection:
         return (
             connection.execute("SELECT * FROM names ORDER BY row, name").fetchall(),
-            connection.execute("SELECT * FROM edges ORDER BY name, until, rank, newest").fetchall(),
+            connection.execute(
+                "SELECT * FROM edges ORDER BY name, valid_until, negative_weight, negative_row"
+            ).fetchall(),
         )
 
 
@@ -79,39 +81,39 @@ def store(tmp_path: Path) -> EmbeddedStore:
     return EmbeddedStore(tmp_path / "db")
 
 
-def test_names_and_facts_are_there_when_the_write_returns(store: EmbeddedStore) -> None:
+def test_names_and_facts_are_visible_when_the_write_returns(store: EmbeddedStore) -> None:
     store.add([PRIYA, GOA, TRIP], {})
-    assert called(store, "priya s") == ["priya"]
-    assert called(store, "GOA") == ["goa"]
+    assert ids_named(store, "priya s") == ["priya"]
+    assert ids_named(store, "GOA") == ["goa"]
     assert facts_of(store, "rajesh") == facts_of(store, "Priya's") == ["trip"]
 
 
-def test_an_update_takes_old_names_and_facts_away(store: EmbeddedStore) -> None:
+def test_an_update_removes_old_names_and_facts(store: EmbeddedStore) -> None:
     store.add([GOA, lives("Goa")], {})
     store.add([Record(id="goa", title="Kerala", text="A state in India.")], {})
     moved = Fact(subject="Priya", relation="lives in", object="Kerala", id="Goa").to_record()
     store.add([moved], {})
-    assert called(store, "Goa") == []
-    assert called(store, "Kerala") == ["goa"]
+    assert ids_named(store, "Goa") == []
+    assert ids_named(store, "Kerala") == ["goa"]
     assert facts_of(store, "Goa") == []
     assert facts_of(store, "Kerala") == ["Goa"]
 
 
-def test_a_removed_record_leaves_nothing(store: EmbeddedStore) -> None:
+def test_a_removed_record_leaves_no_names_or_facts(store: EmbeddedStore) -> None:
     store.add([PRIYA, GOA, TRIP, lives("Goa", superseded_at=NOW)], {})
     store.remove(["priya", "goa", "trip", "Goa"])
     assert tables(store) == ([], [])
-    assert called(store, "Priya") == []
+    assert ids_named(store, "Priya") == []
 
 
 def test_another_process_sees_what_was_written(tmp_path: Path) -> None:
     one, other = EmbeddedStore(tmp_path / "db"), EmbeddedStore(tmp_path / "db")
-    assert called(other, "Goa") == []
+    assert ids_named(other, "Goa") == []
     one.add([GOA, TRIP], {})
-    assert called(other, "Goa") == ["goa"]
+    assert ids_named(other, "Goa") == ["goa"]
     assert facts_of(other, "Rajesh") == ["trip"]
     other.remove(["goa", "trip"])
-    assert called(one, "Goa") == []
+    assert ids_named(one, "Goa") == []
     assert facts_of(one, "Rajesh") == []
 
 
@@ -120,40 +122,40 @@ def test_names_and_facts_outlive_the_process(tmp_path: Path) -> None:
     first.add([PRIYA, TRIP], {})
     first.close()
     again = EmbeddedStore(tmp_path / "db")
-    assert called(again, "Priya S") == ["priya"]
+    assert ids_named(again, "Priya S") == ["priya"]
     assert facts_of(again, "Priya") == ["trip"]
 
 
-def test_an_older_database_is_filled_when_it_is_opened(tmp_path: Path) -> None:
+def test_opening_an_older_database_fills_the_tables(tmp_path: Path) -> None:
     before = next(at for at, step in enumerate(MIGRATIONS) if "CREATE TABLE edges" in step)
     (tmp_path / "db").mkdir()
     connection = sqlite3.connect(tmp_path / "db" / "sennit.db")
     for step in MIGRATIONS[:before]:
         connection.executescript(step)
     for row, record in enumerate((PRIYA, GOA, TRIP), 1):
-        connection.execute(INSERT, to_values(record, row, b"", b""))
+        connection.execute(INSERT, record_to_row(record, row, b"", b""))
     connection.execute("UPDATE state SET value = 3 WHERE key = 'seq'")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {before}")
     connection.commit()
     connection.close()
     store = EmbeddedStore(tmp_path / "db")
-    assert called(store, "Priya S.") == ["priya"]
+    assert ids_named(store, "Priya S.") == ["priya"]
     assert facts_of(store, "Rajesh") == ["trip"]
 
 
-def test_other_rules_for_names_fill_the_tables_anew(
+def test_changed_rules_for_names_rebuild_the_tables(
     store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.add([PRIYA, GOA, TRIP], {})
     filled = tables(store)
-    with store.database.write() as connection:
+    with store.sqlite.write() as connection:
         connection.execute("UPDATE names SET name = name + 1")
         connection.execute("DELETE FROM edges")
-    graph.ensure(store.database)
+    graph.ensure_tables(store.sqlite)
     assert tables(store) != filled
     monkeypatch.setattr(graph, "IDENTITY", 7)
-    graph.ensure(store.database)
+    graph.ensure_tables(store.sqlite)
     assert tables(store) == filled
 
 
@@ -185,7 +187,7 @@ writes = st.lists(st.lists(records | made_facts, max_size=3) | st.integers(0, 4)
 
 @settings(max_examples=50)
 @given(writes)
-def test_after_any_writes_the_tables_are_what_the_records_give(writes: list[list[Record] | int]) -> None:
+def test_after_any_writes_the_tables_match_the_records(writes: list[list[Record] | int]) -> None:
     store = EmbeddedStore(None)
     for write in writes:
         if isinstance(write, int):
@@ -193,41 +195,41 @@ def test_after_any_writes_the_tables_are_what_the_records_give(writes: list[list
         else:
             store.add(write, {})
     kept = tables(store)
-    with store.database.write() as connection:
-        assert graph.differing(connection) == set()
-        graph.refill(connection)
+    with store.sqlite.write() as connection:
+        assert graph.find_wrong_rows(connection) == set()
+        graph.rebuild_tables(connection)
     assert tables(store) == kept
     for name in ("Goa", "Priya Sharma", "P", "北京"):
         fresh = EmbeddedStore(None)
-        fresh.add(list(store.every()), {})
-        assert called(store, name) == called(fresh, name)
+        fresh.add(list(store.iter_records()), {})
+        assert ids_named(store, name) == ids_named(fresh, name)
     store.close()
 
 
-def test_a_moment_does_not_see_names_of_a_later_one(store: EmbeddedStore) -> None:
+def test_a_snapshot_does_not_see_names_of_later_writes(store: EmbeddedStore) -> None:
     store.add([PRIYA], {})
     with store.snapshot() as before:
-        assert bearers(before.graph, "Goa") == []
+        assert rows_named(before.graph, "Goa") == []
         store.add([GOA], {})
         with ThreadPoolExecutor() as other:
-            assert other.submit(called, store, "Goa").result() == ["goa"]
-        assert bearers(before.graph, "Goa") == []
+            assert other.submit(ids_named, store, "Goa").result() == ["goa"]
+        assert rows_named(before.graph, "Goa") == []
         narrow = parse_filter({"collection": "default"})
-        asked = np.array([number("Goa")], np.int64).view(np.uint64)
-        assert len(before.graph.bearers(asked, narrow).rows) == 0
+        asked = np.array([hash_of("Goa")], np.int64).view(np.uint64)
+        assert len(before.graph.entities_named(asked, narrow).rows) == 0
 
 
-def test_names_and_facts_that_may_not_be_seen_are_not_there(store: EmbeddedStore) -> None:
+def test_hidden_names_and_facts_are_not_returned(store: EmbeddedStore) -> None:
     secret = Record(id="x", title="Goa", text="", sensitivity="private")
     store.add([GOA, secret, lives("Goa"), lives("Delhi", sensitivity="private", weight=9)], {})
-    assert called(store, "Goa") == ["goa", "x"]
-    assert called(store, "Goa", "sensitivity = 'normal'") == ["goa"]
+    assert ids_named(store, "Goa") == ["goa", "x"]
+    assert ids_named(store, "Goa", "sensitivity = 'normal'") == ["goa"]
     assert facts_of(store, "Priya") == ["Delhi", "Goa"]
     assert facts_of(store, "Priya", audience="sensitivity = 'normal'") == ["Goa"]
     assert facts_of(store, "Priya", where="sensitivity = 'normal'") == ["Goa"]
 
 
-def test_a_hub_gives_its_heaviest_facts_that_pass_however_few_do(store: EmbeddedStore) -> None:
+def test_a_hub_returns_its_heaviest_matching_facts_even_if_few_match(store: EmbeddedStore) -> None:
     hub = [
         Fact(subject="Hub", relation="has", object=f"n{at}", weight=at % 7, id=f"f{at}").to_record()
         for at in range(3000)
@@ -237,7 +239,7 @@ def test_a_hub_gives_its_heaviest_facts_that_pass_however_few_do(store: Embedded
     assert facts_of(store, "hub", 3, where="scope = 'team'") == ["Hub"]
 
 
-def test_facts_that_ended_are_history(store: EmbeddedStore) -> None:
+def test_ended_facts_are_only_in_history(store: EmbeddedStore) -> None:
     store.add(
         [
             lives("Pune", timestamp="2020-01-01", superseded_at="2022-01-01"),
@@ -254,36 +256,39 @@ def test_facts_that_ended_are_history(store: EmbeddedStore) -> None:
     assert facts_of(store, "Priya", at=later) == ["Goa"]
 
 
-def test_facts_about_to_end_do_not_hide_heavier_ones(store: EmbeddedStore) -> None:
+def test_facts_with_a_known_end_do_not_hide_heavier_ones(store: EmbeddedStore) -> None:
     ending = [lives(f"e{at}", weight=0.1, superseded_at="2030-01-01") for at in range(5)]
     store.add([*ending, lives("Goa", weight=1.0)], {})
     assert facts_of(store, "Priya", 3)[0] == "Goa"
 
 
-def test_what_new_facts_may_end_is_found(store: EmbeddedStore) -> None:
+def test_facts_that_new_facts_may_end_are_found(store: EmbeddedStore) -> None:
     store.add([lives("Pune"), lives("Delhi", superseded_at=NOW), lives("Goa")], {})
     new = Fact(subject="priya", relation="lives in", object="Kochi", supersedes=("Pune",))
-    with store.database.read() as connection:
-        assert {old.id for old in graph.older(connection, [new], same_relation=False)} == {"Pune"}
-        assert {old.id for old in graph.older(connection, [new], same_relation=True)} == {"Pune", "Goa"}
+    with store.sqlite.read() as connection:
+        assert {old.id for old in graph.find_superseded(connection, [new], same_relation=False)} == {"Pune"}
+        assert {old.id for old in graph.find_superseded(connection, [new], same_relation=True)} == {
+            "Pune",
+            "Goa",
+        }
         unknown = Fact(subject="a", relation="b", object="c", supersedes=("nothing",))
         with pytest.raises(LookupError, match="There is no fact 'nothing'"):
-            graph.older(connection, [unknown], same_relation=False)
+            graph.find_superseded(connection, [unknown], same_relation=False)
 
 
-def test_a_table_of_names_that_outgrows_memory_structures_is_read_again() -> None:
+def test_many_new_names_reload_the_name_index() -> None:
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE names (row INTEGER, name INTEGER, flags INTEGER)")
     index = NameIndex()
     assert not index.catch_up(connection, 0)
     expected: dict[int, list[int]] = {}
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     row = 0
-    for size in (1, 3, names.RELOAD_AFTER, 2, 3 * names.RELOAD_AFTER, 5):
+    for size in (1, 3, name_index.MIN_RELOAD_NAMES, 2, 3 * name_index.MIN_RELOAD_NAMES, 5):
         fresh = []
         for _ in range(size):
             row += 1
-            name = int(chance.integers(-(1 << 63), 1 << 63)) if row % 3 else 42
+            name = int(rng.integers(-(1 << 63), 1 << 63)) if row % 3 else 42
             fresh.append((row, name, row % 4))
             expected.setdefault(name, []).append(row)
         connection.executemany("INSERT INTO names VALUES (?, ?, ?)", fresh)
@@ -291,46 +296,46 @@ def test_a_table_of_names_that_outgrows_memory_structures_is_read_again() -> Non
         asked = np.array([*list(expected)[-50:], *list(expected)[:50], 7], np.int64)
         found = index.find(asked.view(np.uint64))
         got: dict[int, list[int]] = {}
-        for which, bearer, flags in zip(*(column.tolist() for column in found), strict=True):
-            got.setdefault(int(asked[which]), []).append(bearer)
-            assert flags == bearer % 4
+        for which, row_, flags in zip(*(column.tolist() for column in found), strict=True):
+            got.setdefault(int(asked[which]), []).append(row_)
+            assert flags == row_ % 4
         assert {name: sorted(set(rows)) for name, rows in got.items()} == {
             name: expected[name] for name in asked.tolist() if name in expected
         }
 
 
-def test_texts_are_read_once_and_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "KEPT_WORDS", 10)
+def test_the_text_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(name_index, "MAX_CACHED_WORDS", 10)
     cache, asked = TextCache(), []
 
     def read(rows: list[int]) -> list[tuple[int, str, str]]:
         asked.append(rows)
         return [(row, f"r{row}", "four words and more") for row in rows]
 
-    assert cache.of([1, 2], read)[2].label == "r2"
-    cache.of([2, 1], read)
+    assert cache.get([1, 2], read)[2].label == "r2"
+    cache.get([2, 1], read)
     assert asked == [[1, 2]]
-    cache.of([3], read)
-    cache.of([2], read)
+    cache.get([3], read)
+    cache.get([2], read)
     assert asked == [[1, 2], [3], [2]]
 
 
-def test_tables_that_do_not_say_what_the_records_say_are_noticed_and_mended(store: EmbeddedStore) -> None:
+def test_wrong_tables_are_found_and_rebuilt(store: EmbeddedStore) -> None:
     store.add([PRIYA, GOA, TRIP], {})
-    with store.database.write() as connection:
+    with store.sqlite.write() as connection:
         connection.execute("DELETE FROM names WHERE row = 2")
-        connection.execute("UPDATE edges SET other = 5 WHERE newest = -3")
+        connection.execute("UPDATE edges SET other_name = 5 WHERE negative_row = -3")
         connection.execute("INSERT INTO names VALUES (99, 1, 0)")
-        assert graph.differing(connection) == {2, 3, 99}
-        graph.refill(connection)
-        assert graph.differing(connection) == set()
+        assert graph.find_wrong_rows(connection) == {2, 3, 99}
+        graph.rebuild_tables(connection)
+        assert graph.find_wrong_rows(connection) == set()
 
 
-def test_the_tables_hold_a_fact_from_both_ends(store: EmbeddedStore) -> None:
+def test_the_tables_hold_a_fact_from_both_endpoints(store: EmbeddedStore) -> None:
     store.add([TRIP, Fact(subject="Narcissus", relation="loves", object="narcissus").to_record()], {})
     _, edges = tables(store)
     assert len(edges) == 3
     assert all(edge[1] == NEVER for edge in edges)  # type: ignore[index]
     with store.snapshot() as snapshot:
         assert snapshot.graph.has_facts
-        assert snapshot.passes(1, EVERYTHING)
+        assert snapshot.matches(1, EVERYTHING)

@@ -1,4 +1,4 @@
-"""A record's score does not depend on where it lives, and is what docs/ranking-contract.md says it is."""
+"""A record's score does not depend on which segment holds it, and follows docs/ranking-contract.md."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import sennit
 from sennit import Database, Record
 from sennit.analysis import count_terms, query_terms
-from sennit.recipes import BUILT_IN, Recipe, SourceUse
+from sennit.recipes import BUILTIN_RECIPES, Recipe, SourceConfig
 from sennit.stores.contract import BM25
-from sennit.stores.embedded import keyword
+from sennit.stores.embedded import keyword_index
 
 from .helpers import scores
 
@@ -41,12 +41,12 @@ def corpus(count: int, seed: int) -> list[Record]:
     ]
 
 
-def fill(db: Database, records: list[Record], seed: int, cuts: set[int]) -> None:
-    """Write in one order; fold after the records at `cuts`; then change and remove the same ones."""
+def fill(db: Database, records: list[Record], seed: int, flush_after: set[int]) -> None:
+    """Add the records in order and flush after those at `flush_after`; then change and remove a fixed sample."""
     for at, record in enumerate(records):
         db.add([record])
-        if at in cuts:
-            db.keeper.fold(wait=True)
+        if at in flush_after:
+            db.maintainer.flush(wait=True)
     chance = random.Random(seed)
     changed = chance.sample(records, len(records) // 5)
     db.add(Record(id=record.id, text="river " + record.text, kind="note") for record in changed)
@@ -67,19 +67,24 @@ def answers(db: Database, filters: str | None = None) -> list[list[tuple[str, fl
 FILTERS = (None, "kind = 'note'", "n in (1, 2) or kind = 'page'", "not exists n")
 
 
-@given(seed=st.integers(0, 10**6), cuts=st.sets(st.integers(0, 39), max_size=6))
+@given(seed=st.integers(0, 10**6), flush_after=st.sets(st.integers(0, 39), max_size=6))
 @settings(max_examples=6)
-def test_rankings_are_the_same_in_any_arrangement_of_segments(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, cuts: set[int]
+def test_rankings_do_not_depend_on_segmentation(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, flush_after: set[int]
 ) -> None:
     records = corpus(40, seed)
     folder = tmp_path_factory.mktemp("scores") / "db"
-    with sennit.open(":memory:", store__fold_at=10**6) as tail:
-        fill(tail, records, seed, set())
-        expected = [answers(tail, filters) for filters in FILTERS]
-    with sennit.open(folder, store__fold_at=10**6) as db:
-        fill(db, records, seed, cuts)
-        arrangements: list[Callable[[], None]] = [lambda: None, db.keeper.fold, db.keeper.settle, db.optimise]
+    with sennit.open(":memory:", store__flush_at=10**6) as buffered:
+        fill(buffered, records, seed, set())
+        expected = [answers(buffered, filters) for filters in FILTERS]
+    with sennit.open(folder, store__flush_at=10**6) as db:
+        fill(db, records, seed, flush_after)
+        arrangements: list[Callable[[], None]] = [
+            lambda: None,
+            db.maintainer.flush,
+            db.maintainer.merge,
+            db.optimise,
+        ]
         for arrange in arrangements:
             arrange()
             assert [answers(db, filters) for filters in FILTERS] == expected
@@ -88,7 +93,7 @@ def test_rankings_are_the_same_in_any_arrangement_of_segments(
 
 
 def reference(records: list[Record], query: str, bm25: BM25) -> dict[str, float]:
-    """BM25 with weighted fields, written down as plainly as can be."""
+    """A direct implementation of BM25 with weighted fields."""
     fields = [("text", bm25.text_weight), ("title", bm25.title_weight)]
     lengths, counts = [], []
     for record in records:
@@ -129,15 +134,18 @@ def reference(records: list[Record], query: str, bm25: BM25) -> dict[str, float]
         BM25(title_weight=0.0),
     ],
 )
-@pytest.mark.parametrize("folded", [False, True])
-def test_keyword_scores_are_those_of_the_formula(bm25: BM25, folded: bool) -> None:
+@pytest.mark.parametrize("flushed", [False, True])
+def test_keyword_scores_are_those_of_the_formula(bm25: BM25, flushed: bool) -> None:
     records = corpus(120, 7)
     recipe = Recipe(
-        name="k", sources=(SourceUse(source="keyword"),), fusion=BUILT_IN["keyword"].fusion, bm25=bm25
+        name="k",
+        sources=(SourceConfig(source="keyword"),),
+        fusion=BUILTIN_RECIPES["keyword"].fusion,
+        bm25=bm25,
     )
     with sennit.open(":memory:") as db:
         db.add(records)
-        if folded:
+        if flushed:
             db.optimise()
         for query in QUERIES:
             found = dict(scores(db.search(query, recipe=recipe, limit=500)))
@@ -147,13 +155,13 @@ def test_keyword_scores_are_those_of_the_formula(bm25: BM25, folded: bool) -> No
                 assert score == pytest.approx(expected[name], rel=2e-6)
 
 
-def test_equal_scores_are_ordered_by_id_wherever_they_live(tmp_path: Path) -> None:
+def test_equal_scores_are_ordered_by_id_across_segments(tmp_path: Path) -> None:
     names = ["b", "a", "ä", "Z", "10", "9", "😀", "ﬀ", "c"]
     with sennit.open(tmp_path / "db") as db:
         for at, name in enumerate(names):
             db.add([Record(id=name, text="the same words")])
             if at in (2, 5):
-                db.keeper.fold(wait=True)
+                db.maintainer.flush(wait=True)
         for recipe in ("keyword", "vector", "default"):
             for limit in (3, 5, 9):
                 result = db.search("same words", recipe=recipe, limit=limit)
@@ -161,7 +169,7 @@ def test_equal_scores_are_ordered_by_id_wherever_they_live(tmp_path: Path) -> No
                 assert len({hit.score for hit in result}) == 1
 
 
-def test_a_score_is_the_same_with_and_without_a_filter_and_at_any_limit(tmp_path: Path) -> None:
+def test_score_does_not_depend_on_filter_or_limit(tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db") as db:
         db.add(corpus(60, 3))
         db.optimise()
@@ -172,15 +180,15 @@ def test_a_score_is_the_same_with_and_without_a_filter_and_at_any_limit(tmp_path
             assert all(whole[name] == score for name, score in few.items())
 
 
-@pytest.mark.parametrize("room", [1, 50, 1 << 22])
-def test_what_is_kept_of_a_term_gives_the_scores_of_a_database_that_was_never_asked(
-    room: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("capacity", [1, 50, 1 << 22])
+def test_cached_impacts_give_the_scores_of_a_fresh_database(
+    capacity: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A record more changes the mean length, and with it every score, however often each term was asked for before."""
-    monkeypatch.setattr(keyword, "SATURATED_KEPT", room)
-    monkeypatch.setattr(keyword, "SATURATED_EACH", 0)
+    """Each new record changes the mean length and with it every score, so cached impacts must not be reused."""
+    monkeypatch.setattr(keyword_index, "CACHED_IMPACTS", capacity)
+    monkeypatch.setattr(keyword_index, "CACHED_IMPACTS_PER_RECORD", 0)
     records = corpus(80, 3)
-    with sennit.open(":memory:", store__fold_at=10**6) as db:
+    with sennit.open(":memory:", store__flush_at=10**6) as db:
         db.add(records[:60])
         db.optimise()
         before = None
@@ -194,10 +202,15 @@ def test_what_is_kept_of_a_term_gives_the_scores_of_a_database_that_was_never_as
             before = expected
 
 
-def test_what_is_kept_under_some_constants_is_not_taken_for_others() -> None:
-    """The same words with other parameters, which are asked in turn."""
+def test_cached_impacts_are_not_shared_between_bm25_constants() -> None:
+    """Searches with the same words alternate between parameters."""
     recipes = [
-        Recipe(name="k", sources=(SourceUse(source="keyword"),), fusion=BUILT_IN["keyword"].fusion, bm25=bm25)
+        Recipe(
+            name="k",
+            sources=(SourceConfig(source="keyword"),),
+            fusion=BUILTIN_RECIPES["keyword"].fusion,
+            bm25=bm25,
+        )
         for bm25 in (BM25(), BM25(k1=0.9), BM25(b=0.9), BM25(title_weight=5.0), BM25(k1=0.0))
     ]
     with sennit.open(":memory:") as db:
@@ -214,16 +227,16 @@ def test_what_is_kept_under_some_constants_is_not_taken_for_others() -> None:
                     assert scores(db.search("river bread", recipe=recipe, limit=100)) == scored
 
 
-def test_what_is_kept_of_terms_makes_room_by_when_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyword, "SATURATED_KEPT", 8)
-    kept = keyword.Kept()
+def test_impact_cache_evicts_the_least_recently_used_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyword_index, "CACHED_IMPACTS", 8)
+    cache = keyword_index.ScoreCache()
     counts = np.ones(4, np.float32)
-    kept.keep("constants", 1, counts)
-    kept.keep("constants", 2, counts)
-    assert kept.saturated("constants", 1) is counts
+    cache.put_impacts("constants", 1, counts)
+    cache.put_impacts("constants", 2, counts)
+    assert cache.get_impacts("constants", 1) is counts
 
-    kept.keep("constants", 3, counts)
+    cache.put_impacts("constants", 3, counts)
 
-    assert kept.saturated("constants", 2) is None
-    assert kept.saturated("constants", 1) is counts
-    assert kept.saturated("others", 1) is None
+    assert cache.get_impacts("constants", 2) is None
+    assert cache.get_impacts("constants", 1) is counts
+    assert cache.get_impacts("others", 1) is None

@@ -1,4 +1,4 @@
-"""Any sequence of writes, folds, reopenings and a second handle, against a plain dictionary."""
+"""Compares any sequence of writes, flushes, merges and reopenings, with a second handle, with a plain dictionary."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from hypothesis.stateful import (
 import sennit
 from sennit import Database, Record
 
-from .helpers import COMMON, assert_holds, by_keyword, is_nearest, numbered, word
+from .helpers import COMMON_WORD, assert_contains_exactly, is_nearest, search_keyword, versioned_record, word
 
 NAMES = st.sampled_from([f"r{n}" for n in range(12)])
 
 
 class Machine(RuleBasedStateMachine):
-    """The truth is `expected`: what the dictionary says, every handle must say."""
+    """Every handle must agree with the dictionary `expected`."""
 
     place = ":memory:"
 
@@ -35,63 +35,63 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.expected: dict[str, Record] = {}
         self.number = 0
-        self.gone: list[str] = []
+        self.deleted_words: list[str] = []
 
-    @initialize(fold_at=st.sampled_from([1, 2, 4, 16]))
-    def open(self, fold_at: int) -> None:
-        self.fold_at = fold_at
-        self.handles = [self.opened()]
+    @initialize(flush_at=st.sampled_from([1, 2, 4, 16]))
+    def open(self, flush_at: int) -> None:
+        self.flush_at = flush_at
+        self.handles = [self.open_handle()]
 
-    def opened(self) -> Database:
-        return sennit.open(self.place, store__fold_at=self.fold_at)
+    def open_handle(self) -> Database:
+        return sennit.open(self.place, store__flush_at=self.flush_at)
 
     def teardown(self) -> None:
         for handle in self.handles:
             handle.close()
 
-    def next(self, name: str) -> Record:
+    def next_record(self, name: str) -> Record:
         self.number += 1
-        return numbered(name, self.number, metadata={"even": self.number % 2 == 0})
+        return versioned_record(name, self.number, metadata={"even": self.number % 2 == 0})
 
-    def forget(self, name: str) -> None:
+    def mark_deleted(self, name: str) -> None:
         if name in self.expected:
-            self.gone.append(self.expected.pop(name).text.split()[0])
+            self.deleted_words.append(self.expected.pop(name).text.split()[0])
 
     @rule(name=NAMES, who=st.integers(0, 1))
-    def put(self, name: str, who: int) -> None:
-        record = self.next(name)
+    def add_one(self, name: str, who: int) -> None:
+        record = self.next_record(name)
         written = self.handles[who % len(self.handles)].add([record])
         assert (written.added, written.updated) == ((0, 1) if name in self.expected else (1, 0))
-        self.forget(name)
+        self.mark_deleted(name)
         self.expected[name] = record
 
     @rule(names=st.lists(NAMES, min_size=2, max_size=8), who=st.integers(0, 1))
-    def put_many(self, names: list[str], who: int) -> None:
-        batch = [self.next(name) for name in names]
+    def add_many(self, names: list[str], who: int) -> None:
+        batch = [self.next_record(name) for name in names]
         self.handles[who % len(self.handles)].add(batch)
         for record in batch:
-            self.forget(record.id)
+            self.mark_deleted(record.id)
             self.expected[record.id] = record
 
     @rule(name=NAMES)
-    def put_again(self, name: str) -> None:
+    def add_unchanged(self, name: str) -> None:
         if name in self.expected:
             assert self.handles[0].add([self.expected[name]]).unchanged == 1
 
     @rule(names=st.lists(NAMES, min_size=1, max_size=5), who=st.integers(0, 1))
-    def take_out(self, names: list[str], who: int) -> None:
+    def remove(self, names: list[str], who: int) -> None:
         present = {name for name in names if name in self.expected}
         assert self.handles[who % len(self.handles)].remove(names) == len(present)
         for name in present:
-            self.forget(name)
+            self.mark_deleted(name)
 
     @rule(who=st.integers(0, 1))
-    def fold(self, who: int) -> None:
-        self.handles[who % len(self.handles)].keeper.fold()
+    def flush(self, who: int) -> None:
+        self.handles[who % len(self.handles)].maintainer.flush()
 
     @rule(who=st.integers(0, 1), whole=st.booleans())
     def merge(self, who: int, whole: bool) -> None:
-        self.handles[who % len(self.handles)].keeper.settle(whole=whole)
+        self.handles[who % len(self.handles)].maintainer.merge(whole=whole)
 
     @rule(who=st.integers(0, 1))
     def optimise(self, who: int) -> None:
@@ -99,31 +99,31 @@ class Machine(RuleBasedStateMachine):
 
     @rule(who=st.integers(0, 1))
     def purge(self, who: int) -> None:
-        self.handles[who % len(self.handles)].store.purge(1)
+        self.handles[who % len(self.handles)].store.purge_tombstones(1)
 
     @rule(name=NAMES, who=st.integers(0, 1))
-    def look(self, name: str, who: int) -> None:
+    def check_one(self, name: str, who: int) -> None:
         handle = self.handles[who % len(self.handles)]
         record = self.expected.get(name)
         assert handle.get(name) == record
         if record is not None:
-            assert by_keyword(handle, record.text.split()[0]) == [name]
+            assert search_keyword(handle, record.text.split()[0]) == [name]
             assert is_nearest(handle, record)
 
     @rule(who=st.integers(0, 1))
     def filter(self, who: int) -> None:
         even = {name for name, record in self.expected.items() if record.metadata["even"]}
-        assert set(by_keyword(self.handles[who % len(self.handles)], COMMON, filters="even = true")) == even
+        assert set(search_keyword(self.handles[who % len(self.handles)], COMMON_WORD, filters="even = true")) == even
 
     @invariant()
     def counts_agree(self) -> None:
         assert all(len(handle) == len(self.expected) for handle in self.handles)
 
     @rule()
-    def everything(self) -> None:
+    def check_everything(self) -> None:
         for handle in self.handles:
-            assert_holds(handle, self.expected, self.gone[-10:])
-            assert by_keyword(handle, word(self.number + 1)) == []
+            assert_contains_exactly(handle, self.expected, self.deleted_words[-10:])
+            assert search_keyword(handle, word(self.number + 1)) == []
 
 
 class FolderMachine(Machine):
@@ -141,21 +141,21 @@ class FolderMachine(Machine):
     @precondition(lambda self: len(self.handles) == 1)
     @rule()
     def second_handle(self) -> None:
-        self.handles.append(self.opened())
+        self.handles.append(self.open_handle())
 
     @rule(who=st.integers(0, 1))
     def reopen(self, who: int) -> None:
         self.handles.pop(who % len(self.handles)).close()
         if not self.handles:
-            self.handles.append(self.opened())
-            assert_holds(self.handles[0], self.expected, self.gone[-5:])
+            self.handles.append(self.open_handle())
+            assert_contains_exactly(self.handles[0], self.expected, self.deleted_words[-5:])
 
     @rule()
-    def lose_the_indexes(self) -> None:
+    def delete_the_indexes(self) -> None:
         for handle in self.handles:
             handle.close()
         shutil.rmtree(self.folder / "db" / "index", ignore_errors=True)
-        self.handles = [self.opened()]
+        self.handles = [self.open_handle()]
 
     @invariant()
     def nothing_had_to_be_repaired(self) -> None:

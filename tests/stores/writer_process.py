@@ -1,6 +1,6 @@
-"""A process that writes at random until it is killed, and says what it has confirmed.
+"""A process that makes random writes until it is killed, and prints which of them were committed.
 
-Each line is `begin` or `done` with the same JSON: what it is about to write, then that it is confirmed.
+Before a write it prints `begin` with the write as JSON, and after the commit `done` with the same JSON.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ import sys
 
 import sennit
 
-from .helpers import numbered
+from .helpers import versioned_record
 
 
-def main(folder: str, seed: str, first: str, fold_at: str, present: str) -> None:
-    chance = random.Random(seed)
+def main(folder: str, seed: str, first: str, flush_at: str, existing: str) -> None:
+    rng = random.Random(seed)
     number = int(first)
-    names: list[str] = json.loads(present)
-    db = sennit.open(folder, store__fold_at=int(fold_at))
+    names: list[str] = json.loads(existing)
+    db = sennit.open(folder, store__flush_at=int(flush_at))
     while True:
-        put: dict[str, int] = {}
-        out: list[str] = []
-        kind = chance.random()
+        added: dict[str, int] = {}
+        removed: list[str] = []
+        kind = rng.random()
         if kind < 0.65 or not names:
-            for _ in range(chance.choice([1, 1, 2, 9])):
+            for _ in range(rng.choice([1, 1, 2, 9])):
                 number += 1
-                put[f"r{chance.randrange(60)}"] = number
+                added[f"r{rng.randrange(60)}"] = number
         else:
-            out = chance.sample(names, min(len(names), chance.choice([1, 3])))
-        step = json.dumps({"put": put, "out": out})
+            removed = rng.sample(names, min(len(names), rng.choice([1, 3])))
+        step = json.dumps({"added": added, "removed": removed})
         print("begin", step, flush=True)
-        if put:
-            db.add(numbered(name, value) for name, value in put.items())
+        if added:
+            db.add(versioned_record(name, value) for name, value in added.items())
         else:
-            db.remove(out)
-        names = [name for name in dict.fromkeys([*names, *put]) if name not in out]
+            db.remove(removed)
+        names = [name for name in dict.fromkeys([*names, *added]) if name not in removed]
         print("done", step, flush=True)
-        if chance.random() < 0.1:
+        if rng.random() < 0.1:
             db.optimise()
 
 

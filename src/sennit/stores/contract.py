@@ -1,4 +1,4 @@
-"""What the engine asks of a store: roles, and the small values that pass between them."""
+"""Values that stores and their callers share: scored keys, and the parameters of the keyword score."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from numpy.typing import NDArray
 from sennit.errors import InvalidInput
 
 
-class Found(NamedTuple):
-    """What a search in one index found, best first; a key stands for one version of one record."""
+class ScoredKeys(NamedTuple):
+    """The result of one index search, best first. A key identifies one version of one record."""
 
     keys: NDArray[np.int64]
     scores: NDArray[np.float64]
 
     @classmethod
-    def nothing(cls) -> Found:
+    def empty(cls) -> ScoredKeys:
         return cls(np.empty(0, np.int64), np.empty(0, np.float64))
 
 
 @dataclass(frozen=True, slots=True)
 class BM25:
-    """Constants of the keyword score; see docs/ranking-contract.md."""
+    """The parameters of the keyword score; see docs/ranking-contract.md."""
 
     k1: float = 1.2
     b: float = 0.4
-    """1.2 and 0.4 are near the best on every text collection we measured; see docs/quality.md."""
+    """1.2 and 0.4 are near the optimum on every text collection that we measured; see docs/quality.md."""
     text_weight: float = 1.0
     title_weight: float = 2.0
-    """A word in the title says what a text is about; 2 helps or is neutral on every collection we measured."""
+    """A term in the title tells what a text is about; 2 helps or is neutral on every collection that we measured."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.k1) and self.k1 >= 0):
@@ -43,9 +43,9 @@ class BM25:
             if not (math.isfinite(weight) and weight >= 0):
                 raise InvalidInput(f"A BM25 field weight must be a number of at least 0, not {weight!r}")
         if not any(self.field_weights):
-            raise InvalidInput("One BM25 field weight at least must be above 0")
+            raise InvalidInput("At least one BM25 field weight must be above 0")
 
     @property
     def field_weights(self) -> tuple[float, float]:
-        """In the order of the index's fields."""
+        """The weights, in the order of the keyword index's fields."""
         return (self.text_weight, self.title_weight)

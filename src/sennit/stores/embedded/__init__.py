@@ -1,1 +1,1 @@
-"""The embedded store: SQLite for the truth, derived indexes for speed."""
+"""The embedded store: SQLite as the source of truth, derived indexes for speed."""

@@ -1,4 +1,4 @@
-"""A file of named arrays: written once, checked by a checksum, mapped into memory."""
+"""Files of named arrays, written once, verified by a checksum and memory-mapped; and arrays that grow in memory."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import xxhash
 from numpy.typing import NDArray
 
 MAGIC: Final = b"sennit-arrays-1\n"
-ALIGN: Final = 64
-"""A cache line: every array starts on one, so that vector instructions read it straight from the map."""
+ALIGNMENT_BYTES: Final = 64
+"""Every array starts on a cache line, so that vector instructions can read it directly from the mapped file."""
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
-class Damaged(Exception):
-    """A derived file is missing, truncated or altered. Never reaches a user: the index is rebuilt."""
+class CorruptFile(Exception):
+    """A derived file is missing, truncated or altered. The index is rebuilt, so this never reaches a user."""
 
 
-class Gone(Damaged):
-    """The file is not there; perhaps it has been replaced."""
+class MissingFile(CorruptFile):
+    """The file does not exist; another process may have replaced it."""
 
 
 def write_arrays(path: Path, arrays: Arrays) -> str:
@@ -34,10 +34,10 @@ def write_arrays(path: Path, arrays: Arrays) -> str:
     offset = 0
     for name, array in arrays.items():
         layout[name] = [array.dtype.str, list(array.shape), offset]
-        offset += -(-array.nbytes // ALIGN) * ALIGN
+        offset += -(-array.nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     header = json.dumps(layout).encode()
     start = len(MAGIC) + 8 + len(header)
-    header += b" " * (-start % ALIGN)
+    header += b" " * (-start % ALIGNMENT_BYTES)
     digest = xxhash.xxh3_128()
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     try:
@@ -47,7 +47,7 @@ def write_arrays(path: Path, arrays: Arrays) -> str:
                 file.write(piece)
             for array in arrays.values():
                 flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-                padding = b"\0" * (-array.nbytes % ALIGN)
+                padding = b"\0" * (-array.nbytes % ALIGNMENT_BYTES)
                 digest.update(flat.data)
                 digest.update(padding)
                 file.write(flat.data)
@@ -60,16 +60,16 @@ def write_arrays(path: Path, arrays: Arrays) -> str:
 
 
 def read_arrays(path: Path, checksum: str) -> dict[str, NDArray[Any]]:
-    """Map the arrays of a file; raises Damaged unless every byte is as it was written."""
+    """Memory-map the arrays of a file; raises CorruptFile unless every byte is as it was written."""
     try:
         with path.open("rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError as error:
-        raise Gone(f"{path.name}: it is not there") from error
+        raise MissingFile(f"{path.name} is missing") from error
     except (OSError, ValueError) as error:
-        raise Damaged(f"{path.name}: {error}") from error
+        raise CorruptFile(f"{path.name}: {error}") from error
     if xxhash.xxh3_128_hexdigest(data) != checksum:
-        raise Damaged(f"{path.name}: its contents do not match the checksum they were written with")
+        raise CorruptFile(f"{path.name}: its contents do not match the checksum they were written with")
     start = len(MAGIC) + 8
     end = start + int.from_bytes(data[len(MAGIC) : start], "little")
     layout: dict[str, tuple[str, list[int], int]] = json.loads(data[start:end])
@@ -79,11 +79,11 @@ def read_arrays(path: Path, checksum: str) -> dict[str, NDArray[Any]]:
     }
 
 
-class Growing:
-    """Values in memory, appended one by one; whoever has taken the first n of them keeps these."""
+class GrowingArray:
+    """An append-only array in memory. A slice of its first n values stays valid while it grows."""
 
-    def __init__(self, kind: type[np.generic], *shape: int) -> None:
-        self._values: NDArray[Any] = np.empty((64, *shape), kind)
+    def __init__(self, dtype: type[np.generic], *shape: int) -> None:
+        self._values: NDArray[Any] = np.empty((64, *shape), dtype)
         self._count = 0
 
     def __len__(self) -> int:
@@ -98,5 +98,5 @@ class Growing:
         self._count += 1
 
     def first(self, count: int) -> NDArray[Any]:
-        """The first values, without a copy."""
+        """The first values, as a view."""
         return self._values[:count]

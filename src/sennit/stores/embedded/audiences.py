@@ -1,4 +1,4 @@
-"""The keyword index as an audience sees it: what it may not see counts as removed, in scores and statistics."""
+"""The keyword index as an audience sees it: hidden records count as deleted, in scores and in statistics."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from sennit.filters import EVERYTHING, Filter
-from sennit.stores.embedded.bm25 import Statistics, statistics
-from sennit.stores.embedded.parts import Part
-from sennit.stores.embedded.selection import Passing, visible
+from sennit.stores.embedded.bm25 import CorpusStatistics, collect_statistics
+from sennit.stores.embedded.segment_reader import SegmentReader
+from sennit.stores.embedded.selection import FilterBitmap, select_positions
 
-KeywordState: TypeAlias = tuple[Sequence[Part], Statistics]
+KeywordState: TypeAlias = tuple[Sequence[SegmentReader], CorpusStatistics]
 
-KEPT: Final = 64
-"""Audiences whose view is kept until the next change."""
+MAX_CACHED_VIEWS: Final = 64
+"""Audiences whose views are cached until the next change."""
 
 
-class Audiences:
-    """The views of one store's keyword index."""
+class AudienceViews:
+    """The views of one store's keyword index, by audience."""
 
     def __init__(self) -> None:
-        self._known: dict[Filter, tuple[Sequence[Part], Filter, KeywordState]] = {}
+        self._views: dict[Filter, tuple[Sequence[SegmentReader], Filter, KeywordState]] = {}
 
-    def seen(
-        self, audience: Filter, whole: KeywordState, mask: Callable[[], Passing]
+    def view_for(
+        self, audience: Filter, whole: KeywordState, bitmap: Callable[[], FilterBitmap]
     ) -> tuple[Filter, KeywordState]:
-        """The audience, which is everything where nothing is hidden from it, and its view."""
+        """The audience and its view; the audience becomes EVERYTHING when no record is hidden from it."""
         if audience == EVERYTHING:
             return audience, whole
-        known = self._known.get(audience)
+        known = self._views.get(audience)
         if known is None or known[0] is not whole[0]:
-            parts = _seen(whole[0], mask())
-            view = whole if parts is whole[0] else (parts, statistics(parts))
+            readers = _hide_records(whole[0], bitmap())
+            view = whole if readers is whole[0] else (readers, collect_statistics(readers))
             known = (whole[0], EVERYTHING if view is whole else audience, view)
-            if len(self._known) >= KEPT:
-                self._known.clear()
-            self._known[audience] = known
+            if len(self._views) >= MAX_CACHED_VIEWS:
+                self._views.clear()
+            self._views[audience] = known
         return known[1], known[2]
 
 
-def _seen(parts: Sequence[Part], mask: Passing) -> Sequence[Part]:
-    """The parts with what the mask hides taken for removed; the same parts when it hides nothing."""
+def _hide_records(readers: Sequence[SegmentReader], bitmap: FilterBitmap) -> Sequence[SegmentReader]:
+    """Readers for which the records outside the bitmap are deleted; the same sequence when none is hidden."""
     out = []
     changed = False
-    for part in parts:
-        seen = visible(part.rows, part.live, mask)
-        assert seen is not None
-        live = seen.mask
-        hides = not live.all() if part.live is None else not np.array_equal(live, part.live)
-        out.append(replace(part, live=live) if hides else part)
+    for reader in readers:
+        selection = select_positions(reader.rows, reader.live, bitmap)
+        assert selection is not None
+        live = selection.mask
+        hides = not live.all() if reader.live is None else not np.array_equal(live, reader.live)
+        out.append(replace(reader, live=live) if hides else reader)
         changed |= hides
-    return out if changed else parts
+    return out if changed else readers

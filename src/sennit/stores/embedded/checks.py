@@ -1,7 +1,7 @@
-"""What `sennit doctor` proves: that everything derived agrees with the truth. What does not is made anew.
+"""The checks of `sennit doctor`: derived data must agree with the records. A repair derives it again.
 
-The records are the truth and are never changed here. Fields, vectors, the backlog and the indexes are derived
-from them, and a finding about one of those knows how to mend it.
+The records are the source of truth, and a repair never changes them. Field values, vectors, pending vectors and
+indexes are derived from them. A finding about one of those carries its repair.
 """
 
 from __future__ import annotations
@@ -15,354 +15,367 @@ from typing import Any, Final
 
 import numpy as np
 
-from sennit.stores.embedded.arrays import Damaged, read_arrays
-from sennit.stores.embedded.codec import SELECT, embedding_hash, from_values
-from sennit.stores.embedded.compare import (
+from sennit.stores.embedded.arrays import CorruptFile, read_arrays
+from sennit.stores.embedded.codec import SELECT, embedding_hash, record_from_row
+from sennit.stores.embedded.comparison import (
     Compare,
-    FieldMarks,
-    agree_keyword,
-    agree_vector,
-    first_wrong,
-    for_rows,
+    FieldDigests,
+    find_first_mismatch,
+    keyword_segment_matches,
+    select_rows,
+    vector_segment_matches,
 )
 from sennit.stores.embedded.findings import Finding
-from sennit.stores.embedded.layers import LayeredIndex
-from sennit.stores.embedded.leftovers import disk, leftovers
-from sennit.stores.embedded.models import Model, wanted
-from sennit.stores.embedded.ranges import moment
+from sennit.stores.embedded.models import Model, current_models
+from sennit.stores.embedded.orphans import check_disk, check_orphans
+from sennit.stores.embedded.ranges import read_version
 from sennit.stores.embedded.schema import VERSION
-from sennit.stores.embedded.segments import Entry
+from sennit.stores.embedded.segment_store import SegmentInfo
+from sennit.stores.embedded.segmented_index import SegmentedIndex
 from sennit.stores.embedded.selection import Rows
 from sennit.stores.embedded.store import DATABASE_NAME, INDEX_FOLDER, EmbeddedStore
 
 __all__ = ["Finding", "check", "repair"]
 
-SAMPLE: Final = 1000
-"""Records looked at closely by a quick check."""
+QUICK_SAMPLE_RECORDS: Final = 1000
+"""Records that a quick check compares in full."""
 
-CHUNK: Final = 4096
-"""Records compared at once: bounds the memory, and is how often progress is told."""
+BATCH_RECORDS: Final = 4096
+"""Records compared at once. This bounds the memory; progress is reported after every batch."""
 
-EMBEDDED_SAMPLE: Final = 256
-"""Texts embedded again to see whether their vectors are the model's own."""
+REEMBEDDED_TEXTS: Final = 256
+"""Texts embedded again, to verify that their stored vectors come from the model."""
 
-SAME_VECTOR: Final = 0.999
-"""Half precision keeps a cosine to about four digits; another text or another model is far below."""
+MIN_SAME_COSINE: Final = 0.999
+"""Half precision keeps a cosine to about four digits. Another text or another model is far below this."""
 
 Progress = Callable[[str, int, int], None]
-"""What is looked at, how much is done, of how much."""
+"""Called with the name of the check, the number of records done and their total."""
 
 Embed = Callable[[Model, Sequence[str]], Sequence[bytes] | None]
-"""Vectors of texts in half precision; None when the model is not at hand."""
+"""Returns half-precision vectors of texts, or None when the model cannot be used."""
 
 
 def check(
     store: EmbeddedStore, *, quick: bool = False, progress: Progress | None = None, embed: Embed | None = None
 ) -> list[Finding]:
-    """Compare everything derived with the records, as of one moment; `quick` looks at a sample.
+    """Compare derived data with the records, in one snapshot; `quick` compares a sample.
 
-    The store should have been opened for this: an index that another part of the process holds in memory is
-    not read from disk again. With `embed`, some texts are embedded again and compared with their vectors.
+    Open a new store for this: an index that a store holds in memory is not read from disk again. With `embed`, some
+    texts are embedded again and compared with their stored vectors.
     """
-    say = progress or (lambda *_: None)
-    with store.database.read() as connection:
-        found = _sound(connection, quick)
+    report = progress or (lambda *_: None)
+    with store.sqlite.read() as connection:
+        found = _check_database(connection, quick)
         if any(finding.level == "problem" for finding in found):
             return found
-        rows = _numbers(connection, "SELECT row FROM records ORDER BY row")
-        looked_at = _sample(rows, SAMPLE) if quick else rows
-        found += _records(store, connection, looked_at, say)
-        found += _vectors(store, connection)
-        found += _keyword(store, connection, rows, looked_at, say)
-        for model in wanted(connection):
-            found += _vector(store, connection, model, looked_at, say)
+        rows = _select_rows(connection, "SELECT row FROM records ORDER BY row")
+        sample = _sample(rows, QUICK_SAMPLE_RECORDS) if quick else rows
+        found += _check_records(store, connection, sample, report)
+        found += _check_stored_vectors(store, connection)
+        found += _check_keyword_index(store, connection, rows, sample, report)
+        for model in current_models(connection):
+            found += _check_vector_index(store, connection, model, sample, report)
             if embed is not None and model.state == "active":
-                found += _embedded(store, connection, model, _sample(rows, EMBEDDED_SAMPLE), embed)
-        found += _backlog(store)
-    found += leftovers(store)
-    found += disk(store)
-    said = " ".join(finding.message for finding in found)
-    return found + [Finding("repairs", "note", notice) for notice in store.notices if notice not in said]
+                found += _check_model(store, connection, model, _sample(rows, REEMBEDDED_TEXTS), embed)
+        found += _check_pending(store)
+    found += check_orphans(store)
+    found += check_disk(store)
+    reported = " ".join(finding.message for finding in found)
+    return found + [Finding("repairs", "note", notice) for notice in store.notices if notice not in reported]
 
 
 def repair(findings: Iterable[Finding], progress: Callable[[int, int], None] | None = None) -> list[str]:
-    """Mend what can be mended; what was done, each thing once."""
+    """Run the repairs of all findings; returns what was done, without duplicates."""
     fixes = [finding.fix for finding in findings if finding.fix is not None]
     done: dict[str, None] = {}
-    for at, fix in enumerate(fixes):
+    for index, fix in enumerate(fixes):
         if progress is not None:
-            progress(at, len(fixes))
+            progress(index, len(fixes))
         done[fix()] = None
     return list(done)
 
 
-# The truth itself.
+# The SQLite file and the records.
 
 
-def _sound(connection: sqlite3.Connection, quick: bool) -> list[Finding]:
+def _check_database(connection: sqlite3.Connection, quick: bool) -> list[Finding]:
     pragma = "quick_check" if quick else "integrity_check"
     try:
-        said = [text for (text,) in connection.execute(f"PRAGMA {pragma}(10)")]
+        answers = [text for (text,) in connection.execute(f"PRAGMA {pragma}(10)")]
         dangling = connection.execute("PRAGMA foreign_key_check").fetchall()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
     except sqlite3.DatabaseError as error:
-        said, dangling, version = [str(error)], [], VERSION
-    advice = "Restore it from a backup, or from an export made with 'sennit export'."
-    if said != ["ok"]:
-        return [Finding("database", "problem", f"{DATABASE_NAME} is damaged: {'; '.join(said)}. {advice}")]
+        answers, dangling, version = [str(error)], [], VERSION
+    advice = "Restore it from a backup, or from an export made with 'sennit export --everything'."
+    if answers != ["ok"]:
+        return [Finding("database", "problem", f"{DATABASE_NAME} is damaged: {'; '.join(answers)}. {advice}")]
     if dangling:
-        return [Finding("database", "problem", f"{len(dangling)} rows point to rows that are gone. {advice}")]
+        return [
+            Finding("database", "problem", f"{len(dangling)} rows refer to rows that do not exist. {advice}")
+        ]
     if version != VERSION:
-        return [Finding("database", "problem", f"its schema is {version}; this sennit writes {VERSION}.")]
+        return [
+            Finding("database", "problem", f"the schema has version {version}; this sennit uses {VERSION}.")
+        ]
     return [Finding("database", "ok", f"{DATABASE_NAME} is sound, schema {version}")]
 
 
-def _records(
-    store: EmbeddedStore, connection: sqlite3.Connection, rows: Rows, say: Progress
+def _check_records(
+    store: EmbeddedStore, connection: sqlite3.Connection, rows: Rows, report: Progress
 ) -> list[Finding]:
-    """Hashes of every record looked at, and its values in what is kept of fields."""
+    """Verify the hashes of the records, and their values in the field index."""
     altered: list[str] = []
-    kept = store.fields.covered()
-    fields = FieldMarks(kept)
-    for done, part in _parts(rows):
-        say("records", done, len(rows))
-        for values in for_rows(connection, f"{SELECT} WHERE row", part):
-            record = from_values(values)
+    stored = store.fields.segment_infos()
+    digests = FieldDigests(stored)
+    for done, batch in _batches(rows):
+        report("records", done, len(rows))
+        for values in select_rows(connection, f"{SELECT} WHERE row", batch):
+            record = record_from_row(values)
             if (bytes.fromhex(record.content_hash), embedding_hash(record.embedding_text)) != values[9:11]:
                 altered.append(record.id)
-            fields.expect(values[0], record)
-    found = [Finding("records", "ok", f"{len(rows):,} records are as they were written")]
+            digests.add(values[0], record)
+    found = [Finding("records", "ok", f"{len(rows):,} records match their hashes")]
     if altered:
-        advice = "Look at it with 'sennit get'; writing it again settles it."
-        found = [Finding("records", "problem", f"{_some(altered)} changed outside sennit. {advice}")]
-    looked_at = set(rows.tolist())
-    wrong = [entry.of for entry in kept if not _agrees(store, fields, entry, looked_at)]
+        advice = "Look at it with 'sennit get'; writing it again updates the hash."
+        found = [Finding("records", "problem", f"{_summarise_ids(altered)} changed outside sennit. {advice}")]
+    checked = set(rows.tolist())
+    wrong = [info.field for info in stored if not _field_matches(store, digests, info, checked)]
     if not wrong:
-        return [*found, Finding("fields", "ok", "filters see what the records say")]
-    message = (
-        f"what is kept of the values of {', '.join(wrong)} is not what the records say; filters are wrong"
-    )
-    return [*found, Finding("fields", "problem", message, partial(_mend_fields, store, wrong))]
+        return [*found, Finding("fields", "ok", "the field index matches the records")]
+    message = f"the field index of {', '.join(wrong)} disagrees with the records; filters are wrong"
+    return [*found, Finding("fields", "problem", message, partial(_delete_field_index, store, wrong))]
 
 
-def _agrees(store: EmbeddedStore, fields: FieldMarks, entry: Entry, rows: set[int]) -> bool:
+def _field_matches(store: EmbeddedStore, digests: FieldDigests, info: SegmentInfo, rows: set[int]) -> bool:
     try:
-        return fields.agree(entry.of, store.fields.read(entry), rows)
-    except Damaged:
+        return digests.match(info.field, store.fields.read(info), rows)
+    except CorruptFile:
         return False
 
 
-def _mend_fields(store: EmbeddedStore, names: list[str]) -> str:
-    store.fields.forget(names)
-    return f"forgot what was kept of the values of {', '.join(names)}: they are read from the records again"
+def _delete_field_index(store: EmbeddedStore, names: list[str]) -> str:
+    store.fields.drop(names)
+    return f"deleted the field index of {', '.join(names)}; the next filter reads it from the records"
 
 
 # Vectors in the database.
 
-_STRAY_VECTORS: Final = """
-    FROM vectors WHERE NOT EXISTS (SELECT 1 FROM records WHERE embedding = hash)
+_ORPHANED_VECTORS: Final = """
+    FROM vectors WHERE NOT EXISTS (SELECT 1 FROM records WHERE embedding_hash = hash)
     OR NOT EXISTS (SELECT 1 FROM models m WHERE m.number = model)
     OR EXISTS (SELECT 1 FROM models m WHERE m.number = model AND length(vector) != 2 * m.dimensions)
 """
-_STRAY_PENDING: Final = """
-    FROM pending WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.row = pending.row)
+_ORPHANED_PENDING: Final = """
+    FROM pending_vectors WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.row = pending_vectors.row)
     OR NOT EXISTS (SELECT 1 FROM models m WHERE m.number = model AND m.state != 'retired')
 """
-_FORGOTTEN: Final = """
+_MISSING_VECTORS: Final = """
     FROM models m, records r WHERE m.state != 'retired'
-    AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = m.number AND v.hash = r.embedding)
-    AND NOT EXISTS (SELECT 1 FROM pending p WHERE p.model = m.number AND p.row = r.row)
+    AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = m.number AND v.hash = r.embedding_hash)
+    AND NOT EXISTS (SELECT 1 FROM pending_vectors p WHERE p.model = m.number AND p.row = r.row)
 """
 
 
-def _vectors(store: EmbeddedStore, connection: sqlite3.Connection) -> list[Finding]:
+def _check_stored_vectors(store: EmbeddedStore, connection: sqlite3.Connection) -> list[Finding]:
     cases = (
-        (_STRAY_VECTORS, "vectors of texts or models that are gone"),
-        (_STRAY_PENDING, "entries of the backlog without a record or a model"),
-        (_FORGOTTEN, "records have no vector and do not wait for one"),
+        (_ORPHANED_VECTORS, "vectors belong to no text or to no model"),
+        (_ORPHANED_PENDING, "pending entries have no record or no model"),
+        (_MISSING_VECTORS, "records have no vector and are not pending"),
     )
     found = []
     for query, what in cases:
         (count,) = connection.execute(f"SELECT count(*) {query}").fetchone()
         if count:
-            found.append(Finding("vectors", "problem", f"{count:,} {what}", partial(_mend_vectors, store)))
-    return found or [Finding("vectors", "ok", "every text has its vector or waits for it, and no other has")]
+            found.append(Finding("vectors", "problem", f"{count:,} {what}", partial(_repair_vectors, store)))
+    return found or [
+        Finding("vectors", "ok", "every text has its vector or is pending, and no vector is orphaned")
+    ]
 
 
-def _mend_vectors(store: EmbeddedStore) -> str:
-    with store.database.write() as connection:
-        connection.execute(f"DELETE {_STRAY_VECTORS}")
-        connection.execute(f"DELETE {_STRAY_PENDING}")
-        connection.execute(f"INSERT INTO pending SELECT m.number, r.row {_FORGOTTEN}")
-    return "cleared stray vectors, and queued records that have none"
+def _repair_vectors(store: EmbeddedStore) -> str:
+    with store.sqlite.write() as connection:
+        connection.execute(f"DELETE {_ORPHANED_VECTORS}")
+        connection.execute(f"DELETE {_ORPHANED_PENDING}")
+        connection.execute(f"INSERT INTO pending_vectors SELECT m.number, r.row {_MISSING_VECTORS}")
+    return "deleted orphaned vectors, and queued records without one"
 
 
-def _embedded(
+def _check_model(
     store: EmbeddedStore, connection: sqlite3.Connection, model: Model, rows: Rows, embed: Embed
 ) -> list[Finding]:
-    """Whether some vectors are what the model gives for the texts."""
+    """Embed some texts again and compare the vectors with the stored ones."""
     query = (
         "SELECT r.row, r.title, r.text, v.vector FROM records r "
-        f"CROSS JOIN vectors v ON v.model = {model.number:d} AND v.hash = r.embedding WHERE r.row"
+        f"CROSS JOIN vectors v ON v.model = {model.number:d} AND v.hash = r.embedding_hash WHERE r.row"
     )
-    stored = list(for_rows(connection, query, rows, order="ORDER BY r.row"))
+    stored = list(select_rows(connection, query, rows, order="ORDER BY r.row"))
     texts = [f"{title}\n{text}" if title else text for _, title, text, _ in stored]
-    again = embed(model, texts) if texts else []
-    if again is None:
-        return [
-            Finding("model", "note", f"{model.name} is not at hand here; its vectors were not made again")
-        ]
-    wrong = [row for (row, _, _, kept), fresh in zip(stored, again, strict=True) if not _alike(kept, fresh)]
+    recomputed = embed(model, texts) if texts else []
+    if recomputed is None:
+        return [Finding("model", "note", f"{model.name} cannot be used here; its vectors were not verified")]
+    pairs = zip(stored, recomputed, strict=True)
+    wrong = [row for (row, _, _, vector), other in pairs if not _same_vector(vector, other)]
     if not wrong:
-        return [Finding("model", "ok", f"{len(texts):,} vectors made again are those of {model.name}")]
-    message = f"{len(wrong):,} of {len(texts):,} vectors are not what {model.name} gives for their texts"
-    return [Finding("model", "problem", message, partial(_remake_vectors, store, model))]
+        return [Finding("model", "ok", f"{len(texts):,} recomputed vectors of {model.name} match")]
+    message = (
+        f"{len(wrong):,} of {len(texts):,} vectors differ from what {model.name} computes for their texts"
+    )
+    return [Finding("model", "problem", message, partial(_recompute_vectors, store, model))]
 
 
-def _alike(kept: bytes, fresh: bytes) -> bool:
-    one, other = (np.frombuffer(vector, np.float16).astype(np.float32) for vector in (kept, fresh))
+def _same_vector(stored: bytes, recomputed: bytes) -> bool:
+    one, other = (np.frombuffer(vector, np.float16).astype(np.float32) for vector in (stored, recomputed))
     if one.shape != other.shape:
         return False
-    return bool(np.array_equal(one, other) or np.dot(one, other) >= SAME_VECTOR)
+    return bool(np.array_equal(one, other) or np.dot(one, other) >= MIN_SAME_COSINE)
 
 
-def _remake_vectors(store: EmbeddedStore, model: Model) -> str:
-    with store.database.write() as connection:
+def _recompute_vectors(store: EmbeddedStore, model: Model) -> str:
+    with store.sqlite.write() as connection:
         connection.execute("DELETE FROM vectors WHERE model = ?", (model.number,))
-        connection.execute("DELETE FROM arrivals WHERE model = ?", (model.number,))
-        connection.execute("INSERT OR IGNORE INTO pending SELECT ?, row FROM records", (model.number,))
+        connection.execute("DELETE FROM late_vectors WHERE model = ?", (model.number,))
+        connection.execute(
+            "INSERT OR IGNORE INTO pending_vectors SELECT ?, row FROM records", (model.number,)
+        )
     _rebuild(store, store.vector_index(model), f"vector-{model.number}")
     return f"queued every text for a new vector of {model.name}"
 
 
-def _backlog(store: EmbeddedStore) -> list[Finding]:
+def _check_pending(store: EmbeddedStore) -> list[Finding]:
     found = []
     for state in store.models.progress():
         name = f"{state.model.name} ({state.model.state})"
         if state.pending:
             found.append(
-                Finding("backlog", "note", f"{name}: {state.pending:,} of {state.total:,} records wait")
+                Finding(
+                    "pending vectors",
+                    "note",
+                    f"{name}: {state.pending:,} of {state.total:,} records lack a vector",
+                )
             )
         else:
-            found.append(Finding("backlog", "ok", f"{name}: no record waits for a vector"))
+            found.append(Finding("pending vectors", "ok", f"{name}: no record lacks a vector"))
     return found
 
 
 # Derived indexes.
 
 
-def _keyword(
-    store: EmbeddedStore, connection: sqlite3.Connection, rows: Rows, looked_at: Rows, say: Progress
+def _check_keyword_index(
+    store: EmbeddedStore, connection: sqlite3.Connection, rows: Rows, sample: Rows, report: Progress
 ) -> list[Finding]:
-    compare = partial(agree_keyword, store.keyword, connection)
-    return _index(store, connection, store.keyword, "keyword", rows, looked_at, compare, say)
+    compare = partial(keyword_segment_matches, store.keyword, connection)
+    return _check_index(store, connection, store.keyword, "keyword", rows, sample, compare, report)
 
 
-def _vector(
-    store: EmbeddedStore, connection: sqlite3.Connection, model: Model, looked_at: Rows, say: Progress
+def _check_vector_index(
+    store: EmbeddedStore, connection: sqlite3.Connection, model: Model, sample: Rows, report: Progress
 ) -> list[Finding]:
-    rows = _numbers(
+    rows = _select_rows(
         connection,
-        "SELECT r.row FROM records r JOIN vectors v ON v.model = ?1 AND v.hash = r.embedding "
+        "SELECT r.row FROM records r JOIN vectors v ON v.model = ?1 AND v.hash = r.embedding_hash "
         "WHERE v.vector != zeroblob(length(v.vector)) ORDER BY r.row",
         model.number,
     )
-    compare = partial(agree_vector, connection, model)
+    compare = partial(vector_segment_matches, connection, model)
     name = f"vector-{model.number}"
-    return _index(store, connection, store.vector_index(model), name, rows, looked_at, compare, say)
+    return _check_index(store, connection, store.vector_index(model), name, rows, sample, compare, report)
 
 
-def _index(
+def _check_index(
     store: EmbeddedStore,
     connection: sqlite3.Connection,
-    index: LayeredIndex[Any, Any],
+    index: SegmentedIndex[Any, Any],
     name: str,
     rows: Rows,
-    looked_at: Rows,
+    sample: Rows,
     compare: Compare,
-    say: Progress,
+    report: Progress,
 ) -> list[Finding]:
-    """Whether an index holds exactly these rows, each once and as the records have it."""
+    """Verify that an index holds exactly these rows, each once, and that its contents match the records."""
     label = f"{name} index"
-    seq, purged, _ = moment(connection)
-    layers = index.at(connection, seq, purged)
-    problems = _damaged(store, index, name)
-    parts = [
-        layer.segment.rows if layer.live is None else layer.segment.rows[layer.live]
-        for layer in layers.layers
+    seq, purged, _ = read_version(connection)
+    view = index.view_at(connection, seq, purged)
+    problems = _find_corruption(store, index, name)
+    segment_rows = [
+        segment_view.segment.rows
+        if segment_view.live is None
+        else segment_view.segment.rows[segment_view.live]
+        for segment_view in view.segments
     ]
-    tail, live = layers.tail_rows, layers.tail_live
-    held = np.concatenate([*parts, tail if live is None else tail[live]])
+    buffer, live = view.buffer_rows, view.buffer_live
+    indexed = np.concatenate([*segment_rows, buffer if live is None else buffer[live]])
     for what, count in (
-        ("records are missing", len(np.setdiff1d(rows, held))),
-        ("removed records are still there", len(np.setdiff1d(held, rows))),
-        ("records are there twice", len(held) - len(np.unique(held))),
+        ("records are missing", len(np.setdiff1d(rows, indexed))),
+        ("removed records are still indexed", len(np.setdiff1d(indexed, rows))),
+        ("records are indexed twice", len(indexed) - len(np.unique(indexed))),
     ):
         if count:
             problems.append(f"{count:,} {what}")
-    for layer, part in zip(layers.layers, parts, strict=True):
-        both = np.intersect1d(np.intersect1d(part, looked_at), rows)
-        for done, chunk in _parts(both):
-            say(label, done, len(both))
-            if not compare(layer, chunk):
-                row = first_wrong(chunk, partial(compare, layer))
-                problems.append(f"it disagrees with the record {_name(connection, row)!r}")
+    for segment_view, own_rows in zip(view.segments, segment_rows, strict=True):
+        compared = np.intersect1d(np.intersect1d(own_rows, sample), rows)
+        for done, batch in _batches(compared):
+            report(label, done, len(compared))
+            if not compare(segment_view, batch):
+                row = find_first_mismatch(batch, partial(compare, segment_view))
+                problems.append(f"it disagrees with the record {_record_id(connection, row)!r}")
                 break
     if problems:
         fix = partial(_rebuild, store, index, name) if store.folder is not None else None
         return [Finding(label, "problem", "; ".join(problems), fix)]
-    segments = f"{len(layers.layers)} segment{'' if len(layers.layers) == 1 else 's'}"
+    segments = f"{len(view.segments)} segment{'' if len(view.segments) == 1 else 's'}"
     return [
-        Finding(label, "ok", f"{len(held):,} records in {segments}, {layers.tail_count:,} not yet folded in")
+        Finding(label, "ok", f"{len(indexed):,} records in {segments}, {view.buffer_count:,} not yet flushed")
     ]
 
 
-def _damaged(store: EmbeddedStore, index: LayeredIndex[Any, Any], name: str) -> list[str]:
-    """What was found out about an index when it was opened, and files that are not as they were written."""
+def _find_corruption(store: EmbeddedStore, index: SegmentedIndex[Any, Any], name: str) -> list[str]:
+    """The repairs that opening an index reported, and its files that do not match their checksums."""
     problems = [notice for notice in store.notices if f"{index.name} index" in notice]
     if store.folder is None:
         return problems
-    for entry in index.covered():
+    for info in index.segment_infos():
         try:
-            read_arrays(store.folder / INDEX_FOLDER / name / Path(entry.file).name, entry.checksum)
-        except Damaged as damage:
-            if not any(str(damage) in notice for notice in problems):
-                problems.append(str(damage))
+            read_arrays(store.folder / INDEX_FOLDER / name / Path(info.file).name, info.checksum)
+        except CorruptFile as error:
+            if not any(str(error) in notice for notice in problems):
+                problems.append(str(error))
     return problems
 
 
-def _rebuild(store: EmbeddedStore, index: LayeredIndex[Any, Any], name: str) -> str:
+def _rebuild(store: EmbeddedStore, index: SegmentedIndex[Any, Any], name: str) -> str:
     assert store.folder is not None
-    with index.quiet() as mine:
-        if not mine:
+    with index.lock_maintenance() as locked:
+        if not locked:
             return f"left the {name} index alone, because another process is writing it; try again"
         shutil.rmtree(store.folder / INDEX_FOLDER / name, ignore_errors=True)
-    index.fold(store.database, wait=True)
-    index.settle(store.database, wait=True)
+    index.flush(store.sqlite, wait=True)
+    index.merge_segments(store.sqlite, wait=True)
     return f"rebuilt the {name} index from the records"
 
 
-# Small helpers.
+# Helpers.
 
 
-def _numbers(connection: sqlite3.Connection, query: str, *values: object) -> Rows:
+def _select_rows(connection: sqlite3.Connection, query: str, *values: object) -> Rows:
     return np.fromiter((row for (row,) in connection.execute(query, values)), np.int64)
 
 
 def _sample(rows: Rows, count: int) -> Rows:
-    """So many rows, evenly spread."""
+    """At most `count` of the rows, evenly spaced."""
     return rows if len(rows) <= count else rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
 
 
-def _parts(rows: Rows) -> Iterator[tuple[int, Rows]]:
-    return ((at, rows[at : at + CHUNK]) for at in range(0, len(rows), CHUNK))
+def _batches(rows: Rows) -> Iterator[tuple[int, Rows]]:
+    return ((start, rows[start : start + BATCH_RECORDS]) for start in range(0, len(rows), BATCH_RECORDS))
 
 
-def _name(connection: sqlite3.Connection, row: int) -> str:
+def _record_id(connection: sqlite3.Connection, row: int) -> str:
     found = connection.execute("SELECT id FROM records WHERE row = ?", (row,)).fetchone()
     return str(found[0]) if found else f"row {row}"
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
-    return f"the record {names[0]!r}{more}"
+def _summarise_ids(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - 1:,} more" if len(ids) > 1 else ""
+    return f"the record {ids[0]!r}{more}"

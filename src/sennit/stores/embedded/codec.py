@@ -1,4 +1,4 @@
-"""Records to and from the rows of the records table."""
+"""Converts records to and from rows of the records table."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from sennit.records import SEPARATOR, Record, split_id
+from sennit.records import TENANT_SEPARATOR, Record, split_id
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 COLUMNS: Final = (
-    "row, id, collection, kind, timestamp, parent, position, sensitivity, scope, content, embedding, "
+    "row, id, collection, kind, timestamp, parent, position, sensitivity, scope, content_hash, embedding_hash, "
     "path, url, first_line, last_line, title, metadata, text"
 )
 INSERT: Final = f"INSERT INTO records ({COLUMNS}) VALUES ({', '.join('?' * 18)})"
 SELECT: Final = f"SELECT {COLUMNS} FROM records"
 
-READ_APART: Final = ("id", "collection", "kind", "path", "parent", "position", "timestamp")
-"""Fields that are read without the rest of their record."""
+COLUMN_FIELDS: Final = ("id", "collection", "kind", "path", "parent", "position", "timestamp")
+"""Fields that have a column of their own and can be read without the rest of the record."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
-encode: Final = json.JSONEncoder(ensure_ascii=False).encode
-_decode: Final = json.JSONDecoder().raw_decode
-"""What json.dumps and json.loads come to: without a new encoder each time, or a look for white space around."""
+encode_json: Final = json.JSONEncoder(ensure_ascii=False).encode
+_decode_json: Final = json.JSONDecoder().raw_decode
+"""Faster than json.dumps and json.loads, which create an encoder for each call and skip surrounding white space."""
 
 
-def decode(metadata: str) -> dict[str, Any]:
-    """Metadata as it was given."""
-    out: dict[str, Any] = {} if metadata == "{}" else _decode(metadata)[0]
+def decode_metadata(metadata: str) -> dict[str, Any]:
+    """The metadata of a record from its stored JSON."""
+    out: dict[str, Any] = {} if metadata == "{}" else _decode_json(metadata)[0]
     return out
 
 
 def embedding_hash(text: str) -> bytes:
-    """What a vector is filed under: the text it was made from."""
+    """The key of a vector: a hash of the text that it embeds."""
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
-def half(vectors: NDArray[np.float32]) -> list[bytes]:
-    """Vectors as they are stored: half precision keeps a cosine to about four digits at half the size."""
+def to_float16_bytes(vectors: NDArray[np.float32]) -> list[bytes]:
+    """Vectors as they are stored. Half precision keeps about four digits of a cosine, at half the size."""
     return [row.tobytes() for row in vectors.astype("float16")]
 
 
-def to_values(record: Record, row: int, content: bytes, embedding: bytes) -> tuple[Any, ...]:
-    """The values of INSERT."""
+def record_to_row(record: Record, row: int, content: bytes, embedding: bytes) -> tuple[Any, ...]:
+    """The values for INSERT."""
     first, last = record.lines or (None, None)
     return (
         row,
@@ -70,17 +70,17 @@ def to_values(record: Record, row: int, content: bytes, embedding: bytes) -> tup
         first,
         last,
         record.title,
-        encode(dict(record.metadata)) if record.metadata else "{}",
+        encode_json(dict(record.metadata)) if record.metadata else "{}",
         record.text,
     )
 
 
-def from_values(values: Sequence[Any]) -> Record:
-    """The record of a row of SELECT; what was checked when it was written is not checked again."""
+def record_from_row(values: Sequence[Any]) -> Record:
+    """The record of a row of SELECT. It is not validated again, because it was validated when it was written."""
     (_, id_, collection, kind, timestamp, parent, position, sensitivity, scope, _, _, path, url, first, last,
      title, metadata, text) = values  # fmt: skip
     draft = _Draft()
-    draft.tenant, draft.id = split_id(id_) if SEPARATOR in id_ else ("", id_)
+    draft.tenant, draft.id = split_id(id_) if TENANT_SEPARATOR in id_ else ("", id_)
     draft.text = text
     draft.collection = collection
     draft.title = title
@@ -90,15 +90,15 @@ def from_values(values: Sequence[Any]) -> Record:
     draft.lines = None if first is None else (first, last)
     draft.parent = parent
     draft.position = position
-    draft.timestamp = None if timestamp is None else as_moment(timestamp)
+    draft.timestamp = None if timestamp is None else to_datetime(timestamp)
     draft.sensitivity = sensitivity
     draft.scope = scope
-    draft.metadata = decode(metadata)
-    return _finished(draft)
+    draft.metadata = decode_metadata(metadata)
+    return _freeze(draft)
 
 
 class _Draft:
-    """A record that can still be filled: to put each value past the lock of a frozen one takes three times as long."""
+    """A mutable record. Setting each attribute of a frozen dataclass would take three times as long."""
 
     __slots__ = tuple(field.name for field in fields(Record))
 
@@ -107,25 +107,25 @@ class _Draft:
         def __setattr__(self, name: str, value: object) -> None: ...
 
 
-def _finished(draft: Any) -> Record:
+def _freeze(draft: Any) -> Record:
     draft.__class__ = Record
     record: Record = draft
     return record
 
 
-def decoded(name: str, value: Any) -> Any:
-    """The value of a field as the record has it."""
+def decode_field(name: str, value: Any) -> Any:
+    """The value of a field, from its stored form."""
     if name == "id":
         return split_id(value)[1]
-    return as_moment(value) if name == "timestamp" else value
+    return to_datetime(value) if name == "timestamp" else value
 
 
-def as_moment(microseconds: int | None) -> datetime | None:
-    """A timestamp as it was given."""
+def to_datetime(microseconds: int | None) -> datetime | None:
+    """A timestamp from its stored form."""
     return None if microseconds is None else _EPOCH + microseconds * _MICROSECOND
 
 
-def read_between(connection: sqlite3.Connection, low: int, high: int) -> Iterator[tuple[int, Record]]:
+def read_records(connection: sqlite3.Connection, low: int, high: int) -> Iterator[tuple[int, Record]]:
     """The records whose row n is low < n <= high, ascending."""
     found = connection.execute(f"{SELECT} WHERE row > ? AND row <= ? ORDER BY row", (low, high))
-    return ((values[0], from_values(values)) for values in found)
+    return ((values[0], record_from_row(values)) for values in found)

@@ -1,4 +1,4 @@
-"""What a check of the database found, and how it is mended."""
+"""What a check of the database finds, and how to repair it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Level = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found. `fix` mends it and says what was done; None where there is nothing to mend."""
+    """The finding of one check. `fix` repairs it and returns what it did; None when there is nothing to repair."""
 
     check: str
     level: Level

@@ -1,4 +1,4 @@
-"""The graph in the embedded store: names and facts, derived from records in the same transaction as those."""
+"""The knowledge graph in the embedded store: tables of names and facts, derived from records in the transaction that writes them."""
 
 from __future__ import annotations
 
@@ -15,69 +15,73 @@ from sennit.analysis import ANALYSIS_ID, term_hash
 from sennit.errors import NotFound
 from sennit.facts import Fact, ended_at, is_fact, weight_of
 from sennit.filters import EVERYTHING, Filter
-from sennit.graph.linking import Bearers
+from sennit.graph.entity_linking import NameMatches
 from sennit.graph.names import (
-    MAX_CHARACTERS,
+    DECLARED,
+    MAX_TEXT_CHARACTERS,
     REVISION,
-    SURE,
     Hashes,
-    name_number,
-    names_of,
+    name_hash,
+    record_names,
 )
-from sennit.graph.walking import Edge
+from sennit.graph.traversal import Edge
 from sennit.records import Record, full_id, split_id
-from sennit.stores.embedded.codec import SELECT, from_values
-from sennit.stores.embedded.names import NameIndex, Text, TextCache
+from sennit.stores.embedded.codec import SELECT, record_from_row
+from sennit.stores.embedded.name_index import LabelledText, NameIndex, TextCache
 from sennit.stores.embedded.selection import Mask, Rows
 from sennit.stores.embedded.sqlite import SqlitePool
 
 NEVER: Final = (1 << 63) - 1
-"""When a fact ends that has not."""
+"""`valid_until` of a fact that has not ended."""
 
 IDENTITY: Final = term_hash(f"{REVISION} {ANALYSIS_ID}") >> 1
-"""Of what a name's number depends on: tables filled under another one are filled anew."""
+"""Identifies the rules that name hashes depend on. Tables filled under other rules are rebuilt."""
 
-READ_MOST: Final = 200_000
-"""Edges read in one search, however large the hubs and however narrow the filter."""
+MAX_EDGES_READ: Final = 200_000
+"""Edges read in one search at most, however large the hubs and however narrow the filter."""
 
-MOST_ENDING: Final = 1000
-"""Facts of one name whose end is known and still to come: few things are known to end."""
+MAX_ENDING_FACTS: Final = 1000
+"""Facts of one name read whose end is known and still to come. There are few such facts."""
 
 EdgeRow = tuple[int, int, float, int, int, int | None]
-"""name, until, rank, newest, other, since: the columns of the table."""
+"""The columns of `edges`: name, valid_until, negative_weight, negative_row, other_name, valid_from."""
 
 NameRow = tuple[int, int]
-"""The number of a name and its flags: the columns of the table but for the row."""
+"""The columns of `names` without the row: the hash of a name and its flags."""
 
 
-class Derived(NamedTuple):
-    """What the graph takes of a record, whatever its row will be."""
+class GraphRows(NamedTuple):
+    """The rows of the graph tables for one record, without the record's row number."""
 
     names: Sequence[NameRow]
     edges: Sequence[EdgeRow]
-    """As of row 0."""
+    """As if the record's row were 0."""
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_CHUNK: Final = 2000
+_REBUILD_BATCH: Final = 2000
 
 
 # Writing.
 
 
-def derived(record: Record) -> Derived:
+def derive_graph_rows(record: Record) -> GraphRows:
     """The names and facts of a record."""
-    named = record.title or "aliases" in record.metadata
-    return Derived(names_of(record) if named else [], list(_edges(0, record)) if record.metadata else [])
+    has_names = record.title or "aliases" in record.metadata
+    return GraphRows(
+        record_names(record) if has_names else [], list(_edges(0, record)) if record.metadata else []
+    )
 
 
-def insert(connection: sqlite3.Connection, found: Iterable[tuple[int, Derived]]) -> None:
-    """Write the names and facts of records, given with their rows."""
+def insert(connection: sqlite3.Connection, rows: Iterable[tuple[int, GraphRows]]) -> None:
+    """Insert the names and facts of records, given with their row numbers."""
     names: list[tuple[int, int, int]] = []
     edges: list[EdgeRow] = []
-    for row, (named, ends) in found:
-        names += [(row, *name) for name in named]
-        edges += [(name, until, rank, -row, other, since) for name, until, rank, _, other, since in ends]
+    for row, (name_rows, edge_rows) in rows:
+        names += [(row, *name) for name in name_rows]
+        edges += [
+            (name, until, weight, -row, other, start) for name, until, weight, _, other, start in edge_rows
+        ]
     if names:
         connection.executemany("INSERT OR IGNORE INTO names VALUES (?, ?, ?)", names)
     if edges:
@@ -88,53 +92,60 @@ def delete(connection: sqlite3.Connection, row: int, record: Record) -> None:
     """Delete what `insert` wrote for a record."""
     if record.title or record.metadata:
         connection.execute("DELETE FROM names WHERE row = ?", (row,))
-        for name, until, rank, newest, _, _ in _edges(row, record):
+        for edge in _edges(row, record):
             connection.execute(
-                "DELETE FROM edges WHERE name = ? AND until = ? AND rank = ? AND newest = ?",
-                (name, until, rank, newest),
+                "DELETE FROM edges WHERE name = ? AND valid_until = ? AND negative_weight = ? AND negative_row = ?",
+                edge[:4],
             )
 
 
-def ensure(database: SqlitePool) -> None:
-    """Fill the tables from the records, if they are of an older sennit or of other rules for names."""
-    with database.read() as connection:
-        if _identity(connection) == IDENTITY:
+def ensure_tables(sqlite: SqlitePool) -> None:
+    """Rebuild the tables if an older sennit or other rules for names filled them."""
+    with sqlite.read() as connection:
+        if _stored_identity(connection) == IDENTITY:
             return
-    with database.write() as connection:
-        if _identity(connection) != IDENTITY:
-            refill(connection)
+    with sqlite.write() as connection:
+        if _stored_identity(connection) != IDENTITY:
+            rebuild_tables(connection)
 
 
-def refill(connection: sqlite3.Connection) -> None:
-    """Derive names and facts from all records."""
+def rebuild_tables(connection: sqlite3.Connection) -> None:
+    """Derive the names and facts of all records again."""
     connection.execute("DELETE FROM names")
     connection.execute("DELETE FROM edges")
-    concerned = f"{SELECT} WHERE row > ? AND (title != '' OR metadata != '{{}}') ORDER BY row LIMIT {_CHUNK}"
-    low = 0
-    while found := connection.execute(concerned, (low,)).fetchall():
-        insert(connection, ((values[0], derived(from_values(values))) for values in found))
-        low = found[-1][0]
+    select = (
+        f"{SELECT} WHERE row > ? AND (title != '' OR metadata != '{{}}') ORDER BY row LIMIT {_REBUILD_BATCH}"
+    )
+    last_row = 0
+    while found := connection.execute(select, (last_row,)).fetchall():
+        insert(connection, ((values[0], derive_graph_rows(record_from_row(values))) for values in found))
+        last_row = found[-1][0]
     connection.execute("INSERT OR REPLACE INTO state VALUES ('graph', ?)", (IDENTITY,))
 
 
-def differing(connection: sqlite3.Connection) -> set[int]:
-    """The rows whose names or facts are not what their records say; `refill` mends them."""
-    kept: dict[int, set[tuple[object, ...]]] = {}
+def find_wrong_rows(connection: sqlite3.Connection) -> set[int]:
+    """The rows whose names or facts differ from what their records say; `rebuild_tables` repairs them."""
+    stored: dict[int, set[tuple[object, ...]]] = {}
     for values in connection.execute("SELECT row, name, flags FROM names"):
-        kept.setdefault(values[0], set()).add(values)
-    for values in connection.execute("SELECT name, until, rank, newest, other, since FROM edges"):
-        kept.setdefault(-values[3], set()).add(values)
+        stored.setdefault(values[0], set()).add(values)
+    for values in connection.execute(
+        "SELECT name, valid_until, negative_weight, negative_row, other_name, valid_from FROM edges"
+    ):
+        stored.setdefault(-values[3], set()).add(values)
     wrong = set()
     for values in connection.execute(f"{SELECT} WHERE title != '' OR metadata != '{{}}'"):
-        row, record = values[0], from_values(values)
-        derived = {*((row, *name) for name in names_of(record)), *_edges(row, record)}
-        if kept.pop(row, set()) != derived:
+        row, record = values[0], record_from_row(values)
+        derived = {*((row, *name) for name in record_names(record)), *_edges(row, record)}
+        if stored.pop(row, set()) != derived:
             wrong.add(row)
-    return wrong | kept.keys()
+    return wrong | stored.keys()
 
 
-def older(connection: sqlite3.Connection, facts: Iterable[Fact], *, same_relation: bool) -> list[Record]:
-    """What new facts may end: those that they supersede, and where asked for, all about the same subjects."""
+def find_superseded(
+    connection: sqlite3.Connection, facts: Iterable[Fact], *, same_relation: bool
+) -> list[Record]:
+    """The records of facts that new facts may end: those they supersede, and with `same_relation` also every
+    current fact about the same subjects."""
     found: dict[str, Record] = {}
     for fact in facts:
         for record_id in fact.supersedes:
@@ -143,34 +154,37 @@ def older(connection: sqlite3.Connection, facts: Iterable[Fact], *, same_relatio
             ).fetchone()
             if values is None:
                 raise NotFound(f"There is no fact {record_id!r} that {fact.line!r} could supersede")
-            found[values[1]] = from_values(values)
-        name = name_number(fact.subject) if same_relation else None
+            found[values[1]] = record_from_row(values)
+        name = name_hash(fact.subject) if same_relation else None
         if name is not None:
-            about = f"{SELECT} WHERE row IN (SELECT -newest FROM edges WHERE name = ? AND until = {NEVER})"
-            found |= {values[1]: from_values(values) for values in connection.execute(about, (name,))}
+            current = (
+                f"{SELECT} WHERE row IN "
+                f"(SELECT -negative_row FROM edges WHERE name = ? AND valid_until = {NEVER})"
+            )
+            found |= {values[1]: record_from_row(values) for values in connection.execute(current, (name,))}
     return list(found.values())
 
 
-def _identity(connection: sqlite3.Connection) -> int | None:
+def _stored_identity(connection: sqlite3.Connection) -> int | None:
     found = connection.execute("SELECT value FROM state WHERE key = 'graph'").fetchone()
     return found[0] if found else None
 
 
 def _edges(row: int, record: Record) -> Iterator[EdgeRow]:
-    """A fact from each of its ends."""
+    """The edges of a fact, one from each endpoint."""
     if not is_fact(record):
         return
-    subject, object_ = (name_number(str(record.metadata[end])) for end in ("subject", "object"))
+    subject, object_ = (name_hash(str(record.metadata[field])) for field in ("subject", "object"))
     if subject is None or object_ is None:
         return
     ended = ended_at(record)
-    until = NEVER if ended is None else _moment(ended)
-    since = None if record.timestamp is None else _moment(record.timestamp)
+    until = NEVER if ended is None else _microseconds(ended)
+    start = None if record.timestamp is None else _microseconds(record.timestamp)
     for name, other in {(subject, object_), (object_, subject)}:
-        yield name, until, -weight_of(record), -row, other, since
+        yield name, until, -weight_of(record), -row, other, start
 
 
-def _moment(value: datetime) -> int:
+def _microseconds(value: datetime) -> int:
     return (value - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -186,7 +200,7 @@ class GraphIndex:
 
 
 class Graph:
-    """Names and facts of one moment, as one audience sees them."""
+    """The names and facts of one snapshot, as one audience sees them."""
 
     def __init__(
         self,
@@ -205,40 +219,40 @@ class Graph:
     def has_facts(self) -> bool:
         return self._connection.execute("SELECT 1 FROM edges LIMIT 1").fetchone() is not None
 
-    def bearers(self, names: Hashes, where: Filter = EVERYTHING) -> Bearers:
-        """The records that bear the names, may be seen and pass the filter."""
+    def entities_named(self, names: Hashes, where: Filter = EVERYTHING) -> NameMatches:
+        """The visible records with these names that match the filter."""
         found = self._names.find(names)
         if not len(found.rows):
             return found
-        seen = self._visible(found.rows, where)
-        return Bearers(found.which[seen], found.rows[seen], found.flags[seen])
+        visible = self._visible(found.rows, where)
+        return NameMatches(found.which[visible], found.rows[visible], found.flags[visible])
 
-    def texts(self, rows: list[int]) -> dict[int, Text]:
-        """What records that exist are called, and the words of their texts."""
-        found = self._texts.of(rows, self._read)
+    def labelled_texts(self, rows: list[int]) -> dict[int, LabelledText]:
+        """The label and the words of each record; the records must exist."""
+        found = self._texts.get(rows, self._read_texts)
         return {row: found[row] for row in rows}
 
     def synonyms(self, names: NDArray[np.int64], where: Filter) -> dict[int, list[int]]:
-        """The other names of things that declare theirs, by each of the names that is one."""
-        found = self.bearers(names.view(np.uint64), where)
-        sure = found.flags & SURE != 0
-        if not sure.any():
+        """For each name of an entity that declares aliases, all names of that entity."""
+        found = self.entities_named(names.view(np.uint64), where)
+        declared = found.flags & DECLARED != 0
+        if not declared.any():
             return {}
-        others: dict[int, list[int]] = {}
-        marks = json.dumps(np.unique(found.rows[sure]).tolist())
+        names_by_row: dict[int, list[int]] = {}
+        rows = json.dumps(np.unique(found.rows[declared]).tolist())
         for row, name in self._connection.execute(
             "SELECT row, name FROM names WHERE row IN (SELECT value FROM json_each(?)) ORDER BY name",
-            (marks,),
+            (rows,),
         ):
-            others.setdefault(row, []).append(name)
+            names_by_row.setdefault(row, []).append(name)
         out: dict[int, list[int]] = {}
-        for which, row in zip(found.which[sure].tolist(), found.rows[sure].tolist(), strict=True):
+        for which, row in zip(found.which[declared].tolist(), found.rows[declared].tolist(), strict=True):
             known = out.setdefault(int(names[which]), [])
-            known += [name for name in others.get(row, ()) if name not in known]
+            known += [name for name in names_by_row.get(row, ()) if name not in known]
         return out
 
-    def known_ends(self, names: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of the names stand at an end of some fact, of whomsoever."""
+    def known_endpoints(self, names: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of the names are an endpoint of some fact, visible or not."""
         found = self._connection.execute(
             "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM edges WHERE name = value)",
             (json.dumps(names.tolist()),),
@@ -248,50 +262,51 @@ class Graph:
     def edges(
         self, names: Sequence[int], count: int, at: datetime, where: Filter, *, history: bool = False
     ) -> list[list[Edge]]:
-        """The heaviest facts of each name that hold `at` a moment, may be seen and pass the filter.
+        """The heaviest visible facts of each name that are valid `at` a time and match the filter.
 
-        Without `history` the moment is the present: a fact that begins later is known already.
+        Without `history`, `at` is the present, and facts that begin later are included.
         """
-        pages = [self._pages(name, _moment(at), count, history) for name in names]
+        pages = [self._edge_pages(name, _microseconds(at), count, history) for name in names]
         kept: list[list[Edge]] = [[] for _ in names]
-        budget = READ_MOST
+        budget = MAX_EDGES_READ
         unfinished = list(range(len(names)))
         while unfinished and budget > 0:
-            # A page of every name, and one look at who may see what.
-            read = [(place, edge) for place in unfinished for edge in next(pages[place], ())]
-            seen = self._visible(np.array([edge.row for _, edge in read], np.int64), where)
-            for (place, edge), here in zip(read, seen.tolist(), strict=True):
-                if here:
-                    kept[place].append(edge)
+            # Read one page of every name, so that one call checks the visibility of all of them.
+            read = [(index, edge) for index in unfinished for edge in next(pages[index], ())]
+            visible = self._visible(np.array([edge.row for _, edge in read], np.int64), where)
+            for (index, edge), is_visible in zip(read, visible.tolist(), strict=True):
+                if is_visible:
+                    kept[index].append(edge)
             budget -= len(read)
-            more = {place for place, _ in read}
-            unfinished = [place for place in unfinished if place in more and len(kept[place]) < count]
+            more = {index for index, _ in read}
+            unfinished = [index for index in unfinished if index in more and len(kept[index]) < count]
         return [sorted(edges, key=lambda edge: (-edge.weight, -edge.row))[:count] for edges in kept]
 
-    def _pages(self, name: int, at: int, size: int, history: bool) -> Iterator[list[Edge]]:
-        """A name's edges, heaviest first, a few at a time; the few whose end is to come are with the first."""
-        select = "SELECT -newest, -rank, other, until FROM edges WHERE name = ? AND until"
-        ask = self._connection.execute
+    def _edge_pages(self, name: int, at: int, size: int, history: bool) -> Iterator[list[Edge]]:
+        """Pages of a name's edges, heaviest first. The first page includes the few whose end is still to come."""
+        select = "SELECT -negative_row, -negative_weight, other_name, valid_until FROM edges WHERE name = ? AND valid_until"
+        execute = self._connection.execute
+        by_weight = "ORDER BY negative_weight, negative_row"
         if history:
-            began = "AND (since IS NULL OR since <= ?)"
-            cursor = ask(f"{select} > ? {began} ORDER BY rank, newest", (name, at, at))
+            began = "AND (valid_from IS NULL OR valid_from <= ?)"
+            cursor = execute(f"{select} > ? {began} {by_weight}", (name, at, at))
         else:
-            cursor = ask(f"{select} > ? ORDER BY until, rank, newest", (name, at))
+            cursor = execute(f"{select} > ? ORDER BY valid_until, negative_weight, negative_row", (name, at))
         found = cursor.fetchmany(size)
         if not history and found and found[0][3] != NEVER:
-            # In the order of the table, what is to end stands before what is not, whatever its weight.
-            ending = ask(f"{select} > ? AND until < {NEVER} ORDER BY rank, newest", (name, at))
-            cursor = ask(f"{select} = {NEVER} ORDER BY rank, newest", (name,))
-            found = ending.fetchmany(MOST_ENDING) + cursor.fetchmany(size)
+            # In key order, facts with a known end come before those without, whatever their weight.
+            ending = execute(f"{select} > ? AND valid_until < {NEVER} {by_weight}", (name, at))
+            cursor = execute(f"{select} = {NEVER} {by_weight}", (name,))
+            found = ending.fetchmany(MAX_ENDING_FACTS) + cursor.fetchmany(size)
         while found:
             yield [Edge(*values[:3]) for values in found]
             size *= 4
             found = cursor.fetchmany(size)
 
-    def _read(self, rows: list[int]) -> Iterator[tuple[int, str, str]]:
+    def _read_texts(self, rows: list[int]) -> Iterator[tuple[int, str, str]]:
         found = self._connection.execute(
-            f"SELECT row, title, id, substr(text, 1, {MAX_CHARACTERS}) FROM records "
+            f"SELECT row, title, id, substr(text, 1, {MAX_TEXT_CHARACTERS}) FROM records "
             "WHERE row IN (SELECT value FROM json_each(?))",
             (json.dumps(rows),),
         )
-        return ((row, title or split_id(name)[1], text) for row, title, name, text in found)
+        return ((row, title or split_id(record_id)[1], text) for row, title, record_id, text in found)

@@ -1,7 +1,7 @@
-"""Embedding models of a database: which one answers, which one is being built, what still wants a vector.
+"""The embedding models of a database: which one is active, which one is being built, which vectors are missing.
 
-A change of model starts a second set of vectors beside the first. The first answers until every record has a
-vector of the second; then one transaction makes the second the active one, and the first is dropped.
+A change of model starts a second set of vectors. The old model answers until every record has a vector of the new
+one. Then one transaction activates the new model, and the old vectors are deleted.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sennit.stores.embedded.sqlite import SqlitePool, marks, parts
+from sennit.stores.embedded.sqlite import SqlitePool, batches, placeholders
 
 RETIRE_BATCH: Final = 2000
-"""Vectors of a replaced model deleted in one transaction: a writer beside it waits for milliseconds."""
+"""Vectors of a retired model deleted in one transaction, so that another writer waits only for milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """An embedding model as the database knows it."""
+    """A row of the table of embedding models."""
 
     number: int
     fingerprint: str
@@ -28,11 +28,12 @@ class Model:
     spec: str
     dimensions: int
     state: str
+    """`active`, `building` or `retired`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the vectors of a model are."""
+class ModelProgress:
+    """How many records still lack a vector of a model."""
 
     model: Model
     pending: int
@@ -44,41 +45,49 @@ class Progress:
         return 1.0 if not self.total else max(0.0, 1 - self.pending / self.total)
 
 
-def wanted(connection: sqlite3.Connection) -> list[Model]:
-    """The models that every record shall have a vector of: the active one first."""
+def current_models(connection: sqlite3.Connection) -> list[Model]:
+    """The models that every record needs a vector of: the active one, then the one being built."""
     found = connection.execute(
         "SELECT number, fingerprint, name, spec, dimensions, state FROM models WHERE state != 'retired'"
     )
     return sorted((Model(*values) for values in found), key=lambda model: model.state)
 
 
-def is_waiting(connection: sqlite3.Connection) -> bool:
-    """Whether a record waits for a vector."""
-    return connection.execute("SELECT 1 FROM pending LIMIT 1").fetchone() is not None
+def has_pending_vectors(connection: sqlite3.Connection) -> bool:
+    """Whether any record lacks a vector."""
+    return connection.execute("SELECT 1 FROM pending_vectors LIMIT 1").fetchone() is not None
 
 
-class Models:
-    """The models of one database."""
+class ModelRegistry:
+    """The embedding models of one database, and their pending vectors."""
 
-    def __init__(self, database: SqlitePool) -> None:
-        self._database = database
+    def __init__(self, sqlite: SqlitePool) -> None:
+        self._sqlite = sqlite
 
-    def wanted(self) -> list[Model]:
-        """The active model, and the one being built."""
-        with self._database.read() as connection:
-            return wanted(connection)
+    def current(self) -> list[Model]:
+        """The active model, then the one being built."""
+        with self._sqlite.read() as connection:
+            return current_models(connection)
 
-    def progress(self) -> list[Progress]:
-        """How far each wanted model is."""
-        with self._database.read() as connection:
+    def progress(self) -> list[ModelProgress]:
+        """The progress of each current model."""
+        with self._sqlite.read() as connection:
             (total,) = connection.execute("SELECT count(*) FROM records").fetchone()
-            counts = dict(connection.execute("SELECT model, count(*) FROM pending GROUP BY model").fetchall())
-            return [Progress(model, counts.get(model.number, 0), total) for model in wanted(connection)]
+            counts = dict(
+                connection.execute("SELECT model, count(*) FROM pending_vectors GROUP BY model").fetchall()
+            )
+            return [
+                ModelProgress(model, counts.get(model.number, 0), total)
+                for model in current_models(connection)
+            ]
 
     def register(self, fingerprint: str, name: str, spec: str, dimensions: int) -> Model:
-        """Make a model the wanted one: active at once when nothing would be lost by it, else built beside."""
-        with self._database.write() as connection:
-            known = {model.fingerprint: model for model in wanted(connection)}
+        """Make this the model of the database.
+
+        It is active at once if there is no other model or no record; otherwise it is built while the old one answers.
+        """
+        with self._sqlite.write() as connection:
+            known = {model.fingerprint: model for model in current_models(connection)}
             active = next((model for model in known.values() if model.state == "active"), None)
             if active is not None and active.fingerprint == fingerprint:
                 for model in known.values():
@@ -89,7 +98,7 @@ class Models:
                     if model.state == "building":
                         _retire(connection, model.number)
                 self._start(connection, fingerprint, name, spec, dimensions, active)
-            return next(model for model in wanted(connection) if model.fingerprint == fingerprint)
+            return next(model for model in current_models(connection) if model.fingerprint == fingerprint)
 
     def _start(
         self,
@@ -100,7 +109,7 @@ class Models:
         dimensions: int,
         active: Model | None,
     ) -> None:
-        # What is left of an earlier time with this model is swept under another name.
+        # Free the fingerprint: a retired row of the same model may still wait for its deletion.
         connection.execute(
             "UPDATE models SET fingerprint = fingerprint || ' ' || number WHERE fingerprint = ?",
             (fingerprint,),
@@ -110,104 +119,110 @@ class Models:
             "RETURNING number",
             (fingerprint, name, spec, dimensions),
         ).fetchone()
-        connection.execute("INSERT INTO pending SELECT ?, row FROM records", (number,))
-        (missing,) = connection.execute("SELECT count(*) FROM pending WHERE model = ?", (number,)).fetchone()
+        connection.execute("INSERT INTO pending_vectors SELECT ?, row FROM records", (number,))
+        (missing,) = connection.execute(
+            "SELECT count(*) FROM pending_vectors WHERE model = ?", (number,)
+        ).fetchone()
         if active is None or not missing:
             _activate(connection, number)
 
-    def lacking(
+    def missing_vectors(
         self, hashes: Iterable[bytes], given: Mapping[str, Container[bytes]]
     ) -> list[tuple[Model, set[bytes]]]:
-        """Every wanted model, and which of these texts have no vector of it; for who is about to write.
+        """Every current model, and which of these text hashes have no vector of it; for a caller about to write.
 
-        Those that are given, by the model's fingerprint, are not looked for.
+        Hashes in `given`, by model fingerprint, are not looked up.
         """
         out = []
-        with self._database.before_writing() as connection:
-            for model in wanted(connection):
-                ready = given.get(model.fingerprint, ())
-                absent = {digest for digest in hashes if digest not in ready}
-                for part in parts(list(absent)):
+        with self._sqlite.read_with_writer() as connection:
+            for model in current_models(connection):
+                known = given.get(model.fingerprint, ())
+                absent = {digest for digest in hashes if digest not in known}
+                for batch in batches(list(absent)):
                     found = connection.execute(
-                        f"SELECT hash FROM vectors WHERE model = ? AND hash IN ({marks(part)})",
-                        (model.number, *part),
+                        f"SELECT hash FROM vectors WHERE model = ? AND hash IN ({placeholders(batch)})",
+                        (model.number, *batch),
                     )
                     absent.difference_update(value for (value,) in found)
                 out.append((model, absent))
         return out
 
-    def backlog(self, model: int, limit: int) -> list[tuple[bytes, str]]:
-        """Some texts that want a vector: hash and text, oldest first, each once."""
-        with self._database.read() as connection:
+    def pending_texts(self, model: int, limit: int) -> list[tuple[bytes, str]]:
+        """Hash and text of some records that lack a vector, oldest first and without duplicates."""
+        with self._sqlite.read() as connection:
             found = connection.execute(
                 """
-                SELECT r.embedding, CASE WHEN r.title = '' THEN r.text ELSE r.title || char(10) || r.text END
-                FROM pending p JOIN records r ON r.row = p.row WHERE p.model = ? ORDER BY p.row LIMIT ?
+                SELECT r.embedding_hash, CASE WHEN r.title = '' THEN r.text ELSE r.title || char(10) || r.text END
+                FROM pending_vectors p JOIN records r ON r.row = p.row WHERE p.model = ? ORDER BY p.row LIMIT ?
                 """,
                 (model, limit),
             )
             return list(dict(found).items())
 
-    def fill(self, model: int, vectors: Mapping[bytes, bytes]) -> None:
-        """Keep vectors of texts in the backlog; those of a model no longer wanted are let go."""
-        with self._database.write() as connection:
+    def add_late_vectors(self, model: int, vectors: Mapping[bytes, bytes]) -> None:
+        """Store vectors of pending texts. Vectors of a retired model are dropped."""
+        with self._sqlite.write() as connection:
             found = connection.execute("SELECT state FROM models WHERE number = ?", (model,)).fetchone()
             if found is None or found[0] == "retired":
                 return
-            # A text that was removed while its vector was made leaves nothing behind.
+            # A text that was removed while its vector was computed leaves no vector behind.
             held = connection.execute(
-                f"SELECT DISTINCT embedding FROM records WHERE embedding IN ({marks(tuple(vectors))})",
+                "SELECT DISTINCT embedding_hash FROM records "
+                f"WHERE embedding_hash IN ({placeholders(tuple(vectors))})",
                 tuple(vectors),
             )
             insert_vectors(connection, model, {digest: vectors[digest] for (digest,) in held.fetchall()})
             arrived = connection.execute(
                 """
-                SELECT p.row FROM pending p JOIN records r ON r.row = p.row
-                JOIN vectors v ON v.model = p.model AND v.hash = r.embedding WHERE p.model = ?
+                SELECT p.row FROM pending_vectors p JOIN records r ON r.row = p.row
+                JOIN vectors v ON v.model = p.model AND v.hash = r.embedding_hash WHERE p.model = ?
                 ORDER BY p.row LIMIT ?
                 """,
                 (model, len(vectors) * 16),
             ).fetchall()
-            seq = take(connection, len(arrived))
+            seq = allocate_seq(connection, len(arrived))
             connection.executemany(
-                "INSERT INTO arrivals VALUES (?, ?, ?)",
-                ((seq + at, model, row) for at, (row,) in enumerate(arrived, 1)),
+                "INSERT INTO late_vectors VALUES (?, ?, ?)",
+                ((seq + offset, model, row) for offset, (row,) in enumerate(arrived, 1)),
             )
             connection.executemany(
-                "DELETE FROM pending WHERE model = ? AND row = ?", ((model, row) for (row,) in arrived)
+                "DELETE FROM pending_vectors WHERE model = ? AND row = ?",
+                ((model, row) for (row,) in arrived),
             )
 
-    def switch(self, model: int) -> bool:
-        """Make a built model the active one, if every record has its vector; False when not yet."""
-        with self._database.write() as connection:
+    def activate_if_complete(self, model: int) -> bool:
+        """Activate a model that is being built, if every record has its vector; whether it was activated."""
+        with self._sqlite.write() as connection:
             state = connection.execute("SELECT state FROM models WHERE number = ?", (model,)).fetchone()
-            left = connection.execute("SELECT 1 FROM pending WHERE model = ? LIMIT 1", (model,)).fetchone()
+            left = connection.execute(
+                "SELECT 1 FROM pending_vectors WHERE model = ? LIMIT 1", (model,)
+            ).fetchone()
             if state != ("building",) or left is not None:
                 return False
             _activate(connection, model)
             return True
 
-    def sweep(self) -> list[int]:
-        """Delete what is left of replaced models; their numbers."""
-        with self._database.read() as connection:
+    def delete_retired(self) -> list[int]:
+        """Delete retired models with their vectors; returns their numbers."""
+        with self._sqlite.read() as connection:
             retired = [n for (n,) in connection.execute("SELECT number FROM models WHERE state = 'retired'")]
         for number in retired:
             left = True
             while left:
-                with self._database.write() as connection:
+                with self._sqlite.write() as connection:
                     left = bool(
                         connection.execute(
                             "DELETE FROM vectors WHERE number IN (SELECT number FROM vectors WHERE model = ? LIMIT ?)",
                             (number, RETIRE_BATCH),
                         ).rowcount
                     )
-            with self._database.write() as connection:
+            with self._sqlite.write() as connection:
                 connection.execute("DELETE FROM models WHERE number = ?", (number,))
         return retired
 
 
-def take(connection: sqlite3.Connection, count: int) -> int:
-    """Take `count` change numbers: the number before the first of them."""
+def allocate_seq(connection: sqlite3.Connection, count: int) -> int:
+    """Allocate `count` sequence numbers; returns the number before the first of them."""
     (seq,) = connection.execute(
         "UPDATE state SET value = value + ? WHERE key = 'seq' RETURNING value", (count,)
     ).fetchone()
@@ -215,7 +230,7 @@ def take(connection: sqlite3.Connection, count: int) -> int:
 
 
 def insert_vectors(connection: sqlite3.Connection, model: int, vectors: Mapping[bytes, bytes]) -> None:
-    """Keep vectors under the hash of their text."""
+    """Store vectors under the hashes of their texts."""
     now = time.time()
     connection.executemany(
         "INSERT OR IGNORE INTO vectors (model, hash, vector, created) VALUES (?, ?, ?, ?)",
@@ -223,12 +238,12 @@ def insert_vectors(connection: sqlite3.Connection, model: int, vectors: Mapping[
     )
 
 
-def forget_vectors(connection: sqlite3.Connection, hashes: Sequence[bytes]) -> None:
-    """Drop the vectors of texts that no record holds any more: a removed text leaves nothing behind."""
+def delete_unused_vectors(connection: sqlite3.Connection, hashes: Sequence[bytes]) -> None:
+    """Delete the vectors of those texts that no record holds any more."""
     connection.executemany(
         """
         DELETE FROM vectors WHERE model IN (SELECT number FROM models) AND hash = ?1
-        AND NOT EXISTS (SELECT 1 FROM records WHERE embedding = ?1)
+        AND NOT EXISTS (SELECT 1 FROM records WHERE embedding_hash = ?1)
         """,
         ((digest,) for digest in hashes),
     )
@@ -239,11 +254,11 @@ def _activate(connection: sqlite3.Connection, number: int) -> None:
         _retire(connection, old)
     connection.execute("UPDATE models SET state = 'active' WHERE number = ?", (number,))
     connection.execute("UPDATE state SET value = ? WHERE key = 'model'", (number,))
-    # A change like any other: every process sees the switch at its next search.
-    take(connection, 1)
+    # The switch counts as a change: every process sees it at its next search.
+    allocate_seq(connection, 1)
 
 
 def _retire(connection: sqlite3.Connection, number: int) -> None:
     connection.execute("UPDATE models SET state = 'retired' WHERE number = ?", (number,))
-    connection.execute("DELETE FROM pending WHERE model = ?", (number,))
-    connection.execute("DELETE FROM arrivals WHERE model = ?", (number,))
+    connection.execute("DELETE FROM pending_vectors WHERE model = ?", (number,))
+    connection.execute("DELETE FROM late_vectors WHERE model = ?", (number,))

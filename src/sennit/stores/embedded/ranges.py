@@ -1,4 +1,4 @@
-"""Ranges of change numbers: what is covered, what is not, what is removed, and which become one."""
+"""Ranges of change numbers: which ones segments cover, which deletes they have applied, and which segments to merge."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.stores.embedded.segments import Entry
+from sennit.stores.embedded.segment_store import SegmentInfo
 
 MERGE_RATIO: Final = 0.25
-"""A segment joins the one before it when it has a quarter of its size. While records keep coming there are four or five
-segments at 100,000 records, each of which a search looks at, and one when they stop. With a tenth there would be three, and
-a bulk load would write each record seven times at 90,000 records, where with a half it is three times."""
+"""A segment is merged into its predecessor when it has at least a quarter of its size. During continuous writes this
+leaves four or five segments at 100,000 records, each of which a search visits, and one when the writes stop. A ratio of
+a tenth would leave three, but a bulk load of 90,000 records would write each record seven times; a ratio of a half
+writes each three times."""
 
-REWRITE_DEAD: Final = 0.25
-"""A segment is written anew when a quarter of it has been removed."""
+MAX_DEAD_SHARE: Final = 0.25
+"""A segment is rewritten when more than a quarter of its records are deleted."""
 
 
-class Worn(Protocol):
-    """A segment of which some has been removed."""
+class MergeCandidate(Protocol):
+    """A segment, some of whose records may be deleted."""
 
     @property
-    def entry(self) -> Entry: ...
+    def info(self) -> SegmentInfo: ...
 
     @property
     def live(self) -> object | None: ...
@@ -33,24 +34,24 @@ class Worn(Protocol):
     def live_count(self) -> int: ...
 
 
-L = TypeVar("L", bound=Worn)
+CandidateT = TypeVar("CandidateT", bound=MergeCandidate)
 
 
-class Moment(NamedTuple):
-    """What a search must know of the moment that it sees."""
+class ReadVersion(NamedTuple):
+    """What a search must know about the version of the database that its transaction sees."""
 
     seq: int
     """The last change number."""
     purged: int
-    """The one up to which removals have been forgotten."""
+    """The change up to which tombstones have been purged."""
     model: int
     """The number of the active embedding model, 0 while there is none."""
 
 
-def moment(connection: sqlite3.Connection) -> Moment:
-    """The moment that a connection sees."""
-    # A join of three rows: SQLite makes a table of its own for a list, and another one to sort.
-    return Moment._make(
+def read_version(connection: sqlite3.Connection) -> ReadVersion:
+    """The version that the connection's transaction sees."""
+    # A join of three rows is faster than `key IN (...)`, for which SQLite builds and sorts temporary tables.
+    return ReadVersion._make(
         connection.execute(
             "SELECT s.value, p.value, m.value FROM state s, state p, state m "
             "WHERE s.key = 'seq' AND p.key = 'purged' AND m.key = 'model'"
@@ -58,39 +59,39 @@ def moment(connection: sqlite3.Connection) -> Moment:
     )
 
 
-def is_past(entries: Iterable[Entry], seq: int) -> bool:
-    """Whether the segments hold nothing, and lack nothing, because of a change after `seq`."""
-    return all(entry.high <= seq and entry.clean <= seq for entry in entries)
+def is_visible_at(infos: Iterable[SegmentInfo], seq: int) -> bool:
+    """Whether the segments reflect no change after `seq`, neither an added nor a deleted record."""
+    return all(info.high <= seq and info.deletes_applied <= seq for info in infos)
 
 
-def is_applied(seq: int, row: int, covered: Sequence[Sequence[Entry]]) -> bool:
-    """Whether no segment holds the row that the change `seq` removed."""
+def is_delete_applied(seq: int, row: int, indexes: Sequence[Sequence[SegmentInfo]]) -> bool:
+    """Whether no segment of any index still holds the row that the change `seq` deleted."""
     return all(
-        entry.clean >= seq for entries in covered for entry in entries if entry.low < row <= entry.high
+        info.deletes_applied >= seq for infos in indexes for info in infos if info.low < row <= info.high
     )
 
 
-def gaps(entries: Sequence[Entry], seq: int) -> list[tuple[int, int]]:
+def uncovered_ranges(infos: Sequence[SegmentInfo], seq: int) -> list[tuple[int, int]]:
     """The ranges low < n <= high up to `seq` that no segment covers."""
-    holes = []
-    reached = 0
-    for entry in sorted(entries, key=lambda entry: entry.low):
-        if entry.low > reached:
-            holes.append((reached, min(entry.low, seq)))
-        reached = max(reached, entry.high)
-    if reached < seq:
-        holes.append((reached, seq))
-    return holes
+    ranges = []
+    covered = 0
+    for info in sorted(infos, key=lambda info: info.low):
+        if info.low > covered:
+            ranges.append((covered, min(info.low, seq)))
+        covered = max(covered, info.high)
+    if covered < seq:
+        ranges.append((covered, seq))
+    return ranges
 
 
-def removed_between(connection: sqlite3.Connection, low: int, high: int) -> NDArray[np.int64]:
-    """The rows removed by the changes low < n <= high."""
-    found = connection.execute("SELECT row FROM removals WHERE seq > ? AND seq <= ?", (low, high))
+def deleted_rows(connection: sqlite3.Connection, low: int, high: int) -> NDArray[np.int64]:
+    """The rows deleted by the changes low < n <= high."""
+    found = connection.execute("SELECT row FROM tombstones WHERE seq > ? AND seq <= ?", (low, high))
     return np.fromiter((row for (row,) in found), np.int64)
 
 
-def chunks(connection: sqlite3.Connection, low: int, high: int, size: int) -> Iterator[tuple[int, int]]:
-    """The range in pieces of at most `size` records."""
+def split_range(connection: sqlite3.Connection, low: int, high: int, size: int) -> Iterator[tuple[int, int]]:
+    """The range as consecutive ranges of at most `size` records each."""
     while True:
         found = connection.execute(
             "SELECT row FROM records WHERE row > ? AND row < ? ORDER BY row LIMIT 1 OFFSET ?",
@@ -103,25 +104,30 @@ def chunks(connection: sqlite3.Connection, low: int, high: int, size: int) -> It
         low = found[0]
 
 
-def plan_merges(layers: Sequence[L], *, whole: bool = False, most: int = 0) -> list[list[L]]:
-    """Runs of neighbours to be written as one segment each; none while there are at most so many segments."""
-    if len(layers) <= most:
+def plan_merges(
+    segments: Sequence[CandidateT], *, whole: bool = False, max_unmerged: int = 0
+) -> list[list[CandidateT]]:
+    """The merge policy: runs of adjacent segments, each of which becomes one segment.
+
+    `whole` merges everything into one segment. Up to `max_unmerged` segments stay unmerged.
+    """
+    if len(segments) <= max_unmerged:
         return []
     if whole:
-        worn = any(layer.live is not None for layer in layers)
-        return [list(layers)] if len(layers) > 1 or worn else []
-    runs: list[list[L]] = []
-    for layer in layers:
-        runs.append([layer])
-        while len(runs) > 1 and _size(runs[-1]) >= MERGE_RATIO * _size(runs[-2]):
+        has_dead = any(segment.live is not None for segment in segments)
+        return [list(segments)] if len(segments) > 1 or has_dead else []
+    runs: list[list[CandidateT]] = []
+    for segment in segments:
+        runs.append([segment])
+        while len(runs) > 1 and _live_count(runs[-1]) >= MERGE_RATIO * _live_count(runs[-2]):
             last = runs.pop()
             runs[-1].extend(last)
-    return [run for run in runs if len(run) > 1 or _worn(run[0])]
+    return [run for run in runs if len(run) > 1 or _needs_rewrite(run[0])]
 
 
-def _size(run: Sequence[Worn]) -> int:
-    return sum(layer.live_count for layer in run)
+def _live_count(run: Sequence[MergeCandidate]) -> int:
+    return sum(segment.live_count for segment in run)
 
 
-def _worn(layer: Worn) -> bool:
-    return layer.live_count < (1 - REWRITE_DEAD) * layer.entry.count
+def _needs_rewrite(segment: MergeCandidate) -> bool:
+    return segment.live_count < (1 - MAX_DEAD_SHARE) * segment.info.count

@@ -1,45 +1,45 @@
-"""The truth: tables of the SQLite file, and the steps from one version to the next."""
+"""The tables of the SQLite file, and the migrations from one version to the next."""
 
 from __future__ import annotations
 
 from typing import Final
 
-APPLICATION_ID: Final = 0x77656674
-"""'sennit' in the SQLite header: a file that is not ours is refused before anything is written."""
+APPLICATION_ID: Final = 0x736E6974
+"""'snit' in the SQLite header: the file of another program is refused before anything is written to it."""
 
 MIGRATIONS: Final[tuple[str, ...]] = (
     """
-    -- One counter for every change. A record's row is the number of the change that wrote it, so
-    -- 'what is new since n' is a range of rows, and a newer version never shares a row with an older.
+    -- 'seq' numbers every change. A record's row is the sequence number of the change that wrote it. So the
+    -- records written after n are a range of rows, and no two versions of a record share a row.
     CREATE TABLE state (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-    -- The origin tells databases apart: an index folder that came from another one is not taken for ours.
+    -- 'origin' identifies the database, so that an index folder of another one is not used by mistake.
     INSERT INTO state VALUES ('seq', 0), ('purged', 0), ('model', 0), ('origin', random());
 
     CREATE TABLE records (
-        row         INTEGER PRIMARY KEY,
-        id          TEXT NOT NULL UNIQUE,
-        collection  TEXT NOT NULL,
-        kind        TEXT NOT NULL,
-        timestamp   INTEGER, -- microseconds since 1970: whole, so that every moment comes back as it was
-        parent      TEXT,
-        position    INTEGER,
-        sensitivity TEXT NOT NULL,
-        scope       TEXT NOT NULL,
-        content     BLOB NOT NULL,
-        embedding   BLOB NOT NULL,
-        path        TEXT,
-        url         TEXT,
-        first_line  INTEGER,
-        last_line   INTEGER,
-        title       TEXT NOT NULL,
-        metadata    TEXT NOT NULL,
-        text        TEXT NOT NULL
+        row            INTEGER PRIMARY KEY,
+        id             TEXT NOT NULL UNIQUE,
+        collection     TEXT NOT NULL,
+        kind           TEXT NOT NULL,
+        timestamp      INTEGER, -- microseconds since 1970: an integer, so that the value round-trips exactly
+        parent         TEXT,
+        position       INTEGER,
+        sensitivity    TEXT NOT NULL,
+        scope          TEXT NOT NULL,
+        content_hash   BLOB NOT NULL,
+        embedding_hash BLOB NOT NULL,
+        path           TEXT,
+        url            TEXT,
+        first_line     INTEGER,
+        last_line      INTEGER,
+        title          TEXT NOT NULL,
+        metadata       TEXT NOT NULL,
+        text           TEXT NOT NULL
     );
     CREATE INDEX records_parent ON records (parent, position) WHERE parent IS NOT NULL;
-    CREATE INDEX records_embedding ON records (embedding);
+    CREATE INDEX records_embedding_hash ON records (embedding_hash);
 
-    -- Rows that derived indexes may still hold.
-    CREATE TABLE removals (seq INTEGER PRIMARY KEY, row INTEGER NOT NULL);
+    -- Deleted rows that derived indexes may still contain.
+    CREATE TABLE tombstones (seq INTEGER PRIMARY KEY, row INTEGER NOT NULL);
 
     CREATE TABLE models (
         number      INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -49,7 +49,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         dimensions  INTEGER NOT NULL,
         state       TEXT NOT NULL CHECK (state IN ('active', 'building', 'retired'))
     );
-    -- Content-addressed: one text has one vector per model, however many records hold it.
+    -- Content-addressed: one text has one vector per model, no matter how many records share the text.
     CREATE TABLE vectors (
         number  INTEGER PRIMARY KEY,
         model   INTEGER NOT NULL,
@@ -58,9 +58,9 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         created REAL NOT NULL,
         UNIQUE (model, hash)
     );
-    -- Records that still want a vector, and vectors that came after their record.
-    CREATE TABLE pending (model INTEGER, row INTEGER, PRIMARY KEY (model, row)) WITHOUT ROWID;
-    CREATE TABLE arrivals (seq INTEGER PRIMARY KEY, model INTEGER NOT NULL, row INTEGER NOT NULL);
+    -- Records that lack a vector, and vectors that were added after their record.
+    CREATE TABLE pending_vectors (model INTEGER, row INTEGER, PRIMARY KEY (model, row)) WITHOUT ROWID;
+    CREATE TABLE late_vectors (seq INTEGER PRIMARY KEY, model INTEGER NOT NULL, row INTEGER NOT NULL);
 
     -- Every value of every field, for filters.
     CREATE TABLE field_names (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -68,7 +68,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         field INTEGER, type INTEGER, value, row INTEGER, PRIMARY KEY (field, type, value, row)
     ) WITHOUT ROWID;
 
-    -- Files whose text became records, and files that could not: what is needed to know that one changed.
+    -- Indexed files, and files that could not be read as text; the columns tell whether a file has changed.
     CREATE TABLE files (
         path       TEXT PRIMARY KEY,
         collection TEXT NOT NULL,
@@ -83,10 +83,10 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     ) WITHOUT ROWID;
     """,
     """
-    -- Folders that were indexed as a whole: by default, what may be searched by grep and read.
+    -- Folders that were indexed as a whole. By default, grep may search them and files in them may be read.
     CREATE TABLE folders (path TEXT PRIMARY KEY) WITHOUT ROWID;
 
-    -- Who may ask from outside. A token itself is never kept.
+    -- Access tokens. Only the hash of a token is stored.
     CREATE TABLE tokens (
         hash    BLOB PRIMARY KEY,
         name    TEXT NOT NULL UNIQUE,
@@ -95,30 +95,30 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     ) WITHOUT ROWID;
     """,
     """
-    -- What records are called, by the number of each name; filled by stores/embedded/graph.py when opened.
+    -- The names of records, each as a hash. Opening a database fills this table (stores/embedded/graph.py).
     CREATE TABLE names (row INTEGER, name INTEGER, flags INTEGER NOT NULL, PRIMARY KEY (row, name)) WITHOUT ROWID;
 
-    -- Facts from both of their ends. In this order the heaviest facts of a name that still hold come first, and
-    -- of equal ones the newest, so that a name with a hundred thousand of them costs no more than it gives.
+    -- Every fact, once from each endpoint. In key order, the current facts of a name come heaviest first, and of
+    -- equal weight newest first. So reading the top facts is cheap even if a name has a hundred thousand.
     CREATE TABLE edges (
-        name   INTEGER, -- of this end
-        until  INTEGER, -- microseconds since 1970, or the largest number there is
-        rank   REAL,    -- the weight below zero
-        newest INTEGER, -- the record's row below zero
-        other  INTEGER NOT NULL,
-        since  INTEGER,
-        PRIMARY KEY (name, until, rank, newest)
+        name            INTEGER, -- hash of this endpoint's name
+        valid_until     INTEGER, -- microseconds since 1970, or the largest integer while the fact is valid
+        negative_weight REAL,
+        negative_row    INTEGER, -- of the fact's record
+        other_name      INTEGER NOT NULL,
+        valid_from      INTEGER,
+        PRIMARY KEY (name, valid_until, negative_weight, negative_row)
     ) WITHOUT ROWID;
     """,
     """
-    -- Plans of what went into a prompt, by episode and turn, and the keys that each took in. No text of a record is
-    -- copied here: what is removed is gone.
+    -- Hydration plans by episode and turn, and the keys that each plan put into the prompt. They hold no text of a
+    -- record, so that a removed record leaves nothing behind.
     CREATE TABLE plans (
         tenant   TEXT,
         episode  TEXT,
         turn     INTEGER,
         plan     TEXT NOT NULL,
-        audience TEXT NOT NULL, -- of whoever asked, as a filter in text form
+        audience TEXT NOT NULL, -- the caller's audience as a filter expression
         created  REAL NOT NULL,
         PRIMARY KEY (tenant, episode, turn)
     ) WITHOUT ROWID;
@@ -132,11 +132,11 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     ) WITHOUT ROWID;
     """,
     """
-    -- Filters read fields from the records, and keep what they read in files (stores/embedded/fields.py).
+    -- Filters read fields from the records and store them in the field index (stores/embedded/field_index.py).
     DROP TABLE fields;
     DROP TABLE field_names;
     """,
 )
-"""Step n takes a database from version n to n + 1. A step that has been released is never edited."""
+"""Step n migrates a database from version n to n + 1. A released step is never edited."""
 
 VERSION: Final = len(MIGRATIONS)

@@ -1,4 +1,4 @@
-"""Which records a search may return: by row, as a filter says it, and by position, as an index needs it."""
+"""Which records a search may return: by row, as a filter decides, and by position, as a segment needs it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-KEEP_FROM: Final = 2048
-"""Positions of fewer rows than this are looked up anew each time, as those of a tail are."""
+MIN_CACHED_ROWS: Final = 2048
+"""For fewer rows than this, such as those of a buffer, the positions are computed each time."""
 
-KEPT: Final = 16
-"""Indexes whose positions are remembered for one filter."""
+MAX_CACHED_SELECTIONS: Final = 16
+"""Segments whose positions are cached for one filter."""
 
 
 class Selection:
-    """Some of the positions of one index, in the forms that scans and codes take."""
+    """A set of positions in one segment, in the forms that the different searches need."""
 
     def __init__(self, mask: Mask) -> None:
         self.mask = mask
-        self.asked = 0
-        """How often it has been searched with."""
+        self.uses = 0
+        """How often a search has used it."""
         self.sample: tuple[NDArray[np.intp], NDArray[np.float32]] | None = None
-        """Some of the positions with their vectors side by side: as they lie, each costs a walk to memory."""
-        self.scanned: Any = None
-        """What faiss is told for a scan of these; to say it takes as long as to look at a thousand vectors."""
+        """Some of the positions with a contiguous copy of their vectors, which avoids a cache miss for each."""
+        self.scan_parameters: Any = None
+        """The faiss parameters for a scan of these positions; creating them costs as much as a thousand vectors."""
 
     @cached_property
     def count(self) -> int:
@@ -41,7 +41,7 @@ class Selection:
 
     @cached_property
     def ranks(self) -> NDArray[np.intp]:
-        """By position: how many of the positions come before it."""
+        """For each position of the segment, how many selected positions come before it."""
         ranks: NDArray[np.intp] = np.cumsum(self.mask, dtype=np.intp) - self.mask
         return ranks
 
@@ -50,12 +50,12 @@ class Selection:
         return np.packbits(self.mask, bitorder="little")
 
 
-class Passing:
-    """The rows that pass a filter. It grows with the database; what it says of a row never changes."""
+class FilterBitmap:
+    """The rows that pass a filter. It grows with the database, and the bit of a row never changes."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
-        self._kept: dict[int, tuple[weakref.ref[Rows], weakref.ref[Mask] | None, Selection]] = {}
+        self._selections: dict[int, tuple[weakref.ref[Rows], weakref.ref[Mask] | None, Selection]] = {}
 
     def __getitem__(self, rows: Rows) -> Mask:
         found: Mask = self._mask[rows]
@@ -66,36 +66,37 @@ class Passing:
         return bool(self._mask[row])
 
     def grow(self, size: int, passing: Rows) -> None:
-        """Take in the rows up to `size`, of which these pass."""
+        """Extend the bitmap to the rows below `size`, of which these pass."""
         mask = self._mask
         if size > len(mask):
             mask = np.zeros(max(size, len(mask) + len(mask) // 8), bool)
             mask[: len(self._mask)] = self._mask
         mask[passing] = True
-        # Who reads meanwhile asks for older rows only, and those are in both.
+        # A concurrent reader asks only for older rows, which both arrays hold.
         self._mask = mask
 
-    def of(self, rows: Rows, live: Mask | None) -> Selection:
-        """Which of an index's rows pass and live; remembered, because one filter is asked with many times."""
-        if len(rows) < KEEP_FROM:
-            return self._looked_up(rows, live)
-        known = self._kept.get(id(rows))
+    def select(self, rows: Rows, live: Mask | None) -> Selection:
+        """The positions of a segment's rows that pass and are live; cached, because searches repeat filters."""
+        if len(rows) < MIN_CACHED_ROWS:
+            return self._compute_selection(rows, live)
+        known = self._selections.get(id(rows))
         if known is not None and known[0]() is rows:
-            same = known[1] is None if live is None else known[1] is not None and known[1]() is live
-            if same:
+            same_live = known[1] is None if live is None else known[1] is not None and known[1]() is live
+            if same_live:
                 return known[2]
-        if len(self._kept) >= KEPT:
-            self._kept = {}
-        chosen = self._looked_up(rows, live)
-        self._kept[id(rows)] = (weakref.ref(rows), None if live is None else weakref.ref(live), chosen)
-        return chosen
+        if len(self._selections) >= MAX_CACHED_SELECTIONS:
+            self._selections = {}
+        selection = self._compute_selection(rows, live)
+        live_ref = None if live is None else weakref.ref(live)
+        self._selections[id(rows)] = (weakref.ref(rows), live_ref, selection)
+        return selection
 
-    def _looked_up(self, rows: Rows, live: Mask | None) -> Selection:
+    def _compute_selection(self, rows: Rows, live: Mask | None) -> Selection:
         return Selection(self._mask[rows] if live is None else self._mask[rows] & live)
 
 
-def visible(rows: Rows, live: Mask | None, allowed: Passing | None) -> Selection | None:
-    """Which of the rows live and are allowed; None when all are."""
+def select_positions(rows: Rows, live: Mask | None, allowed: FilterBitmap | None) -> Selection | None:
+    """The positions of the rows that are live and allowed; None when all are."""
     if allowed is not None:
-        return allowed.of(rows, live)
+        return allowed.select(rows, live)
     return None if live is None else Selection(live)

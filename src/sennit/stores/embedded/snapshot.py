@@ -1,7 +1,7 @@
-"""One moment of the embedded store as one audience sees it, for the length of one search.
+"""A consistent snapshot of the embedded store, as one audience sees it.
 
-What the audience may not see does not exist here: it is neither found nor counted, and the statistics of keyword
-scores are those of a database that never held it.
+For this audience, the snapshot behaves as if hidden records had never been stored: it neither finds nor counts them,
+and the statistics of keyword scores leave them out.
 """
 
 from __future__ import annotations
@@ -17,201 +17,208 @@ from sennit.errors import SourceError
 from sennit.filters import EVERYTHING, Filter
 from sennit.ranking.fusion import order
 from sennit.records import Record
-from sennit.stores.contract import BM25, Found
-from sennit.stores.embedded.bm25 import NOTHING, Scorer, Statistics, document_frequency
-from sennit.stores.embedded.codec import SELECT, from_values
-from sennit.stores.embedded.fields import FieldIndex
+from sennit.stores.contract import BM25, ScoredKeys
+from sennit.stores.embedded.bm25 import NO_SCORE, CorpusStatistics, Scorer, document_frequency
+from sennit.stores.embedded.codec import SELECT, record_from_row
+from sennit.stores.embedded.field_cache import FieldCache
+from sennit.stores.embedded.field_index import FieldIndex
 from sennit.stores.embedded.graph import Graph, GraphIndex
-from sennit.stores.embedded.layer import Layers
+from sennit.stores.embedded.index_view import IndexView
 from sennit.stores.embedded.models import Model
-from sennit.stores.embedded.parts import Part
-from sennit.stores.embedded.products import similarity
-from sennit.stores.embedded.rowvalues import RowValues
-from sennit.stores.embedded.selection import Mask, Passing, Rows, visible
-from sennit.stores.embedded.sqlite import marks
-from sennit.stores.embedded.vector import VectorTail, nearest
+from sennit.stores.embedded.segment_reader import SegmentReader
+from sennit.stores.embedded.selection import FilterBitmap, Mask, Rows, select_positions
+from sennit.stores.embedded.sqlite import placeholders
+from sennit.stores.embedded.vector_index import VectorBuffer, nearest_records
+from sennit.stores.embedded.vector_math import stable_dot_products
 from sennit.stores.embedded.vector_segment import VectorSegment
 
 Terms = Sequence[tuple[int, float]]
-"""Term hash and its weight in the query."""
+"""Pairs of a term hash and the term's weight in the query."""
 
 
 class Snapshot:
-    """Everything a search asks of the store; all answers are of one moment."""
+    """All reads of one search. They see the same read version."""
 
     def __init__(
         self,
         connection: sqlite3.Connection,
         seq: int,
-        keyword: tuple[Sequence[Part], Statistics],
-        vector: Callable[[], Layers[VectorSegment, VectorTail] | None],
+        keyword: tuple[Sequence[SegmentReader], CorpusStatistics],
+        vector: Callable[[], IndexView[VectorSegment, VectorBuffer] | None],
         fields: FieldIndex,
         model: Model | None,
         abandon: Callable[[], None],
-        graph: GraphIndex,
-        values: RowValues,
+        graph_index: GraphIndex,
+        field_cache: FieldCache,
         audience: Filter = EVERYTHING,
         *,
-        apart: bool = False,
+        exact_vectors: bool = False,
     ) -> None:
-        """`audience` is what may be seen, when that is not all; `keyword` is of it already.
+        """`audience` is a filter for the visible records; the readers in `keyword` have applied it already.
 
-        `apart`: nearest are those of an exact scan, in which the rest has no part."""
+        `exact_vectors`: a vector search scans all visible vectors, so that hidden ones have no influence on the result.
+        """
         self.seq = seq
         self.audience = audience
-        self._apart = apart
+        self._exact_vectors = exact_vectors
         self.model = model
         self.abandon = abandon
-        """To be called when a thread that reads here is not waited for: its moment then stays as it is."""
+        """Call it when a reading thread is left behind: the read transaction then stays open for that thread."""
         self._connection = connection
         self._keyword = keyword
         self._vector = vector
         self._fields = fields
-        self._graph = graph
-        self._values = values
-        self._answered: dict[tuple[tuple[tuple[int, float], ...], BM25, Filter], tuple[int, Found]] = {}
-        """Keyword searches of this moment: one source searches, another starts from the best it found."""
-        self._last: tuple[tuple[tuple[tuple[int, float], ...], BM25], Scorer] | None = None
+        self._graph_index = graph_index
+        self._field_cache = field_cache
+        self._keyword_results: dict[
+            tuple[tuple[tuple[int, float], ...], BM25, Filter], tuple[int, ScoredKeys]
+        ] = {}
+        """Results by search: the keyword source and the link source run the same search."""
+        self._cached_scorer: tuple[tuple[tuple[tuple[int, float], ...], BM25], Scorer] | None = None
 
     # Searching.
 
-    def keyword_search(self, terms: Terms, bm25: BM25, k: int, where: Filter = EVERYTHING) -> Found:
+    def keyword_search(self, terms: Terms, bm25: BM25, k: int, where: Filter = EVERYTHING) -> ScoredKeys:
         """The k best records by BM25."""
-        asked = (tuple(terms), bm25, where)
-        known = self._answered.get(asked)
+        search = (tuple(terms), bm25, where)
+        known = self._keyword_results.get(search)
         if known is None or known[0] < k:
-            known = self._answered[asked] = (k, self._keyword_best(terms, bm25, k, where))
-        return Found(known[1].keys[:k], known[1].scores[:k])
+            known = self._keyword_results[search] = (k, self._keyword_top_k(terms, bm25, k, where))
+        return ScoredKeys(known[1].keys[:k], known[1].scores[:k])
 
-    def _keyword_best(self, terms: Terms, bm25: BM25, k: int, where: Filter) -> Found:
-        parts, _ = self._keyword
+    def _keyword_top_k(self, terms: Terms, bm25: BM25, k: int, where: Filter) -> ScoredKeys:
+        readers, _ = self._keyword
         scorer = self._scorer(terms, bm25)
-        # Parts know already what the audience sees.
-        allowed = None if where == EVERYTHING else self._fields.mask(self._connection, where, self.seq)
+        # The readers have applied the audience already.
+        allowed = None if where == EVERYTHING else self._fields.bitmap(self._connection, where, self.seq)
         found = []
-        least = NOTHING
-        for index, part in enumerate(parts):
-            rows, scores = scorer.best(index, k, visible(part.rows, part.live, allowed), least)
+        threshold = NO_SCORE
+        for index, reader in enumerate(readers):
+            rows, scores = scorer.top_k(
+                index, k, select_positions(reader.rows, reader.live, allowed), threshold
+            )
             if len(rows):
                 found.append((rows, scores))
             if len(rows) >= k:
-                # What scores less than all of these is not among the best of all.
-                least = max(least, scores.min())
-        return self._best(found, k)
+                # A record below the k-th score so far cannot be among the k best.
+                threshold = max(threshold, scores.min())
+        return self._top_k(found, k)
 
-    def vector_search(self, query: NDArray[np.float32], k: int, where: Filter = EVERYTHING) -> Found:
-        """The k nearest records by cosine."""
-        layers = self._vector()
-        if layers is None:
+    def vector_search(self, query: NDArray[np.float32], k: int, where: Filter = EVERYTHING) -> ScoredKeys:
+        """The k nearest records by cosine similarity."""
+        view = self._vector()
+        if view is None:
             raise SourceError("no vectors: this database has no embedding model")
-        return self._best([nearest(layers, query, k, self._mask(where), exact=self._apart)], k)
+        return self._top_k([nearest_records(view, query, k, self._mask(where), exact=self._exact_vectors)], k)
 
     def keyword_scores(self, terms: Terms, bm25: BM25, keys: Rows) -> NDArray[np.float64]:
-        """The BM25 score of each record, 0 where no term occurs."""
-        parts, _ = self._keyword
+        """The BM25 score of each record, 0 for a record without any of the terms."""
+        readers, _ = self._keyword
         scorer = self._scorer(terms, bm25)
         out = np.zeros(len(keys), np.float64)
-        for index, part in enumerate(parts):
-            at, here = _locate(part.rows, keys)
-            out[here] = scorer.score_at(index, at)
+        for index, reader in enumerate(readers):
+            positions, which = _locate(reader.rows, keys)
+            out[which] = scorer.score_at(index, positions)
         return out
 
     def vector_scores(self, query: NDArray[np.float32], keys: Rows) -> NDArray[np.float64]:
-        """The cosine of each record, nan where it has no vector."""
+        """The cosine similarity of each record, nan for a record without a vector."""
         vectors = self.vectors(keys)
-        scores: NDArray[Any] = similarity(vectors, query) if vectors.shape[1] else np.zeros(len(keys))
-        # What has no vector is among those that are not like the query at all.
-        for place in np.flatnonzero(scores == 0.0).tolist():
-            if not vectors[place].any():
-                scores[place] = np.nan
+        scores: NDArray[Any] = (
+            stable_dot_products(vectors, query) if vectors.shape[1] else np.zeros(len(keys))
+        )
+        # A record without a vector has a zero vector, and so a score of 0.
+        for index in np.flatnonzero(scores == 0.0).tolist():
+            if not vectors[index].any():
+                scores[index] = np.nan
         return scores
 
     def vectors(self, keys: Rows) -> NDArray[np.float32]:
-        """The vector of each record, a row of zeros where it has none."""
-        layers = self._vector()
-        if layers is None:
+        """The vector of each record, a row of zeros for a record without one."""
+        view = self._vector()
+        if view is None:
             return np.zeros((len(keys), 0), np.float32)
-        out = np.zeros((len(keys), layers.tail.dimensions), np.float32)
-        for layer in layers.layers:
-            at = layer.segment.find(keys)
-            (here,) = (at >= 0).nonzero()
-            if len(here) == len(keys):
-                return layer.segment.at(at)
-            out[here] = layer.segment.at(at[here])
-        if layers.tail_count:
-            for place, key in enumerate(keys.tolist()):
-                position = layers.tail.places.get(key, layers.tail_count)
-                if position < layers.tail_count:
-                    out[place] = layers.tail.vectors[position]
+        out = np.zeros((len(keys), view.buffer.dimensions), np.float32)
+        for segment_view in view.segments:
+            positions = segment_view.segment.find_rows(keys)
+            (which,) = (positions >= 0).nonzero()
+            if len(which) == len(keys):
+                return segment_view.segment.vectors_at(positions)
+            out[which] = segment_view.segment.vectors_at(positions[which])
+        if view.buffer_count:
+            for index, key in enumerate(keys.tolist()):
+                position = view.buffer.positions.get(key, view.buffer_count)
+                if position < view.buffer_count:
+                    out[index] = view.buffer.vectors[position]
         return out
 
     @property
     def graph(self) -> Graph:
-        """Names and facts; not kept, because it knows the snapshot, and both would outlive the search."""
-        return Graph(self._connection, self.seq, self._graph, self._sees)
+        """Names and facts. Not cached: the reference cycle would keep the snapshot alive after the search."""
+        return Graph(self._connection, self.seq, self._graph_index, self._visible)
 
     # Records.
 
     def ids(self, keys: Rows) -> list[bytes]:
-        """The id of each record as UTF-8, whose order is that of code points."""
-        parts, _ = self._keyword
+        """The id of each record as UTF-8, which sorts in the order of code points."""
+        readers, _ = self._keyword
         out = [b""] * len(keys)
-        for part in parts:
-            at, here = _locate(part.rows, keys)
-            for place, position in zip(here.tolist(), at.tolist(), strict=True):
-                out[place] = part.id_at(position)
+        for reader in readers:
+            positions, which = _locate(reader.rows, keys)
+            for index, position in zip(which.tolist(), positions.tolist(), strict=True):
+                out[index] = reader.id_at(position)
         return out
 
-    def exist(self, keys: Rows) -> Mask:
-        """Which of the keys are of records."""
-        parts, _ = self._keyword
+    def exists(self, keys: Rows) -> Mask:
+        """Which of the keys belong to visible records."""
+        readers, _ = self._keyword
         out = np.zeros(len(keys), bool)
-        for part in parts:
-            at, here = _locate(part.rows, keys)
-            out[here] = True if part.live is None else part.live[at]
+        for reader in readers:
+            positions, which = _locate(reader.rows, keys)
+            out[which] = True if reader.live is None else reader.live[positions]
         return out
 
     def records(self, keys: Iterable[int]) -> dict[int, Record]:
-        """The records that still exist, by key."""
+        """The visible records among these keys, by key."""
         return self._read("row IN (SELECT value FROM json_each(?))", str(list(keys)))
 
     def columns(self, keys: Rows, names: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Some fields of records that were found: built-in ones, and those of the metadata's first level."""
+        """The values of some fields of visible records: built-in fields, and top-level keys of the metadata."""
         mask = self._mask(EVERYTHING)
         if mask is not None and not mask[keys].all():
-            raise SourceError("a record was asked for that may not be seen")
-        return self._values.read(self._connection, keys.tolist(), names)
+            raise SourceError("a source requested a record that the caller may not see")
+        return self._field_cache.read(self._connection, keys.tolist(), names)
 
     def siblings(self, record: Record, first: int, last: int) -> list[Record]:
-        """The parts of the whole that a record is a part of, at these positions, in order."""
+        """The records with the same parent at these positions, in order; includes the record itself."""
         found = self._read(
             "parent = ? AND position BETWEEN ? AND ? AND collection = ?",
             *(record.parent, first, last, record.collection),
         )
         return sorted(found.values(), key=lambda record: (record.position or 0, record.id))
 
-    def chunks_of(self, record: Record, kinds: Sequence[str]) -> list[Record]:
-        """The parts of the whole that a record is a part of which are of these kinds, in order."""
-        of_kind = f"parent = ? AND collection = ? AND kind IN ({marks(kinds)})"
-        found = self._read(of_kind, record.parent, record.collection, *kinds)
-        return sorted(found.values(), key=lambda part: (part.position or 0, part.id))
+    def siblings_of_kind(self, record: Record, kinds: Sequence[str]) -> list[Record]:
+        """The records with the same parent and one of these kinds, in order."""
+        condition = f"parent = ? AND collection = ? AND kind IN ({placeholders(kinds)})"
+        found = self._read(condition, record.parent, record.collection, *kinds)
+        return sorted(found.values(), key=lambda record: (record.position or 0, record.id))
 
-    def parts_of(self, whole: str, collection: str) -> list[Record]:
-        """Every part of a whole in a collection, in order."""
-        found = self._read("parent = ? AND collection = ?", whole, collection)
-        return sorted(found.values(), key=lambda part: (part.position or 0, part.id))
+    def children(self, parent: str, collection: str) -> list[Record]:
+        """The records of a collection with this parent, in order."""
+        found = self._read("parent = ? AND collection = ?", parent, collection)
+        return sorted(found.values(), key=lambda record: (record.position or 0, record.id))
 
-    def passing(self, where: Filter) -> list[Record]:
-        """The records that pass a filter, by id."""
+    def records_matching(self, where: Filter) -> list[Record]:
+        """The records that match a filter, ordered by id."""
         return sorted(self.records(self._keys(where).tolist()).values(), key=lambda record: record.id)
 
-    def sample(self, where: Filter, most: int) -> Rows:
-        """The keys of some of the records that pass a filter, at even distances."""
+    def sample(self, where: Filter, count: int) -> Rows:
+        """The keys of at most `count` records that match a filter, evenly spaced."""
         keys = np.sort(self._keys(where))
-        return keys[np.unique(np.linspace(0, len(keys) - 1, min(most, len(keys))).astype(np.intp))]
+        return keys[np.unique(np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp))]
 
-    def beside(self, keys: Rows, where: Filter = EVERYTHING) -> dict[int, list[int]]:
-        """For each part of a whole, the parts right before and after it that pass a filter."""
+    def adjacent(self, keys: Rows, where: Filter = EVERYTHING) -> dict[int, list[int]]:
+        """For each record, the records of the same parent right before and after it that match a filter."""
         found = self._connection.execute(
             """
             SELECT r.row, n.row FROM json_each(?) AS k JOIN records r ON r.row = k.value
@@ -222,82 +229,88 @@ class Snapshot:
         )
         mask = self._mask(where)
         out: dict[int, list[int]] = {}
-        for key, near in found:
-            if mask is None or mask[near]:
-                out.setdefault(key, []).append(near)
+        for key, neighbour in found:
+            if mask is None or mask[neighbour]:
+                out.setdefault(key, []).append(neighbour)
         return out
 
-    def hides(self, path: str) -> bool:
-        """Whether something that is indexed of a file may not be seen."""
+    def hides_records_of(self, path: str) -> bool:
+        """Whether the audience may not see some record of a file."""
         mask = self._mask(EVERYTHING)
         if mask is None:
             return False
         found = self._connection.execute("SELECT row FROM records WHERE parent = ?", (path,))
         return not all(mask[row] for (row,) in found)
 
-    def key_of(self, name: str) -> int | None:
-        """The key of the record with this full id."""
-        found = self._connection.execute("SELECT row FROM records WHERE id = ?", (name,)).fetchone()
-        return found[0] if found and self.passes(found[0], EVERYTHING) else None
+    def find_key(self, record_id: str) -> int | None:
+        """The key of the visible record with this full id."""
+        found = self._connection.execute("SELECT row FROM records WHERE id = ?", (record_id,)).fetchone()
+        return found[0] if found and self.matches(found[0], EVERYTHING) else None
 
-    def passes(self, key: int, where: Filter) -> bool:
-        """Whether a record passes a filter."""
+    def matches(self, key: int, where: Filter) -> bool:
+        """Whether a visible record matches a filter."""
         mask = self._mask(where)
         return mask is None or mask.has(key)
 
     def count(self, where: Filter = EVERYTHING) -> int:
-        """How many records pass a filter."""
-        parts, stats = self._keyword
+        """The number of visible records that match a filter."""
+        readers, stats = self._keyword
         if where == EVERYTHING:
             return stats.count
-        mask = self._fields.mask(self._connection, where, self.seq)
-        # Parts know already what the audience sees.
-        passing = (mask[part.rows] if part.live is None else mask[part.rows] & part.live for part in parts)
-        return sum(int(np.count_nonzero(here)) for here in passing)
+        mask = self._fields.bitmap(self._connection, where, self.seq)
+        # The readers have applied the audience already.
+        matching = (
+            mask[reader.rows] if reader.live is None else mask[reader.rows] & reader.live
+            for reader in readers
+        )
+        return sum(int(np.count_nonzero(one)) for one in matching)
 
     def document_share(self, term: int) -> float:
-        """The share of records that a term occurs in."""
-        parts, stats = self._keyword
-        return document_frequency(parts, term) / max(stats.count, 1)
+        """The share of visible records that contain a term."""
+        readers, stats = self._keyword
+        return document_frequency(readers, term) / max(stats.count, 1)
 
     def _keys(self, where: Filter) -> Rows:
-        parts, _ = self._keyword
-        mask = self._fields.mask(self._connection, where, self.seq)
-        # Parts know already what the audience sees.
-        passing = (mask[part.rows] if part.live is None else mask[part.rows] & part.live for part in parts)
-        rows = [part.rows[here] for part, here in zip(parts, passing, strict=True)]
+        readers, _ = self._keyword
+        mask = self._fields.bitmap(self._connection, where, self.seq)
+        # The readers have applied the audience already.
+        matching = (
+            mask[reader.rows] if reader.live is None else mask[reader.rows] & reader.live
+            for reader in readers
+        )
+        rows = [reader.rows[kept] for reader, kept in zip(readers, matching, strict=True)]
         return np.concatenate([np.empty(0, np.int64), *rows])
 
     def _scorer(self, terms: Terms, bm25: BM25) -> Scorer:
-        """Kept for the length of a search, which may first find by it and then score by it."""
+        """The scorer of the last query: one search uses it to find records and then to score others."""
         key = (tuple(terms), bm25)
-        if self._last is None or self._last[0] != key:
-            self._last = (key, Scorer(*self._keyword, terms, bm25))
-        return self._last[1]
+        if self._cached_scorer is None or self._cached_scorer[0] != key:
+            self._cached_scorer = (key, Scorer(*self._keyword, terms, bm25))
+        return self._cached_scorer[1]
 
     def _read(self, condition: str, *values: object) -> dict[int, Record]:
         found = self._connection.execute(f"{SELECT} WHERE {condition}", values)
         mask = self._mask(EVERYTHING)
-        return {row[0]: from_values(row) for row in found if mask is None or mask.has(row[0])}
+        return {row[0]: record_from_row(row) for row in found if mask is None or mask.has(row[0])}
 
-    def _mask(self, where: Filter) -> Passing | None:
-        """Which rows pass the filter and may be seen; None when all do."""
+    def _mask(self, where: Filter) -> FilterBitmap | None:
+        """Which rows are visible and match the filter; None when all do."""
         if self.audience != EVERYTHING:
             where = self.audience if where == EVERYTHING else self.audience & where
-        return None if where == EVERYTHING else self._fields.mask(self._connection, where, self.seq)
+        return None if where == EVERYTHING else self._fields.bitmap(self._connection, where, self.seq)
 
-    def _sees(self, rows: Rows, where: Filter) -> Mask:
-        """Which of the rows are of records that may be seen and pass the filter."""
-        seen = self.exist(rows)
+    def _visible(self, rows: Rows, where: Filter) -> Mask:
+        """Which of the rows belong to visible records that match the filter."""
+        visible = self.exists(rows)
         mask = self._mask(where)
         if mask is not None:
-            # Rows of a later moment do not exist in this one, and its masks do not reach them.
-            seen[seen] = mask[rows[seen]]
-        return seen
+            # Rows written after this snapshot do not exist in it, and lie beyond the end of its masks.
+            visible[visible] = mask[rows[visible]]
+        return visible
 
-    def _best(self, found: Sequence[tuple[Rows, NDArray[np.float32]]], k: int) -> Found:
+    def _top_k(self, found: Sequence[tuple[Rows, NDArray[np.float32]]], k: int) -> ScoredKeys:
         if not found:
-            return Found.nothing()
+            return ScoredKeys.empty()
         keys, values = found[0]
         if len(found) > 1:
             keys = np.concatenate([rows for rows, _ in found])
@@ -307,13 +320,13 @@ class Snapshot:
             keys, first = np.unique(keys, return_index=True)
             scores = scores[first]
         best = order(keys, scores, self.ids, limit=k)
-        return Found(keys[best], scores[best])
+        return ScoredKeys(keys[best], scores[best])
 
 
 def _locate(rows: Rows, keys: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Positions in ascending `rows`, and which of the keys they are for."""
+    """The positions of the keys found in the ascending `rows`, and the indexes of those keys."""
     if not len(rows):
         return np.empty(0, np.intp), np.empty(0, np.intp)
-    at = np.minimum(rows.searchsorted(keys), len(rows) - 1)
-    (here,) = (rows[at] == keys).nonzero()
-    return at[here], here
+    positions = np.minimum(rows.searchsorted(keys), len(rows) - 1)
+    (which,) = (rows[positions] == keys).nonzero()
+    return positions[which], which

@@ -1,4 +1,4 @@
-"""Connections to the SQLite file: durable, patient, and safe to use from several threads and processes."""
+"""Connections to the SQLite file, for several threads and several processes."""
 
 from __future__ import annotations
 
@@ -17,48 +17,49 @@ from sennit.stores.embedded.schema import APPLICATION_ID, MIGRATIONS, VERSION
 T = TypeVar("T")
 
 BUSY_SECONDS: Final = 120.0
-"""How long one writer waits for another. A write holds the lock for milliseconds, so this is never reached
-unless a process is stopped in the middle of one."""
+"""How long a writer waits for another one. A write holds the lock for milliseconds, so a writer waits this long
+only when another process was stopped in the middle of a write."""
 
 PAGE_BYTES: Final = 8192
-"""Passages of some hundred words leave a sixth of smaller pages empty, and a tenth of these."""
+"""Passages of some hundred words leave a tenth of such a page empty, and a sixth of a smaller one."""
 
 CACHE_KIB: Final = 16 * 1024
 WRITER_CACHE_KIB: Final = 64 * 1024
-"""The writer's pages stay in memory until they are committed: those of some thousand records, which stand all over the
-indexes of hashes."""
+"""The writer's pages stay in memory until the commit. Some thousand records touch pages all over the indexes on
+hashes."""
 
 MMAP_BYTES: Final = 1 << 30
-"""Reads of up to a gigabyte of the file go through the page cache without a copy."""
+"""SQLite reads up to a gigabyte of the file through the page cache, without a copy."""
 
-LOG_BYTES: Final = 1000 * (PAGE_BYTES + 24)
-"""How long the log grows before SQLite begins it anew: its default of pages, each with a header."""
+WAL_BYTES: Final = 1000 * (PAGE_BYTES + 24)
+"""The size of the write-ahead log at which SQLite checkpoints by default: 1000 pages, each with a header."""
 
-LENGTHEN_AT: Final = 8
-"""The write of a process at which the log is made that long, all at once: a file that grows has its length brought to the
-disk with each write, which takes half as long again as the write alone. Who writes once or twice is spared it."""
+PREALLOCATE_WAL_AT_WRITE: Final = 8
+"""At this write of a process, the write-ahead log is extended to its full size. While a file grows, every commit
+also flushes its new length, which takes half as long again as the commit itself. A process that writes only a few
+times does not pay for the full size."""
 
 
 class SqlitePool:
-    """One SQLite file, or one database in memory when `path` is None."""
+    """The connections to one SQLite file, or to one database in memory when `path` is None."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._closed = False
         self._write_lock = threading.RLock()
-        self.reading = threading.local()
-        """The connection that a thread reads with."""
+        self.thread_reads = threading.local()
+        """`connection`: the one that the current thread reads with."""
         self._idle: list[sqlite3.Connection] = []
-        """Connections that no thread is reading with."""
+        """Connections that no thread reads with."""
         self._abandoned: set[sqlite3.Connection] = set()
         self._pool_lock = threading.Lock()
         self._writes = 0
         self._writer = self._connect(WRITER_CACHE_KIB)
-        with _translated(self.path):
+        with _translate_errors(self.path):
             self._prepare(self._writer)
 
     def close(self) -> None:
-        """Close the connections, those in use when they are given back; a second call does nothing."""
+        """Close the idle connections now, and those in use when they are released. A second call does nothing."""
         with self._write_lock, self._pool_lock:
             self._closed = True
             self._writer.close()
@@ -67,18 +68,21 @@ class SqlitePool:
             self._idle.clear()
 
     def read(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
-        """A connection on which everything read is of one moment; within another such block, of that one's."""
-        return self._in_memory() if self.path is None else _Reading(self)
+        """A read transaction: a consistent snapshot. A nested block shares the transaction of the outer one."""
+        return self._read_memory() if self.path is None else _ReadTransaction(self)
 
     @contextlib.contextmanager
-    def _in_memory(self) -> Iterator[sqlite3.Connection]:
+    def _read_memory(self) -> Iterator[sqlite3.Connection]:
         with self._write_lock:
             self._check_open()
             yield self._writer
 
     @contextlib.contextmanager
-    def apart(self) -> Iterator[sqlite3.Connection]:
-        """Like `read`, with a moment of its own, however long the block lasts and whoever ends it."""
+    def read_separately(self) -> Iterator[sqlite3.Connection]:
+        """A read transaction of its own, never shared with other blocks of the thread.
+
+        A generator may hold it for as long as it wants, and another thread may finish it.
+        """
         if self.path is None:
             with self._write_lock:
                 self._check_open()
@@ -87,15 +91,15 @@ class SqlitePool:
             with contextlib.closing(copy):
                 yield copy
             return
-        with _translated(self.path):
-            connection = self.begin()
+        with _translate_errors(self.path):
+            connection = self.begin_read()
             try:
                 yield connection
             finally:
-                self.give_back(connection)
+                self.end_read(connection)
 
-    def begin(self) -> sqlite3.Connection:
-        """A connection on which a moment begins, to be given back at its end."""
+    def begin_read(self) -> sqlite3.Connection:
+        """Begin a read transaction on an idle or new connection; `end_read` releases it."""
         self._check_open()
         try:
             connection = self._idle.pop()
@@ -104,8 +108,8 @@ class SqlitePool:
         connection.execute("BEGIN")
         return connection
 
-    def give_back(self, connection: sqlite3.Connection) -> None:
-        """End the moment, unless a thread that was not waited for may still be at it."""
+    def end_read(self, connection: sqlite3.Connection) -> None:
+        """End the transaction and release the connection, unless an abandoned thread may still use it."""
         with self._pool_lock:
             if connection in self._abandoned:
                 self._abandoned.discard(connection)
@@ -119,16 +123,16 @@ class SqlitePool:
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that is durable when the block ends, and never happened when it raises."""
+        """A write transaction: durable when the block ends, rolled back when it raises."""
         with self._write_lock:
             self._check_open()
-            with _translated(self.path):
+            with _translate_errors(self.path):
                 self._writer.execute("BEGIN IMMEDIATE")
                 try:
                     yield self._writer
                     self._writes += 1
-                    if self._writes == LENGTHEN_AT and self.path is not None:
-                        _lengthen(self.path.with_name(f"{self.path.name}-wal"))
+                    if self._writes == PREALLOCATE_WAL_AT_WRITE and self.path is not None:
+                        _preallocate_wal(self.path.with_name(f"{self.path.name}-wal"))
                     self._writer.execute("COMMIT")
                 except BaseException:
                     if self._writer.in_transaction:
@@ -136,15 +140,15 @@ class SqlitePool:
                     raise
 
     @contextlib.contextmanager
-    def before_writing(self) -> Iterator[sqlite3.Connection]:
-        """The connection that writes, for single reads by who is about to: it has at hand what it wrote last."""
+    def read_with_writer(self) -> Iterator[sqlite3.Connection]:
+        """The writer's connection, for single reads right before a write: its cache holds what it wrote last."""
         with self._write_lock:
             self._check_open()
-            with _translated(self.path):
+            with _translate_errors(self.path):
                 yield self._writer
 
     def abandon(self, connection: sqlite3.Connection) -> None:
-        """Leave the connection of a `read` to a thread that may still be at it: it ends with that thread."""
+        """Leave a read connection to a thread that may still use it; it is closed when that thread drops it."""
         with self._pool_lock:
             self._abandoned.add(connection)
 
@@ -154,7 +158,7 @@ class SqlitePool:
 
     def _connect(self, cache_kib: int = CACHE_KIB) -> sqlite3.Connection:
         target = ":memory:" if self.path is None else str(self.path)
-        with _translated(self.path):
+        with _translate_errors(self.path):
             connection = sqlite3.connect(
                 target, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -166,7 +170,7 @@ class SqlitePool:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        # The tables first: another process may be making them, and it makes its mark in the same transaction.
+        # Count the tables first. Another process may be creating them, and sets the id in the same transaction.
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -191,7 +195,7 @@ class SqlitePool:
             # Another process may have migrated while this one waited for the lock.
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             for step in MIGRATIONS[version:]:
-                for statement in _statements(step):
+                for statement in _split_statements(step):
                     connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -201,60 +205,63 @@ class SqlitePool:
             raise
 
 
-def _lengthen(log: Path) -> None:
-    """Fill the log up with zeros, for who has the write lock: nobody else writes to it then.
+def _preallocate_wal(path: Path) -> None:
+    """Fill the write-ahead log with zeros up to its full size. The caller holds the write lock, so nobody else
+    writes to it.
 
-    What follows the last commit is passed over by SQLite, as is what is left there of an earlier round."""
-    with contextlib.suppress(OSError), log.open("r+b", buffering=0) as file:
+    SQLite ignores everything after the last commit: these zeros as well as frames of an earlier round.
+    """
+    with contextlib.suppress(OSError), path.open("r+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
-        missing = max(0, LOG_BYTES - size)
+        missing = max(0, WAL_BYTES - size)
         written = 0
         try:
             written = file.write(bytes(missing))
         finally:
             if written < missing:
-                # There is no room for it: the commit goes on without, and finds as much room as there was.
+                # The disk has no room for it. Give the space back, so that the commit finds as much as before.
                 file.truncate(size)
 
 
-def parts(values: Sequence[T], size: int = 500) -> Iterable[Sequence[T]]:
-    """Values in pieces that one statement takes."""
-    return (values[at : at + size] for at in range(0, len(values), size))
+def batches(values: Sequence[T], size: int = 500) -> Iterable[Sequence[T]]:
+    """The values in batches that fit into one statement."""
+    return (values[start : start + size] for start in range(0, len(values), size))
 
 
-def marks(values: Sequence[object]) -> str:
-    """A place in a statement for each value."""
+def placeholders(values: Sequence[object]) -> str:
+    """A `?` for each value."""
     return ",".join("?" * len(values))
 
 
-def _statements(script: str) -> Iterator[str]:
-    pending = ""
+def _split_statements(script: str) -> Iterator[str]:
+    statement = ""
     for line in script.splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
-class _Reading:
-    """The block of `SqlitePool.read`; a class, because every search enters one and a generator takes thrice the time."""
+class _ReadTransaction:
+    """The block of `SqlitePool.read`. A class, because every search enters one and a generator takes three times
+    as long."""
 
-    __slots__ = ("_connection", "_database")
+    __slots__ = ("_connection", "_pool")
 
-    def __init__(self, database: SqlitePool) -> None:
-        self._database = database
+    def __init__(self, pool: SqlitePool) -> None:
+        self._pool = pool
         self._connection: sqlite3.Connection | None = None
-        """None within another such block."""
+        """None inside another block, which owns the transaction."""
 
     def __enter__(self) -> sqlite3.Connection:
-        database = self._database
-        outer: sqlite3.Connection | None = getattr(database.reading, "connection", None)
+        pool = self._pool
+        outer: sqlite3.Connection | None = getattr(pool.thread_reads, "connection", None)
         if outer is not None:
             return outer
         try:
-            self._connection = database.reading.connection = database.begin()
+            self._connection = pool.thread_reads.connection = pool.begin_read()
         except sqlite3.Error as error:
-            raise _explained(error, database.path) from error
+            raise _translate_error(error, pool.path) from error
         return self._connection
 
     def __exit__(
@@ -262,26 +269,26 @@ class _Reading:
     ) -> None:
         if self._connection is None:
             return
-        self._database.reading.connection = None
+        self._pool.thread_reads.connection = None
         try:
-            self._database.give_back(self._connection)
+            self._pool.end_read(self._connection)
         except sqlite3.Error as late:
             error = late
         if isinstance(error, sqlite3.Error):
-            raise _explained(error, self._database.path) from error
+            raise _translate_error(error, self._pool.path) from error
 
 
 @contextlib.contextmanager
-def _translated(path: Path | None) -> Iterator[None]:
-    """SQLite's errors as ours."""
+def _translate_errors(path: Path | None) -> Iterator[None]:
+    """Raise SQLite's errors as sennit's."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _explained(error, path) from error
+        raise _translate_error(error, path) from error
 
 
-def _explained(error: sqlite3.Error, path: Path | None) -> StoreError:
-    """An error of SQLite as ours, with what to do."""
+def _translate_error(error: sqlite3.Error, path: Path | None) -> StoreError:
+    """The sennit error for an error of SQLite, with advice."""
     where = path or "the database in memory"
     code = getattr(error, "sqlite_errorname", "")
     if code.startswith("SQLITE_FULL"):
@@ -289,7 +296,7 @@ def _explained(error: sqlite3.Error, path: Path | None) -> StoreError:
     if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return StoreCorrupt(
             f"{where} is damaged ({error}). Restore it from a backup or from an export made with "
-            "'sennit export', and index again what came from files."
+            "'sennit export --everything', and index again what came from files."
         )
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return StoreError(

@@ -1,4 +1,4 @@
-"""The embedded store: a folder with one SQLite file, which is the truth, and indexes derived from it."""
+"""The embedded store: a folder with one SQLite file, the source of truth, and indexes derived from it."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from typing import Any, Final
 from sennit.errors import StoreError
 from sennit.filters import EVERYTHING, Filter
 from sennit.records import Record
-from sennit.stores.embedded import fields, graph, keyword, vector
-from sennit.stores.embedded.audiences import Audiences, KeywordState
-from sennit.stores.embedded.bm25 import Statistics, statistics
-from sennit.stores.embedded.codec import SELECT, from_values
-from sennit.stores.embedded.fields import FieldIndex
-from sennit.stores.embedded.folding import Folder
+from sennit.stores.embedded import field_index, graph, keyword_index, vector_index
+from sennit.stores.embedded.audiences import AudienceViews, KeywordState
+from sennit.stores.embedded.bm25 import CorpusStatistics, collect_statistics
+from sennit.stores.embedded.codec import SELECT, record_from_row
+from sennit.stores.embedded.field_cache import FieldCache
+from sennit.stores.embedded.field_index import FieldIndex
 from sennit.stores.embedded.graph import GraphIndex
-from sennit.stores.embedded.keyword import KeywordIndex
-from sennit.stores.embedded.layer import Layers
-from sennit.stores.embedded.layers import LayeredIndex
+from sennit.stores.embedded.index_view import IndexView
+from sennit.stores.embedded.keyword_index import KeywordIndex
 from sennit.stores.embedded.models import (
     Model,
-    Models,
-    is_waiting,
-    wanted,
+    ModelRegistry,
+    current_models,
+    has_pending_vectors,
 )
-from sennit.stores.embedded.parts import Part, parts_of
-from sennit.stores.embedded.prepared import Prepared, prepared
-from sennit.stores.embedded.ranges import is_applied, is_past, moment
-from sennit.stores.embedded.rowvalues import RowValues
-from sennit.stores.embedded.segments import MemorySegments, SegmentFolder, Segments
+from sennit.stores.embedded.prepared_records import PreparedRecord, prepare_record
+from sennit.stores.embedded.ranges import is_delete_applied, is_visible_at, read_version
+from sennit.stores.embedded.segment_builder import SegmentBuilder
+from sennit.stores.embedded.segment_reader import SegmentReader, open_readers
+from sennit.stores.embedded.segment_store import DiskSegmentStore, MemorySegmentStore, SegmentStore
+from sennit.stores.embedded.segmented_index import SegmentedIndex
 from sennit.stores.embedded.snapshot import Snapshot
 from sennit.stores.embedded.sqlite import SqlitePool
-from sennit.stores.embedded.vector import VectorIndex, VectorTail
+from sennit.stores.embedded.vector_index import VectorBuffer, VectorIndex
 from sennit.stores.embedded.vector_segment import VectorSegment
-from sennit.stores.embedded.writing import Also, NewVectors, Writer, Written
+from sennit.stores.embedded.writer import Also, NewVectors, Writer, WriteResult
 
 log = logging.getLogger("sennit.store")
 
@@ -49,82 +49,93 @@ INDEX_FOLDER: Final = "index"
 
 
 class EmbeddedStore:
-    """Plays every role of the store contract from one folder, or from memory when `folder` is None."""
+    """A store in one folder, or in memory when `folder` is None."""
 
-    def __init__(self, folder: Path | None, *, apart: bool = False) -> None:
-        """`apart`: an audience is searched without what is built over all vectors, of which it sees a part."""
+    def __init__(self, folder: Path | None, *, exact_vectors: bool = False) -> None:
+        """`exact_vectors`: a search for a restricted audience scans vectors exactly, without codes trained on all of them."""
         self.folder = folder
-        self._apart = apart
+        self._exact_vectors = exact_vectors
         self.notices: list[str] = []
-        """What had to be repaired since the store was opened."""
+        """What was repaired since the store was opened."""
         if folder is not None:
-            _prepare(folder)
-        self.database = SqlitePool(folder / DATABASE_NAME if folder else None)
-        self.models = Models(self.database)
-        with self.database.read() as connection:
+            _create_folder(folder)
+        self.sqlite = SqlitePool(folder / DATABASE_NAME if folder else None)
+        self.models = ModelRegistry(self.sqlite)
+        with self.sqlite.read() as connection:
             (self._origin,) = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
-        built_with = keyword.identity(self._origin)
-        self._folder: Folder | None = None
+        built_with = keyword_index.segment_identity(self._origin)
+        self._builder: SegmentBuilder | None = None
         if folder is not None:
-            self._folder = Folder(folder / DATABASE_NAME, folder / INDEX_FOLDER / "keyword", built_with)
-        self.keyword = KeywordIndex(self._segments("keyword", built_with), self._report, self._folder)
+            self._builder = SegmentBuilder(
+                folder / DATABASE_NAME, folder / INDEX_FOLDER / "keyword", built_with
+            )
+        self.keyword = KeywordIndex(self._segments("keyword", built_with), self._report, self._builder)
         self._vectors: dict[int, VectorIndex] = {}
-        self.fields = FieldIndex(self._segments("fields", f"{fields.FORMAT} {self._origin:x}"), self._report)
-        self._graph = GraphIndex()
-        self._values = RowValues()
+        self.fields = FieldIndex(
+            self._segments("fields", f"{field_index.FORMAT} {self._origin:x}"), self._report
+        )
+        self._graph_index = GraphIndex()
+        self._field_cache = FieldCache()
         self._lock = threading.Lock()
-        self._parts: (
-            tuple[Layers[keyword.KeywordSegment, keyword.KeywordTail], list[Part], Statistics] | None
+        self._keyword_state: (
+            tuple[
+                IndexView[keyword_index.KeywordSegment, keyword_index.KeywordBuffer],
+                list[SegmentReader],
+                CorpusStatistics,
+            ]
+            | None
         ) = None
-        self._audiences = Audiences()
+        self._audiences = AudienceViews()
         self._model: Model | None = None
-        """The active one when last looked; what is known of a number stays."""
-        self._writer = Writer(self.database)
-        graph.ensure(self.database)
-        self._check_indexes()
+        """The active model at the last search. The row of a model number never changes."""
+        self._writer = Writer(self.sqlite)
+        graph.ensure_tables(self.sqlite)
+        self._reset_newer_indexes()
 
     def close(self) -> None:
-        """Let go of everything; a second call does nothing."""
-        self.stop()
-        self.database.close()
+        """Stop all work and close the file. A second call does nothing."""
+        self.cancel_work()
+        self.sqlite.close()
 
-    def stop(self) -> None:
-        """Have long work given up, to be done another time."""
+    def cancel_work(self) -> None:
+        """Cancel flushes and merges in progress; a later process repeats them."""
         for index in self.indexes():
-            index.stopping.set()
-        self.rest()
+            index.stop_requested.set()
+        self.stop_worker()
 
-    def rest(self) -> None:
-        """Keep nothing at hand for more work: there is none."""
-        if self._folder is not None:
-            self._folder.end()
+    def stop_worker(self) -> None:
+        """Stop the worker process that builds segments; the next flush starts another."""
+        if self._builder is not None:
+            self._builder.close()
 
     # Reading.
 
     @contextlib.contextmanager
     def snapshot(self, audience: Filter = EVERYTHING) -> Iterator[Snapshot]:
-        """One moment of the store, in which everything written before that the audience may see is seen."""
-        with self.database.read() as connection:
-            # The transaction begins while no index can move on, so that all of them are of its moment.
-            opened = [index for index in self.indexes() if index.is_open]
-            for index in opened:
-                index.lock.acquire()
+        """A consistent snapshot: every earlier write that the audience may see, and nothing else."""
+        with self.sqlite.read() as connection:
+            # The indexes are locked while the transaction begins, so that all of them match its read version.
+            opened = [one for one in self.indexes() if one.is_open]
+            for one in opened:
+                one.lock.acquire()
             try:
-                seq, purged, number = moment(connection)
-                model = self._active(connection, number)
+                seq, purged, number = read_version(connection)
+                model = self._active_model(connection, number)
                 keyword = self._keyword_at(connection, seq, purged)
-                near = self.vector_index(model) if model else None
-                layers = near.at(connection, seq, purged) if near is not None and near in opened else None
+                index = self.vector_index(model) if model else None
+                view = (
+                    index.view_at(connection, seq, purged) if index is not None and index in opened else None
+                )
             finally:
-                for index in opened:
-                    index.lock.release()
+                for one in opened:
+                    one.lock.release()
 
-            def vector() -> Layers[VectorSegment, VectorTail] | None:
-                return layers or (near.at(connection, seq, purged) if near else None)
+            def vector() -> IndexView[VectorSegment, VectorBuffer] | None:
+                return view or (index.view_at(connection, seq, purged) if index else None)
 
-            apart = self._apart and audience != EVERYTHING
-            audience, keyword = self._audiences.seen(
-                audience, keyword, lambda: self.fields.mask(connection, audience, seq)
+            exact_vectors = self._exact_vectors and audience != EVERYTHING
+            audience, keyword = self._audiences.view_for(
+                audience, keyword, lambda: self.fields.bitmap(connection, audience, seq)
             )
             yield Snapshot(
                 connection,
@@ -133,63 +144,65 @@ class EmbeddedStore:
                 vector,
                 self.fields,
                 model,
-                lambda: self.database.abandon(connection),
-                self._graph,
-                self._values,
+                lambda: self.sqlite.abandon(connection),
+                self._graph_index,
+                self._field_cache,
                 audience,
-                apart=apart,
+                exact_vectors=exact_vectors,
             )
 
     def get(self, ids: Iterable[str]) -> dict[str, Record]:
         """The records that exist, by id."""
         out = {}
-        with self.database.read() as connection:
+        with self.sqlite.read() as connection:
             for record_id in ids:
                 values = connection.execute(f"{SELECT} WHERE id = ?", (record_id,)).fetchone()
                 if values:
-                    out[record_id] = from_values(values)
+                    out[record_id] = record_from_row(values)
         return out
 
-    def every(self) -> Iterator[Record]:
-        """All records, by id, of one moment."""
-        with self.database.apart() as connection:
+    def iter_records(self) -> Iterator[Record]:
+        """All records of one snapshot, ordered by id."""
+        with self.sqlite.read_separately() as connection:
             for values in connection.execute(f"{SELECT} ORDER BY id"):
-                yield from_values(values)
+                yield record_from_row(values)
 
     def count(self) -> int:
-        """How many records there are."""
-        with self.database.read() as connection:
+        """The number of records."""
+        with self.sqlite.read() as connection:
             (count,) = connection.execute("SELECT count(*) FROM records").fetchone()
             return int(count)
 
     # Writing.
 
-    def add(self, records: Iterable[Record], vectors: NewVectors) -> Written:
-        """Add or replace records, all or none; a record that is already there as it is stays untouched."""
+    def add(self, records: Iterable[Record], vectors: NewVectors) -> WriteResult:
+        """Add or replace records in one transaction. An unchanged record is not written again."""
         return self.apply(records, vectors)
 
     def remove(self, ids: Iterable[str]) -> int:
-        """Remove records from everywhere, all or none; how many there were."""
+        """Remove records in one transaction; returns how many existed."""
         return self.apply((), {}, lambda _: ids).removed
 
     def apply(
-        self, records: Iterable[Record | Prepared], vectors: NewVectors, also: Also = lambda _: ()
-    ) -> Written:
-        """Add and remove records in one transaction, together with what `also` writes in it.
+        self, records: Iterable[Record | PreparedRecord], vectors: NewVectors, also: Also = lambda _: ()
+    ) -> WriteResult:
+        """Add and remove records in one transaction, together with the writes of `also`.
 
-        `also` runs first and names the records to remove; one that is added in the same breath stays.
+        `also` runs first and returns the ids to remove. An id that is also added is not removed.
         """
-        return self._writer.apply(map(prepared, records), vectors, also)
+        return self._writer.apply(map(prepare_record, records), vectors, also)
 
     @property
-    def waiting(self) -> bool:
-        """Whether a record waited for a vector after the last write."""
-        return self._writer.waiting
+    def last_write_left_pending(self) -> bool:
+        """Whether any record lacked a vector after the last write."""
+        return self._writer.last_write_left_pending
 
     # Indexes.
 
-    def indexes(self) -> list[LayeredIndex[keyword.KeywordSegment, keyword.KeywordTail] | VectorIndex]:
-        """Every derived index that this process has looked at."""
+    def indexes(
+        self,
+    ) -> list[SegmentedIndex[keyword_index.KeywordSegment, keyword_index.KeywordBuffer] | VectorIndex]:
+        """Every segmented index that this process has opened."""
         with self._lock:
             return [self.keyword, *self._vectors.values()]
 
@@ -199,93 +212,93 @@ class EmbeddedStore:
             index = self._vectors.get(model.number)
             if index is None:
                 segments = self._segments(
-                    f"vector-{model.number}", f"{vector.FORMAT} {model.fingerprint} {self._origin:x}"
+                    f"vector-{model.number}", f"{vector_index.FORMAT} {model.fingerprint} {self._origin:x}"
                 )
                 index = VectorIndex(segments, self._report, model.number, model.dimensions)
                 self._vectors[model.number] = index
             return index
 
-    def live_indexes(self) -> list[LayeredIndex[Any, Any]]:
-        """The derived indexes that searches use or will use."""
-        return [self.keyword, *(self.vector_index(model) for model in self.models.wanted())]
+    def live_indexes(self) -> list[SegmentedIndex[Any, Any]]:
+        """The segmented indexes of the current models: the ones that searches use, now or after a model change."""
+        return [self.keyword, *(self.vector_index(model) for model in self.models.current())]
 
-    def keep_fields(self) -> None:
-        """Have at hand what tells who may see which record."""
-        with self.database.read() as connection:
-            self.fields.keep(connection, moment(connection).seq)
+    def update_field_index(self) -> None:
+        """Bring the field index, which filters and audiences use, up to date."""
+        with self.sqlite.read() as connection:
+            self.fields.refresh_access_fields(connection, read_version(connection).seq)
 
-    def models_waiting(self) -> bool:
-        """Whether a record waits for a vector."""
-        with self.database.read() as connection:
-            return is_waiting(connection)
+    def has_pending_vectors(self) -> bool:
+        """Whether any record lacks a vector."""
+        with self.sqlite.read() as connection:
+            return has_pending_vectors(connection)
 
-    def purge(self, at_least: int) -> int:
-        """Forget removals that every index has applied, when there are many; how many were forgotten."""
-        with self.database.read() as connection:
-            (count,) = connection.execute("SELECT count(*) FROM removals").fetchone()
+    def purge_tombstones(self, at_least: int) -> int:
+        """Delete tombstones that every index has applied, if there are `at_least` so many; returns the number deleted."""
+        with self.sqlite.read() as connection:
+            (count,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
         if count < at_least:
             return 0
         with contextlib.ExitStack() as stack:
-            # No segment that was begun before a removal may be published after the removal is forgotten.
+            # A segment begun before a delete must not be published after its tombstone is gone.
             indexes = self.live_indexes()
-            if not all(stack.enter_context(index.quiet()) for index in indexes):
+            if not all(stack.enter_context(index.lock_maintenance()) for index in indexes):
                 return 0
-            return self._purge(indexes)
+            return self._purge_applied(indexes)
 
-    def _purge(self, indexes: Sequence[LayeredIndex[Any, Any]]) -> int:
-        covered = [index.covered() for index in indexes]
-        with self.database.write() as connection:
-            removals = connection.execute("SELECT seq, row FROM removals ORDER BY seq").fetchall()
-            # In order, up to the first that is still needed: so every segment is known to have applied all
-            # that was forgotten, and one that is older than that is not trusted.
-            done = list(takewhile(lambda removal: is_applied(removal[0], removal[1], covered), removals))
+    def _purge_applied(self, indexes: Sequence[SegmentedIndex[Any, Any]]) -> int:
+        covered = [index.segment_infos() for index in indexes]
+        with self.sqlite.write() as connection:
+            tombstones = connection.execute("SELECT seq, row FROM tombstones ORDER BY seq").fetchall()
+            # In order, up to the first tombstone that is still needed. So a segment has applied every purged
+            # tombstone, or it is known to be too old and is rebuilt.
+            done = list(takewhile(lambda one: is_delete_applied(one[0], one[1], covered), tombstones))
             if done:
                 for index in indexes:
-                    index.vouch(done[-1][0])
-                connection.executemany("DELETE FROM removals WHERE seq = ?", ((seq,) for seq, _ in done))
+                    index.advance_tombstones(done[-1][0])
+                connection.executemany("DELETE FROM tombstones WHERE seq = ?", ((seq,) for seq, _ in done))
                 connection.execute("UPDATE state SET value = ? WHERE key = 'purged'", (done[-1][0],))
         return len(done)
 
     def drop_index(self, number: int) -> None:
-        """Forget the vector index of a model that is no longer wanted."""
+        """Delete the vector index of a retired model."""
         with self._lock:
             self._vectors.pop(number, None)
         if self.folder is not None:
             shutil.rmtree(self.folder / INDEX_FOLDER / f"vector-{number}", ignore_errors=True)
 
     def _keyword_at(self, connection: sqlite3.Connection, seq: int, purged: int) -> KeywordState:
-        layers = self.keyword.at(connection, seq, purged)
-        known = self._parts
-        if known is None or known[0] is not layers:
-            parts = parts_of(layers)
-            known = self._parts = (layers, parts, statistics(parts))
+        view = self.keyword.view_at(connection, seq, purged)
+        known = self._keyword_state
+        if known is None or known[0] is not view:
+            parts = open_readers(view)
+            known = self._keyword_state = (view, parts, collect_statistics(parts))
         return known[1], known[2]
 
-    def _active(self, connection: sqlite3.Connection, number: int) -> Model | None:
+    def _active_model(self, connection: sqlite3.Connection, number: int) -> Model | None:
         known = self._model
         if number and (known is None or known.number != number):
-            known = self._model = next((m for m in wanted(connection) if m.number == number), None)
+            known = self._model = next((m for m in current_models(connection) if m.number == number), None)
         return known if number else None
 
-    def _segments(self, name: str, identity: str) -> Segments:
+    def _segments(self, name: str, identity: str) -> SegmentStore:
         if self.folder is None:
-            return MemorySegments()
-        return SegmentFolder(self.folder / INDEX_FOLDER / name, identity)
+            return MemorySegmentStore()
+        return DiskSegmentStore(self.folder / INDEX_FOLDER / name, identity)
 
-    def _check_indexes(self) -> None:
-        """Give up indexes that know of changes which the records do not: the file is an older copy of itself."""
+    def _reset_newer_indexes(self) -> None:
+        """Reset indexes that contain later changes than the SQLite file, which was replaced by an older copy."""
         for index in self.live_indexes():
-            entries = index.covered()
-            with self.database.read() as connection:
-                seq = moment(connection).seq
-            if not is_past(entries, seq):
+            entries = index.segment_infos()
+            with self.sqlite.read() as connection:
+                seq = read_version(connection).seq
+            if not is_visible_at(entries, seq):
                 self._report(f"the {index.name} index is rebuilt from the records: it is newer than they are")
-                index.give_up()
-        kept = self.fields.covered()
-        with self.database.read() as connection:
-            seq = moment(connection).seq
-        if not is_past(kept, seq):
-            self.fields.forget(entry.of for entry in kept)
+                index.reset()
+        kept = self.fields.segment_infos()
+        with self.sqlite.read() as connection:
+            seq = read_version(connection).seq
+        if not is_visible_at(kept, seq):
+            self.fields.drop(entry.field for entry in kept)
 
     def _report(self, notice: str) -> None:
         if notice not in self.notices:
@@ -293,17 +306,17 @@ class EmbeddedStore:
             self.notices.append(notice)
 
 
-def _prepare(folder: Path) -> None:
+def _create_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file; a sennit database is a folder. Choose another name.")
     if folder.is_dir() and not (folder / DATABASE_NAME).exists():
-        strangers = [path.name for path in folder.iterdir() if path.name != INDEX_FOLDER]
-        if strangers:
+        other_files = [path.name for path in folder.iterdir() if path.name != INDEX_FOLDER]
+        if other_files:
             raise StoreError(
-                f"{folder} is a folder with other things in it ({strangers[0]!r}), and no sennit database. "
-                "Name a new or empty folder."
+                f"{folder} holds other files ({other_files[0]!r}) and no sennit database. "
+                "Choose a new or empty folder."
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{folder} cannot be created: {error.strerror}. Choose another place.") from error
+        raise StoreError(f"{folder} cannot be created: {error.strerror}. Choose another location.") from error

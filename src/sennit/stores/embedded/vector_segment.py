@@ -1,4 +1,4 @@
-"""The vectors of one segment: found by their codes where they are many, by scans where they or the allowed are few."""
+"""The vectors of one segment: searched by an IVF-PQ index if they are many, scanned if they or the allowed ones are few."""
 
 from __future__ import annotations
 
@@ -10,184 +10,203 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.stores.embedded.arrays import Arrays
-from sennit.stores.embedded.coded import Coded
-from sennit.stores.embedded.layer import Segment
-from sennit.stores.embedded.products import Coarse, Compact, Half, Vectors, products, similarity, top
+from sennit.stores.embedded.index_view import Segment
+from sennit.stores.embedded.ivfpq import IvfPqIndex
 from sennit.stores.embedded.selection import Mask, Rows, Selection
+from sennit.stores.embedded.vector_math import (
+    Float16Vectors,
+    Half,
+    Int8Vectors,
+    Vectors,
+    fast_dot_products,
+    stable_dot_products,
+    top_k_with_ties,
+)
 
-CODED_FROM: Final = 8192
-CODED_PASSING: Final = 32_768
-"""Below this many vectors a scan is as fast as codes, and exact; where codes would not last, so many are scanned for a while."""
+IVFPQ_MIN_VECTORS: Final = 8192
+IVFPQ_MIN_VECTORS_TRANSIENT: Final = 32_768
+"""Below this many vectors, a scan is as fast as an IVF-PQ index, and exact. A transient segment is merged into an older one
+soon, so an index for it pays off only at a larger size."""
 
-COPIED: Final = 16_384
-COPY_AT: Final = 2
-WORTH: Final = 0.75
-COPIES: Final = 65_536
-COPY_CLOSER: Final = 2
-"""Where a filter lets so few pass, they are copied side by side in bytes when it comes the second time, and scanned; of the nearest
-of these, twice as many as wanted, the vectors themselves are looked at. That is faster than what must be looked for all
-over; unless nearly all pass. All copies of a segment together hold 65,536 vectors at most, 16 MB at 256 dimensions."""
+COPY_MAX_VECTORS: Final = 16_384
+COPY_AFTER_USES: Final = 2
+COPY_MAX_SHARE: Final = 0.75
+COPIES_MAX_VECTORS: Final = 65_536
+COPY_RERANK_FACTOR: Final = 2
+"""If a filter passes at most COPY_MAX_VECTORS vectors, its second use makes a contiguous copy of them in 8-bit integers. A
+search scans the copy and reranks twice as many candidates as it wants by the vectors themselves. That is faster than
+gathering the vectors from all over the segment, unless the filter passes nearly all of them. All copies of a segment
+together hold at most COPIES_MAX_VECTORS vectors, 16 MB at 256 dimensions."""
 
-WIDE: Final = 256
-WIDE_CLOSER: Final = 2.0
-MARGIN: Final = 1.5
-"""Where of so many nearest of all, by half more than are wanted should pass a filter, these are looked at first. Twice as
-many are looked at closer: only the nearest of them are wanted."""
+UNFILTERED_NEIGHBOURS: Final = 256
+UNFILTERED_RERANK_FACTOR: Final = 2.0
+UNFILTERED_MARGIN: Final = 1.5
+"""A filtered search first filters the 256 nearest of all vectors, if it can expect one and a half times as many of them to
+pass as it wants. A smaller rerank factor suffices for these, because only the nearest of them are wanted."""
 
-MOST: Final = 0.05
-"""Who wants more than this share of what passes is served by a scan."""
+MAX_RESULT_SHARE: Final = 0.05
+"""A search for more than this share of the allowed vectors is a scan."""
 
-SAMPLE: Final = 256
-MISSED: Final = 3
-MISSED_SHARE: Final = 0.2
-"""A filtered search is judged by a sample of what passes the filter: it has lost its way when of those that are nearer
-than the last one found, so many and so great a share were not found."""
+RECALL_SAMPLE: Final = 256
+MIN_MISSED: Final = 3
+MIN_MISSED_SHARE: Final = 0.2
+"""A filtered search is checked against a sample of the allowed vectors. It has failed if, of the sampled vectors nearer than
+its last result, it missed at least three and at least 20%."""
 
 
-Near = tuple[NDArray[np.intp], NDArray[np.float32]]
-"""Positions, and how near each is."""
+Neighbours = tuple[NDArray[np.intp], NDArray[np.float32]]
+"""Positions and their scores."""
 
 
 class VectorSegment(Segment):
-    """Vectors by position, with codes of them when they are many."""
+    """Vectors by position, with an IVF-PQ index when they are many."""
 
-    def __init__(self, rows: Rows, vectors: Compact, coded: Coded | None) -> None:
+    def __init__(self, rows: Rows, vectors: Float16Vectors, ivfpq: IvfPqIndex | None) -> None:
         self.rows = rows
         self._vectors = vectors
-        self._coded = coded
-        self._copies: OrderedDict[Selection, Coarse] = OrderedDict()
+        self._ivfpq = ivfpq
+        self._copies: OrderedDict[Selection, Int8Vectors] = OrderedDict()
         self._lock = Lock()
-        self._wide: tuple[bytes, NDArray[np.intp]] = (b"", np.empty(0, np.intp))
+        self._unfiltered: tuple[bytes, NDArray[np.intp]] = (b"", np.empty(0, np.intp))
 
     @classmethod
-    def over(
+    def build(
         cls,
         rows: Rows,
         half: Half,
-        stopping: Event,
-        like: VectorSegment | None = None,
+        stop_requested: Event,
+        base: VectorSegment | None = None,
         *,
-        passing: bool = False,
+        transient: bool = False,
     ) -> VectorSegment:
-        """A new segment; `like` is one that holds the first of the vectors, and has done part of the work.
+        """Build a segment; `base` is one that holds the first of the vectors, whose index is extended.
 
-        One that is `passing` will soon be merged into an older one, and is worth less trouble.
+        A `transient` segment will soon be merged into an older one.
         """
-        vectors = Compact(half)
-        if len(rows) < (CODED_PASSING if passing else CODED_FROM):
+        vectors = Float16Vectors(half)
+        if len(rows) < (IVFPQ_MIN_VECTORS_TRANSIENT if transient else IVFPQ_MIN_VECTORS):
             return cls(rows, vectors, None)
-        return cls(rows, vectors, Coded.over(vectors, stopping, like._coded if like is not None else None))
+        base_index = base._ivfpq if base is not None else None
+        return cls(rows, vectors, IvfPqIndex.build(vectors, stop_requested, base_index))
 
     @classmethod
-    def revived(cls, arrays: Arrays) -> VectorSegment:
-        """A segment from its arrays."""
-        # Everything is copied, so that the file need not stay in memory beside it.
-        rows, vectors = np.array(arrays["rows"]), Compact(arrays["vectors"])
+    def from_arrays(cls, arrays: Arrays) -> VectorSegment:
+        """Open a segment from its stored arrays."""
+        # Copy everything, so that the mapped file need not stay in memory as well.
+        rows, vectors = np.array(arrays["rows"]), Float16Vectors(arrays["vectors"])
         if "codes" not in arrays:
             return cls(rows, vectors, None)
-        reach, measured = arrays["reach"].tolist()
-        return cls(rows, vectors, Coded.revived(arrays["codes"], reach, int(measured), vectors))
+        probe_margin, count = arrays["calibration"].tolist()
+        return cls(rows, vectors, IvfPqIndex.from_bytes(arrays["codes"], probe_margin, int(count), vectors))
 
-    def arrays(self) -> Arrays:
+    def to_arrays(self) -> Arrays:
         out: dict[str, NDArray[Any]] = {"rows": self.rows, "vectors": self._vectors.half}
-        if self._coded is not None:
-            out["codes"] = self._coded.codes()
-            out["reach"] = np.array([self._coded.reach, self._coded.measured])
+        if self._ivfpq is not None:
+            out["codes"] = self._ivfpq.to_bytes()
+            out["calibration"] = np.array([self._ivfpq.probe_margin, self._ivfpq.calibrated_count])
         return out
 
-    def part(self, live: Mask | None) -> tuple[Rows, Half]:
-        """What lives of it."""
+    def live_vectors(self, live: Mask | None) -> tuple[Rows, Half]:
+        """The rows and vectors of the live records."""
         half = self._vectors.half
         return (self.rows, half) if live is None else (self.rows[live], half[live])
 
-    def at(self, positions: NDArray[np.intp]) -> Vectors:
-        """Some of the vectors."""
+    def vectors_at(self, positions: NDArray[np.intp]) -> Vectors:
+        """The vectors at some positions."""
         return self._vectors.at(positions)
 
-    def near(self, query: Vectors, k: int, allowed: Selection | None, *, exact: bool = False) -> Near:
-        """The k nearest vectors among the allowed, about them if not `exact`, in no order."""
+    def nearest(
+        self, query: Vectors, k: int, allowed: Selection | None, *, exact: bool = False
+    ) -> Neighbours:
+        """The k nearest of the allowed vectors, approximately unless `exact`, in no order."""
         if allowed is not None and allowed.count == len(self.rows):
             allowed = None
-        if allowed is not None and 0 < allowed.count <= COPIED and not exact:
-            among = self._among_copied(query, k, allowed)
-            if among is not None:
-                return among
-        found = self._nearest(query, k, allowed, exact=exact)
-        return found, similarity(self.at(found), query)
+        if allowed is not None and 0 < allowed.count <= COPY_MAX_VECTORS and not exact:
+            found_in_copy = self._search_copy(query, k, allowed)
+            if found_in_copy is not None:
+                return found_in_copy
+        found = self._nearest_positions(query, k, allowed, exact=exact)
+        return found, stable_dot_products(self.vectors_at(found), query)
 
-    def _nearest(self, query: Vectors, k: int, allowed: Selection | None, *, exact: bool) -> NDArray[np.intp]:
-        passing = len(self.rows) if allowed is None else allowed.count
-        if not passing:
+    def _nearest_positions(
+        self, query: Vectors, k: int, allowed: Selection | None, *, exact: bool
+    ) -> NDArray[np.intp]:
+        allowed_count = len(self.rows) if allowed is None else allowed.count
+        if not allowed_count:
             return np.empty(0, np.intp)
-        if self._coded is None or exact or k > MOST * passing:
+        if self._ivfpq is None or exact or k > MAX_RESULT_SHARE * allowed_count:
             return self._vectors.nearest(query, k, allowed)
         if allowed is None:
-            found, _ = self._coded.nearest(query, k)
+            found, _ = self._ivfpq.nearest(query, k)
             return found if len(found) == k else self._vectors.nearest(query, k)
-        among = self._among_wide(query, k, allowed)
-        if among is not None:
-            return among
-        found, scores = self._coded.nearest(query, k, allowed)
-        if len(found) < k or self._missed(found, scores[-1], query, allowed):
+        filtered = self._filter_unfiltered(query, k, allowed)
+        if filtered is not None:
+            return filtered
+        found, scores = self._ivfpq.nearest(query, k, allowed)
+        if len(found) < k or self._has_missed(found, scores[-1], query, allowed):
             return self._vectors.nearest(query, k, allowed)
         return found
 
-    def _among_wide(self, query: Vectors, k: int, allowed: Selection) -> NDArray[np.intp] | None:
-        """The k nearest of the allowed, where they are among the nearest of all.
+    def _filter_unfiltered(self, query: Vectors, k: int, allowed: Selection) -> NDArray[np.intp] | None:
+        """The k nearest of the allowed, if they are among the nearest of all vectors.
 
-        Those are kept: a search of several collections asks for the same in each of them."""
-        if MARGIN * k * len(self.rows) > WIDE * allowed.count:
+        The nearest of all are cached: a search of several collections applies a filter for each to the same query.
+        """
+        if UNFILTERED_MARGIN * k * len(self.rows) > UNFILTERED_NEIGHBOURS * allowed.count:
             return None
-        assert self._coded is not None
-        asked, found = self._wide
-        if asked != (key := query.tobytes()):
-            found, _ = self._coded.nearest(query, WIDE, closer=WIDE_CLOSER)
-            self._wide = (key, found)
+        assert self._ivfpq is not None
+        cached_query, found = self._unfiltered
+        if cached_query != (key := query.tobytes()):
+            found, _ = self._ivfpq.nearest(
+                query, UNFILTERED_NEIGHBOURS, rerank_factor=UNFILTERED_RERANK_FACTOR
+            )
+            self._unfiltered = (key, found)
         passing = found[allowed.mask[found]]
         return passing[:k] if len(passing) >= k else None
 
-    def _among_copied(self, query: Vectors, k: int, allowed: Selection) -> Near | None:
-        """The k nearest of the allowed and all that tie with the last, by a copy of the allowed if there is one."""
-        copy = self._copy(allowed)
+    def _search_copy(self, query: Vectors, k: int, allowed: Selection) -> Neighbours | None:
+        """The k nearest of the allowed and all that tie with the last, if there is a copy of the allowed vectors."""
+        copy = self._copy_of(allowed)
         if copy is None:
             return None
         positions = allowed.positions
-        if COPY_CLOSER * k < len(positions):
-            positions = positions[copy.nearest(query, COPY_CLOSER * k)]
-        scores = similarity(self.at(positions), query)
-        best = top(scores, k)
-        # Where all of them tie, there may be more that do.
+        if COPY_RERANK_FACTOR * k < len(positions):
+            positions = positions[copy.nearest(query, COPY_RERANK_FACTOR * k)]
+        scores = stable_dot_products(self.vectors_at(positions), query)
+        best = top_k_with_ties(scores, k)
+        # If all candidates tie, other vectors may tie as well.
         if len(best) == len(positions) < allowed.count:
             return None
         return positions[best], scores[best]
 
-    def _copy(self, allowed: Selection) -> Coarse | None:
-        """The allowed vectors side by side; made when a filter comes again, and kept while there is room."""
+    def _copy_of(self, allowed: Selection) -> Int8Vectors | None:
+        """The contiguous copy of the allowed vectors, made when a filter is used again; None without one."""
         with self._lock:
             copy = self._copies.get(allowed)
             if copy is not None:
                 self._copies.move_to_end(allowed)
                 return copy
-            allowed.asked += 1
-            if allowed.asked < COPY_AT or allowed.count > WORTH * len(self.rows):
+            allowed.uses += 1
+            if allowed.uses < COPY_AFTER_USES or allowed.count > COPY_MAX_SHARE * len(self.rows):
                 return None
-        copy = Coarse(self._vectors.half[allowed.positions])
+        copy = Int8Vectors(self._vectors.half[allowed.positions])
         with self._lock:
             self._copies[allowed] = copy
-            while sum(map(len, self._copies.values())) > COPIES:
+            while sum(map(len, self._copies.values())) > COPIES_MAX_VECTORS:
                 self._copies.popitem(last=False)
         return copy
 
-    def _missed(
-        self, found: NDArray[np.intp], farthest: np.float32, query: Vectors, allowed: Selection
+    def _has_missed(
+        self, found: NDArray[np.intp], last_score: np.float32, query: Vectors, allowed: Selection
     ) -> bool:
-        """Whether the search has lost its way, as it does where all that passes the filter is far from the query.
+        """Whether the search has missed too much, as it does when all allowed vectors are far from the query.
 
-        A sample of what passes shows it: what is nearer than the last one found must itself be found."""
+        A sample of the allowed vectors shows it: those nearer than the last result must be among the results.
+        """
         if allowed.sample is None:
-            positions = allowed.positions[:: max(1, allowed.count // SAMPLE)]
-            allowed.sample = (positions, self.at(positions))
+            positions = allowed.positions[:: max(1, allowed.count // RECALL_SAMPLE)]
+            allowed.sample = (positions, self.vectors_at(positions))
         sample, vectors = allowed.sample
-        nearer = sample[products(vectors, query) > farthest]
+        nearer = sample[fast_dot_products(vectors, query) > last_score]
         missed = np.count_nonzero(~np.isin(nearer, found))
-        return bool(missed >= max(MISSED, MISSED_SHARE * len(nearer)))
+        return bool(missed >= max(MIN_MISSED, MIN_MISSED_SHARE * len(nearer)))

@@ -1,4 +1,4 @@
-"""Places that are no database, files of other programs and versions, damage, and a full disk."""
+"""Opening what is no database, files of other programs and versions, damaged files, and a full disk."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import sennit
 from sennit.errors import StoreCorrupt, StoreError, StoreFull, StoreVersion
 from sennit.stores.embedded.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
-from .helpers import assert_holds, by_keyword, numbered
+from .helpers import assert_contains_exactly, search_keyword, versioned_record
 
 
-def test_a_file_is_no_place_for_a_database(tmp_path: Path) -> None:
+def test_a_file_cannot_be_opened_as_a_database(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("mine")
     with pytest.raises(StoreError, match="is a file"):
@@ -25,17 +25,17 @@ def test_a_file_is_no_place_for_a_database(tmp_path: Path) -> None:
         sennit.open(path / "below")
 
 
-def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused_untouched(tmp_path: Path) -> None:
     (tmp_path / "holiday.jpg").write_bytes(b"picture")
     with pytest.raises(StoreError, match=re.escape("holiday.jpg")):
         sennit.open(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["holiday.jpg"]
 
 
-def test_an_empty_folder_and_missing_parents_are_fine(tmp_path: Path) -> None:
+def test_an_empty_folder_and_missing_parents_are_accepted(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "a" / "b" / "ü c"):
         with sennit.open(folder) as db:
-            db.add([numbered("a", 1)])
+            db.add([versioned_record("a", 1)])
             assert len(db) == 1
 
 
@@ -64,7 +64,7 @@ def test_a_newer_database_is_refused_with_advice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"not a database at all, but long enough to be one " * 50, b"SQLite format 3\0"]
 )
-def test_something_else_in_the_file_is_said_to_be_damage(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_sqlite_is_reported_as_damaged(tmp_path: Path, content: bytes) -> None:
     folder = tmp_path / "db"
     folder.mkdir()
     (folder / "sennit.db").write_bytes(content)
@@ -72,11 +72,11 @@ def test_something_else_in_the_file_is_said_to_be_damage(tmp_path: Path, content
         sennit.open(folder)
 
 
-def test_a_damaged_page_is_said_when_it_is_met(tmp_path: Path) -> None:
+def test_a_damaged_page_is_reported_when_it_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "db"
     with sennit.open(folder) as db:
-        db.add(numbered(f"r{n}", n) for n in range(500))
-        with db.store.database.write() as connection:
+        db.add(versioned_record(f"r{n}", n) for n in range(500))
+        with db.store.sqlite.write() as connection:
             (page,) = connection.execute(
                 "SELECT rootpage FROM sqlite_master WHERE name = 'records'"
             ).fetchone()
@@ -88,53 +88,53 @@ def test_a_damaged_page_is_said_when_it_is_met(tmp_path: Path) -> None:
         list(db)
 
 
-def test_an_empty_file_is_an_empty_database(tmp_path: Path) -> None:
+def test_an_empty_file_becomes_an_empty_database(tmp_path: Path) -> None:
     folder = tmp_path / "db"
     folder.mkdir()
     (folder / "sennit.db").write_bytes(b"")
     with sennit.open(folder) as db:
-        db.add([numbered("a", 1)])
-        assert_holds(db, {"a": numbered("a", 1)})
+        db.add([versioned_record("a", 1)])
+        assert_contains_exactly(db, {"a": versioned_record("a", 1)})
 
 
-def test_a_full_disk_loses_nothing_that_was_confirmed(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_committed_write(tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db") as db:
-        db.add([numbered("a", 1, metadata={"colour": "red"})])
-        with db.store.database.write() as connection:
+        db.add([versioned_record("a", 1, metadata={"colour": "red"})])
+        with db.store.sqlite.write() as connection:
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
             connection.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreFull, match="Free some space"):
-            db.add(numbered(f"r{n}", 10 + n, metadata={"shape": "round"}) for n in range(300))
-        assert_holds(db, {"a": numbered("a", 1, metadata={"colour": "red"})})
-        with db.store.database.write() as connection:
+            db.add(versioned_record(f"r{n}", 10 + n, metadata={"shape": "round"}) for n in range(300))
+        assert_contains_exactly(db, {"a": versioned_record("a", 1, metadata={"colour": "red"})})
+        with db.store.sqlite.write() as connection:
             connection.execute("PRAGMA max_page_count = 1073741823")
-        db.add([numbered("b", 2, metadata={"shape": "round"})])
-        # Fields that were first named in the failed batch are found by their names.
-        assert by_keyword(db, "gemeinsam", filters="shape = 'round'") == ["b"]
-        assert by_keyword(db, "gemeinsam", filters="colour = 'red'") == ["a"]
+        db.add([versioned_record("b", 2, metadata={"shape": "round"})])
+        # A field that first occurred in the failed batch works in filters.
+        assert search_keyword(db, "gemeinsam", filters="shape = 'round'") == ["b"]
+        assert search_keyword(db, "gemeinsam", filters="colour = 'red'") == ["a"]
     with sennit.open(tmp_path / "db") as db:
-        assert by_keyword(db, "gemeinsam", filters="shape = 'round'") == ["b"]
+        assert search_keyword(db, "gemeinsam", filters="shape = 'round'") == ["b"]
 
 
 def test_a_full_disk_under_the_indexes_fails_no_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sennit.stores.embedded import segments
+    from sennit.stores.embedded import segment_store
 
     def full(path: Path, arrays: object) -> str:
         raise OSError(28, "No space left on device")
 
-    with sennit.open(tmp_path / "db", store__fold_at=2) as db:
-        monkeypatch.setattr(segments, "write_arrays", full)
-        expected = {f"r{n}": numbered(f"r{n}", n) for n in range(20)}
+    with sennit.open(tmp_path / "db", store__flush_at=2) as db:
+        monkeypatch.setattr(segment_store, "write_arrays", full)
+        expected = {f"r{n}": versioned_record(f"r{n}", n) for n in range(20)}
         for record in expected.values():
             db.add([record])
-        assert_holds(db, expected)
+        assert_contains_exactly(db, expected)
         with pytest.raises(StoreError, match="No space left"):
             db.optimise()
         monkeypatch.undo()
         db.optimise()
-        assert_holds(db, expected)
+        assert_contains_exactly(db, expected)
 
 
 def schema(connection: sqlite3.Connection) -> set[tuple[str, str]]:
@@ -143,7 +143,7 @@ def schema(connection: sqlite3.Connection) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("start", range(VERSION + 1))
-def test_a_database_of_any_earlier_version_becomes_a_current_one(tmp_path: Path, start: int) -> None:
+def test_a_database_of_any_earlier_version_is_migrated(tmp_path: Path, start: int) -> None:
     sennit.open(tmp_path / "fresh").close()
     folder = tmp_path / "older"
     folder.mkdir()
@@ -155,8 +155,8 @@ def test_a_database_of_any_earlier_version_becomes_a_current_one(tmp_path: Path,
     connection.execute(f"PRAGMA user_version = {start}")
     connection.close()
     with sennit.open(folder) as db:
-        db.add([numbered("a", 1)])
-        assert_holds(db, {"a": numbered("a", 1)})
+        db.add([versioned_record("a", 1)])
+        assert_contains_exactly(db, {"a": versioned_record("a", 1)})
     fresh, older = (sqlite3.connect(tmp_path / name / "sennit.db") for name in ("fresh", "older"))
     assert schema(fresh) == schema(older)
     for pragma in ("application_id", "user_version", "journal_mode"):
@@ -165,14 +165,14 @@ def test_a_database_of_any_earlier_version_becomes_a_current_one(tmp_path: Path,
     older.close()
 
 
-def test_a_migration_that_fails_leaves_the_database_as_it_was(
+def test_a_failed_migration_leaves_the_database_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sennit.stores.embedded import sqlite
 
     folder = tmp_path / "db"
     with sennit.open(folder) as db:
-        db.add([numbered("a", 1)])
+        db.add([versioned_record("a", 1)])
     with monkeypatch.context() as patch:
         broken = (*MIGRATIONS, "CREATE TABLE later (x); INSERT INTO nowhere VALUES (1);")
         patch.setattr(sqlite, "MIGRATIONS", broken)
@@ -180,4 +180,4 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
         with pytest.raises(StoreError):
             sennit.open(folder)
     with sennit.open(folder) as db:
-        assert_holds(db, {"a": numbered("a", 1)})
+        assert_contains_exactly(db, {"a": versioned_record("a", 1)})

@@ -1,4 +1,4 @@
-"""faiss is there when it is needed, and not before."""
+"""faiss is imported only when a search needs it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ print(before, "faiss" in sys.modules, os.environ.get("OPENBLAS_CORETYPE"))
 
 
 @pytest.mark.parametrize("core", [None, "Haswell"])
-def test_a_write_does_without_it_and_the_environment_stays_as_it_was(
+def test_write_does_not_import_faiss_and_the_environment_is_unchanged(
     tmp_path: Path, core: str | None
 ) -> None:
     environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_CORETYPE"}
     if core is not None:
         environment["OPENBLAS_CORETYPE"] = core
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", WRITE, str(tmp_path / "db")],
         capture_output=True,
         text=True,
         check=True,
         env=environment,
     )
-    assert told.stdout.split() == ["False", "True", str(core)]
+    assert result.stdout.split() == ["False", "True", str(core)]

@@ -1,4 +1,4 @@
-"""The end of a program that did not close its database."""
+"""A program that exits without closing its database."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def slow(model, texts):
     print("finished", flush=True)
     return None
 
-db.keeper._embed = slow
+db.maintainer._embed = slow
 db.add([sennit.Record(id="a", text="harbour")])
-with db.store.database.write() as connection:
-    connection.execute("INSERT INTO pending SELECT number, (SELECT row FROM records) FROM models")
-db.keeper.nudge()
+with db.store.sqlite.write() as connection:
+    connection.execute("INSERT INTO pending_vectors SELECT number, (SELECT row FROM records) FROM models")
+db.maintainer.wake()
 working.wait(30)
 """
 
 
-def test_a_program_that_ends_waits_for_the_model_it_is_inside_of(tmp_path: Path) -> None:
+def test_exit_waits_for_a_running_embedding_call(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "db")], capture_output=True, text=True, timeout=120
     )

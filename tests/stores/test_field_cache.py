@@ -1,4 +1,4 @@
-"""Fields of records that are read without the records, and remembered."""
+"""Record fields are read without the rest of the record, and cached."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 import sennit
 from sennit import OWNER, Caller, Record
 from sennit.errors import SourceError
-from sennit.stores.embedded import rowvalues
+from sennit.stores.embedded import field_cache
 
 NAMES = ("id", "path", "timestamp", "role")
 
 
 def values(db: sennit.Database, *ids: str, caller: Caller | None = None) -> list[tuple[object, ...]]:
     with db.store.snapshot() as snapshot:
-        keys = [snapshot.key_of(name) for name in ids]
+        keys = [snapshot.find_key(name) for name in ids]
     with db.store.snapshot(db.audience(caller)) as snapshot:
         return snapshot.columns(np.array(keys, np.int64), NAMES)
 
@@ -34,30 +34,30 @@ def record(name: str, role: str, sensitivity: str = "normal") -> Record:
     )
 
 
-def test_they_are_those_of_the_record_also_after_it_changes(tmp_path: Path) -> None:
-    moment = datetime(2026, 1, 1, tzinfo=UTC)
+def test_cached_fields_follow_a_changed_record(tmp_path: Path) -> None:
+    timestamp = datetime(2026, 1, 1, tzinfo=UTC)
     with sennit.open(tmp_path / "db", embedding__provider="none") as db:
         db.add([record("a", "test"), record("b", "source")])
         for _ in range(2):
             assert values(db, "b", "a") == [
-                ("b", "b.py", moment, "source"),
-                ("a", "a.py", moment, "test"),
+                ("b", "b.py", timestamp, "source"),
+                ("a", "a.py", timestamp, "test"),
             ]
         db.add([record("a", "stub")])
-        assert values(db, "a") == [("a", "a.py", moment, "stub")]
+        assert values(db, "a") == [("a", "a.py", timestamp, "stub")]
 
 
-def test_what_a_caller_may_not_see_is_not_told_when_another_has_seen_it(tmp_path: Path) -> None:
+def test_cache_does_not_reveal_hidden_fields_to_another_caller(tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db", embedding__provider="none") as db:
         db.add([record("a", "test", "private"), record("b", "source")])
         assert len(values(db, "a", "b", caller=OWNER)) == 2
         assert len(values(db, "b", caller=Caller())) == 1
-        with pytest.raises(SourceError, match="may not be seen"):
+        with pytest.raises(SourceError, match="the caller may not see"):
             values(db, "a", "b", caller=Caller())
 
 
-def test_no_more_are_remembered_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rowvalues, "MOST", 3)
+def test_full_cache_still_returns_the_right_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(field_cache, "MAX_CACHED_ROWS", 3)
     with sennit.open(tmp_path / "db", embedding__provider="none") as db:
         db.add([record(name, name) for name in "abcdef"])
         for wanted in ("ab", "abc", "cde", "abcdef", "f"):

@@ -1,0 +1,243 @@
+"""Background maintenance of an embedded store: flushes, merges, late vectors, and purges of tombstones."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from sennit.errors import EmbeddingError, SennitError, StoreClosed, StoreError
+from sennit.stores.embedded.models import Model
+from sennit.stores.embedded.segmented_index import Cancelled
+from sennit.stores.embedded.store import EmbeddedStore
+
+log = logging.getLogger("sennit.store")
+
+BACKPRESSURE_FACTOR: Final = 4
+"""When the buffer holds this many times `flush_at` records, the writer flushes it itself, so that it stays short."""
+
+MAX_SEGMENTS_DURING_LOAD: Final = 16
+"""Up to this many segments stay unmerged during a bulk load. With the normal merge policy, a load of 300,000 records
+would write each record six times and train its vector codes twice; this way it is once or twice. Every search visits
+every segment, so the normal policy applies outside of bulk loads."""
+
+LARGE_LOAD_RECORDS: Final = 2048
+"""A bulk load of at least this many records flushes and merges before it returns."""
+
+IDLE_SECONDS: Final = 3.0
+"""After a pause this long, the segments are merged into one."""
+
+MIN_TOMBSTONES_TO_PURGE: Final = 1000
+"""Tombstones kept before those that every index has applied are purged."""
+
+RETRY_SECONDS: Final = 5.0
+"""The pause after an embedding model did not answer."""
+
+CLOSE_SECONDS: Final = 5.0
+"""How long `close` waits for work in progress."""
+
+EXIT_SECONDS: Final = 60.0
+"""How long the interpreter's exit waits for it. A thread inside a model's native code would crash the process when
+Python shuts down."""
+
+EMBED_BATCH_TEXTS: Final = 64
+"""Texts embedded at once. A local model takes seconds for more, without progress or a chance to stop."""
+
+Embed = Callable[[Model, Sequence[str]], Sequence[bytes] | None]
+"""Returns half-precision vectors, or None when this process cannot use the model."""
+
+
+_running: weakref.WeakSet[IndexMaintainer] = weakref.WeakSet()
+"""The maintainers that have started a thread."""
+
+
+@atexit.register
+def _close_all() -> None:
+    for maintainer in list(_running):
+        maintainer.close(EXIT_SECONDS)
+
+
+class IndexMaintainer:
+    """The background thread of one open store. It starts when there is work for the first time."""
+
+    def __init__(
+        self,
+        store: EmbeddedStore,
+        flush_at: int,
+        embed: Embed,
+        select_model: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`select_model` may have to wait for a server, so the background thread calls it."""
+        self._store = store
+        self._flush_at = flush_at
+        self._embed = embed
+        self._select_model = select_model
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._embedding = threading.Lock()
+        """Keeps a foreground call and the background thread from computing the same vectors."""
+        self._thread: threading.Thread | None = None
+        self._unflushed = 0
+        self._written = 0
+        self._active_loads = 0
+        self.last_error: str | None = None
+        """Why late vectors cannot be computed at present."""
+
+    def on_write(self, count: int) -> None:
+        """Account for a committed write of `count` records. Errors here never fail the write."""
+        self._unflushed += count
+        self._written += count
+        try:
+            if self._unflushed >= BACKPRESSURE_FACTOR * self._flush_at:
+                self.flush(self._flush_at)
+            if self._unflushed >= self._flush_at or self._store.last_write_left_pending:
+                self.wake()
+        except (Cancelled, StoreClosed):
+            return
+        except SennitError as error:
+            self._log_deferred(error)
+
+    def wake(self) -> None:
+        """Make the background thread look for work now; start it if needed."""
+        with self._lock:
+            if self._thread is None and not self._stop.is_set():
+                self._thread = threading.Thread(target=self._run, name="sennit-maintenance", daemon=True)
+                self._thread.start()
+                _running.add(self)
+        self._wake.set()
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Stop the thread. It cancels work in progress, which a later process repeats."""
+        self._stop.set()
+        self._wake.set()
+        self._store.cancel_work()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            # A model server may hold it up for longer. Then it finds the database closed, and ends.
+            thread.join(seconds)
+
+    def flush(self, at_least: int = 1, *, wait: bool = False) -> None:
+        """Flush the buffers of all indexes to segments, and update the field index."""
+        with self._translate_os_errors():
+            for index in self._store.live_indexes():
+                index.flush(self._store.sqlite, at_least=at_least, wait=wait)
+            self._store.update_field_index()
+        self._unflushed = 0
+
+    def merge(self, *, whole: bool = False, max_unmerged: int = 0, wait: bool = False) -> None:
+        """Merge segments where there are more than `max_unmerged`; into one segment when `whole`."""
+        with self._translate_os_errors():
+            for index in self._store.live_indexes():
+                index.merge_segments(self._store.sqlite, whole=whole, max_unmerged=max_unmerged, wait=wait)
+
+    @contextlib.contextmanager
+    def bulk_load(self) -> Iterator[None]:
+        """A block of many writes: a pause in it does not count as idle, and merges wait for its end.
+
+        After a large load the next process finds few segments and a short buffer. A block that raises leaves the
+        flush and the merge to the background thread, or to another process.
+        """
+        before = self._written
+        with self._lock:
+            self._active_loads += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._active_loads -= 1
+        if self._written - before < LARGE_LOAD_RECORDS:
+            return
+        try:
+            self.flush(wait=True)
+            self.merge(wait=True)
+        except (Cancelled, StoreClosed):
+            return
+        except SennitError as error:
+            self._log_deferred(error)
+
+    def _run(self) -> None:
+        idle = False
+        while not self._stop.is_set():
+            woken = self._wake.wait(RETRY_SECONDS if self.last_error else None if idle else IDLE_SECONDS)
+            self._wake.clear()
+            if self._stop.is_set():
+                return
+            try:
+                self.flush(self._flush_at)
+                loading = self._active_loads > 0
+                idle = not woken and not loading
+                self.merge(whole=idle, max_unmerged=MAX_SEGMENTS_DURING_LOAD if loading else 0)
+                if idle:
+                    self._store.stop_worker()
+                with self._translate_os_errors():
+                    self._store.purge_tombstones(MIN_TOMBSTONES_TO_PURGE)
+                self._select_model()
+                self.embed_pending()
+            except (Cancelled, StoreClosed):
+                return
+            except EmbeddingError as error:
+                self._log_embedding_error(error)
+            except SennitError as error:
+                self._log_deferred(error)
+
+    @contextlib.contextmanager
+    def _translate_os_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"The indexes of {self._store.folder} cannot be written ({error}). No record is lost and searches "
+                "stay correct. Free some space, or check the permissions of the folder 'index'."
+            ) from error
+
+    def _log_deferred(self, error: SennitError) -> None:
+        # The indexes are caches: the next write or search does what was not done now.
+        log.warning("maintenance of %s is deferred: %s", self._store.folder or "memory", error)
+
+    def _log_embedding_error(self, error: EmbeddingError) -> None:
+        if self.last_error is None:
+            log.warning("vectors are late: %s", error)
+        self.last_error = str(error)
+
+    def embed_pending(self, progress: Callable[[Model, int, int], None] | None = None) -> None:
+        """Compute the pending vectors, and activate a model once it has them all."""
+        with self._embedding:
+            self._embed_pending(progress)
+
+    def _embed_pending(self, progress: Callable[[Model, int, int], None] | None) -> None:
+        for state in self._store.models.progress():
+            done = self._embed_all(state.model, state.pending, progress) if state.pending else True
+            building = state.model.state == "building"
+            if done and building and self._store.models.activate_if_complete(state.model.number):
+                log.warning("the embedding model is now %s", state.model.name)
+        for number in self._store.models.delete_retired():
+            self._store.drop_index(number)
+
+    def _embed_all(
+        self, model: Model, pending: int, progress: Callable[[Model, int, int], None] | None
+    ) -> bool:
+        """Compute all pending vectors of a model; whether none is left."""
+        done = 0
+        while not self._stop.is_set():
+            batch = self._store.models.pending_texts(model.number, EMBED_BATCH_TEXTS)
+            if not batch:
+                return True
+            try:
+                vectors = self._embed(model, [text for _, text in batch])
+            except EmbeddingError as error:
+                self._log_embedding_error(error)
+                return False
+            self.last_error = None
+            if vectors is None:
+                return False
+            pairs = zip((digest for digest, _ in batch), vectors, strict=True)
+            self._store.models.add_late_vectors(model.number, dict(pairs))
+            done += len(batch)
+            if progress is not None:
+                progress(model, min(done, pending), pending)
+        return False

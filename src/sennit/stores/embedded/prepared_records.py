@@ -1,0 +1,64 @@
+"""Records prepared for writing: everything that a write needs and that does not depend on the database.
+
+Preparation is most of the work of a bulk write, so worker processes can do it for the process that writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from sennit.records import Record, embedding_text
+from sennit.stores.embedded.codec import COLUMNS, embedding_hash, record_to_row
+from sennit.stores.embedded.graph import GraphRows, derive_graph_rows
+
+_COLUMN_NAMES: Final = COLUMNS.split(", ")[1:]
+ID, CONTENT_HASH, EMBEDDING_HASH, PATH, TITLE, METADATA, TEXT = map(
+    _COLUMN_NAMES.index, ("id", "content_hash", "embedding_hash", "path", "title", "metadata", "text")
+)
+"""Positions in `PreparedRecord.values`. The hashes, which are bytes, lie from CONTENT_HASH up to PATH. The two longest
+values begin at METADATA."""
+
+
+class PreparedRecord(NamedTuple):
+    """A record ready to be written."""
+
+    values: tuple[Any, ...]
+    """The values of INSERT without the row, in the order of COLUMNS."""
+    graph: GraphRows
+
+    @property
+    def id(self) -> str:
+        """The full id, unique among all tenants."""
+        out: str = self.values[ID]
+        return out
+
+    @property
+    def content_hash(self) -> bytes:
+        """The hash of all fields: it changes when any field does."""
+        out: bytes = self.values[CONTENT_HASH]
+        return out
+
+    @property
+    def embedding_hash(self) -> bytes:
+        """The hash of the embedded text: vectors are stored under it."""
+        out: bytes = self.values[EMBEDDING_HASH]
+        return out
+
+    @property
+    def embedding_text(self) -> str:
+        """See Record."""
+        return embedding_text(self.values[TITLE], self.values[TEXT])
+
+
+WritableRecords: TypeAlias = Sequence[Record | PreparedRecord]
+"""Records to be written, prepared or not."""
+
+
+def prepare_record(record: Record | PreparedRecord) -> PreparedRecord:
+    """Prepare a record for writing; a prepared record is returned as it is."""
+    if isinstance(record, PreparedRecord):
+        return record
+    content_hash = bytes.fromhex(record.content_hash)
+    _, *values = record_to_row(record, 0, content_hash, embedding_hash(record.embedding_text))
+    return PreparedRecord(tuple(values), derive_graph_rows(record))
