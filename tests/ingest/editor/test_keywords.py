@@ -1,4 +1,4 @@
-"""Keywords of an editor: few, each once, and telling."""
+"""Keywords of the code in an editor: few, distinct, and specific."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_strudel_has_banks_sounds_functions_and_notes() -> None:
     assert "nothing" not in found
 
 
-def test_every_kind_is_among_the_first() -> None:
+def test_the_first_keywords_include_every_kind() -> None:
     first = editor_keywords(TUNE)
     assert len(first) == 10
     assert {"RolandTR909", "bd", "setcpm", "c3"} <= set(first)
@@ -50,7 +50,7 @@ def test_every_kind_is_among_the_first() -> None:
         ('note("c#4 d-1 g")', {"c#4", "note"}),
     ],
 )
-def test_half_typed_strudel_is_read_as_far_as_it_goes(code: str, expected: set[str]) -> None:
+def test_incomplete_strudel_has_keywords(code: str, expected: set[str]) -> None:
     assert expected <= words(code)
 
 
@@ -99,11 +99,11 @@ def test_other_languages_have_functions_types_and_imports(
 
 
 @pytest.mark.parametrize("language", ["python", "go", "rust", "cpp", "java", "tsx", "brainfuck", None])
-def test_half_typed_code_still_has_its_names(language: str | None) -> None:
+def test_incomplete_code_has_keywords(language: str | None) -> None:
     assert "open_channel" in words("x = open_channel(broker, [1, 2", language)
 
 
-def test_code_tells_its_language_when_the_editor_does_not() -> None:
+def test_the_language_is_guessed_if_the_editor_gives_none() -> None:
     assert "RetryPolicy" in words("from ferry import RetryPolicy\n\ndef main():\n    pass\n")
     assert "ServeMux" in words("package main\n\nfunc main() {\n\tvar m http.ServeMux\n}\n")
 
@@ -118,18 +118,18 @@ def test_an_empty_editor_has_no_keywords(code: str) -> None:
     assert editor_keywords(code) == ()
 
 
-def test_words_come_once_whatever_their_case() -> None:
+def test_keywords_are_distinct_regardless_of_case() -> None:
     assert editor_keywords("queue(Queue, QUEUE)", "python") == ("queue",)
 
 
-def test_the_rarest_in_the_corpus_come_first_and_the_unknown_last() -> None:
+def test_words_rare_in_the_corpus_come_first_and_unknown_words_last() -> None:
     shares = {"bd": 0.5, "RolandTR909": 0.01, "lpf": 0.2, "slow": 0.1}
-    found = editor_keywords(TUNE, rarity=lambda word: shares.get(word, 0.0))
+    found = editor_keywords(TUNE, document_share=lambda word: shares.get(word, 0.0))
     assert found[:4] == ("RolandTR909", "slow", "lpf", "bd")
     assert len(found) == 10
 
 
-def test_the_limit_is_kept_and_checked() -> None:
+def test_the_limit_is_applied_and_checked() -> None:
     assert len(editor_keywords(TUNE, limit=3)) == 3
     assert editor_keywords(TUNE, limit=0) == ()
     with pytest.raises(InvalidInput, match="must not be negative"):
@@ -137,7 +137,7 @@ def test_the_limit_is_kept_and_checked() -> None:
 
 
 @given(code=st.text(max_size=300), language=st.sampled_from([None, "strudel", "python", "rust", "nothing"]))
-def test_any_text_has_at_most_ten_different_keywords(code: str, language: str | None) -> None:
+def test_any_text_has_at_most_ten_distinct_keywords(code: str, language: str | None) -> None:
     found = editor_keywords(code, language)
     assert len(found) <= 10
     assert len({word.casefold() for word in found}) == len(found)
@@ -147,6 +147,6 @@ def test_any_text_has_at_most_ten_different_keywords(code: str, language: str | 
 @pytest.mark.parametrize(
     "code", ["(" * 50_000, '"' * 50_001, "a." * 50_000, "s(" * 30_000, "/*" * 30_000, "`" * 50_001]
 )
-def test_hostile_code_ends(code: str) -> None:
+def test_hostile_code_is_read_in_linear_time(code: str) -> None:
     for language in ("strudel", "python", ""):
         assert len(editor_keywords(code, language)) <= 10

@@ -1,4 +1,4 @@
-"""What the code in an editor is about, in a few words to search with."""
+"""Extracts search keywords from the code that is open in an editor."""
 
 from sennit.ingest.editor.keywords import editor_keywords
 

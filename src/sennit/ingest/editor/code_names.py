@@ -1,4 +1,4 @@
-"""Names in code of any language: by its grammar where there is one, else by how names look."""
+"""Names in code of any language: by its grammar if there is one, otherwise by regular expressions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from typing import Final
 
 from sennit.errors import MissingExtra
-from sennit.ingest.code.entities import CALLABLE, MODULE, CodeFile
+from sennit.ingest.code.entities import CALLABLE_KINDS, MODULE, CodeFile
 
 Names = tuple[list[str], list[str], list[str], list[str]]
-"""Imports, functions called, types, functions defined."""
+"""Imports, called functions, types, defined functions."""
 
-_HIDDEN: Final = re.compile(
+_COMMENT_OR_STRING: Final = re.compile(
     r"""//[^\n]*|/\*.*?(?:\*/|\Z)|\#[^\n]*|\"{3}.*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""",
     re.S,
 )
@@ -22,7 +22,7 @@ _IMPORT: Final = re.compile(
 _QUOTED_IMPORT: Final = re.compile(
     r"""^[ \t]*(?:import|export|require|#\s*include|from)\b[^\n;]*?[<"']([\w./@-]+)[>"']""", re.M
 )
-_DEFINED: Final = re.compile(
+_DEFINITION: Final = re.compile(
     r"\b(?:def|func|function|fn|fun|sub|proc|method)\s+(?:\([^)]*\)\s*)?([A-Za-z_]\w*)"
 )
 _TYPE: Final = re.compile(
@@ -30,53 +30,53 @@ _TYPE: Final = re.compile(
 )
 _CALL: Final = re.compile(r"\b([A-Za-z_]\w*)\s*!?\(")
 
-_COMMON: Final = frozenset("""
+_COMMON_NAMES: Final = frozenset("""
     if for while switch match return catch with and or not in is elif else print println printf sprintf len range str
     int float bool list dict set tuple string number object self this super cls main init new make append push map
     filter type isinstance console log require function func fn def lambda await async yield assert raise throw try
     Some None Ok Err String Vec Box Result Option Self Object Array Number Boolean Promise Error Exception void char
     true false null nil undefined as from import use std fmt open get
 """.split())  # fmt: skip
-"""Words of the languages and of every program: they say nothing about this one."""
+"""Keywords and names that occur in almost every program."""
 
 
-def names_in(code: str, language: str) -> Names:
-    """The names that say what code is about, in its own order; code that is only half there is read as far as it goes."""
-    parsed = _parsed(code, language)
-    imports, calls, types, defined = _by_looks(code)
+def extract_names(code: str, language: str) -> Names:
+    """Return the names that describe code, in the order of the code. The code may be incomplete."""
+    parsed = _parse(code, language)
+    imports, calls, types, defined = _names_by_pattern(code)
     if parsed is not None:
-        sure = _from_file(parsed)
-        # Looks find types that a grammar cannot tell from values, and names in what is not finished.
-        types = [*sure[2], *types]
-        imports = [*sure[0], *(imports if parsed.broken else ())]
-        calls = [*sure[1], *(calls if parsed.broken else ())]
-        defined = [*sure[3], *(defined if parsed.broken else ())]
+        exact = _names_of_file(parsed)
+        # The patterns find types that a grammar cannot distinguish from values, and names in incomplete code.
+        types = [*exact[2], *types]
+        imports = [*exact[0], *(imports if parsed.broken else ())]
+        calls = [*exact[1], *(calls if parsed.broken else ())]
+        defined = [*exact[3], *(defined if parsed.broken else ())]
     own = {*defined, *types}
     calls = [name for name in calls if name not in own]
-    return _telling(imports), _telling(calls), _telling(types), _telling(defined)
+    return _drop_common(imports), _drop_common(calls), _drop_common(types), _drop_common(defined)
 
 
-def _parsed(code: str, language: str) -> CodeFile | None:
-    """The code by its grammar, when there is one and it is installed."""
+def _parse(code: str, language: str) -> CodeFile | None:
+    """Parse code if its grammar exists and is installed."""
     try:
-        from sennit.ingest.code.grammars import ROWS
-        from sennit.ingest.code.parsing import parse
+        from sennit.ingest.code.grammars import GRAMMARS
+        from sennit.ingest.code.parser import parse_code
 
-        if language not in ROWS:
+        if language not in GRAMMARS:
             return None
-        found = parse("editor", code, language)
+        found = parse_code("editor", code, language)
     except MissingExtra:
         return None
     return found if found.parsed else None
 
 
-def _from_file(found: CodeFile) -> Names:
-    imports = [part for one in found.imports for part in (one.name, _last(one.module)) if part]
+def _names_of_file(found: CodeFile) -> Names:
+    imports = [part for one in found.imports for part in (one.name, _last_part(one.module)) if part]
     calls: list[str] = []
     types: list[str] = []
     defined: list[str] = []
     for entity in found.entities:
-        if entity.kind in CALLABLE:
+        if entity.kind in CALLABLE_KINDS:
             defined.append(entity.name)
         elif entity.kind not in (MODULE, "constant"):
             types.append(entity.name)
@@ -85,26 +85,26 @@ def _from_file(found: CodeFile) -> Names:
     return imports, calls, types, defined
 
 
-def _by_looks(code: str) -> Names:
+def _names_by_pattern(code: str) -> Names:
     imports = [
         word
         for found in _IMPORT.finditer(code)
         for part in found.groups()
         if part
-        for word in map(_last, re.split(r"[\s,{}]+", part))
+        for word in map(_last_part, re.split(r"[\s,{}]+", part))
         if word and word != "*"
     ]
-    imports += map(_last, _QUOTED_IMPORT.findall(code))
-    bare = _HIDDEN.sub(" ", code)
+    imports += map(_last_part, _QUOTED_IMPORT.findall(code))
+    bare = _COMMENT_OR_STRING.sub(" ", code)
     types = [one or other for one, other in _TYPE.findall(bare)]
-    return imports, _CALL.findall(bare), types, _DEFINED.findall(bare)
+    return imports, _CALL.findall(bare), types, _DEFINITION.findall(bare)
 
 
-def _last(path: str) -> str:
-    """The last part of `a.b.c`, `a/b/c` or `a::b::c`: what people call it."""
+def _last_part(path: str) -> str:
+    """Return the last part of `a.b.c`, `a/b/c` or `a::b::c`, which people use as the name."""
     words = re.findall(r"[\w-]+", path)
     return words[-1] if words else ""
 
 
-def _telling(names: list[str]) -> list[str]:
-    return [name for name in names if name not in _COMMON and name.strip("_") and not name.isdigit()]
+def _drop_common(names: list[str]) -> list[str]:
+    return [name for name in names if name not in _COMMON_NAMES and name.strip("_") and not name.isdigit()]
