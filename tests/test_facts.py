@@ -1,4 +1,4 @@
-"""Facts and entities as values, and as the records they are kept as."""
+"""Facts and entities as values, and the records that store them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.errors import InvalidInput
-from sennit.facts import Entity, Fact, aliases_of, ended_at, fact_id, is_fact, weight_of, with_ends
+from sennit.facts import Entity, Fact, aliases_of, end_superseded_facts, ended_at, fact_id, is_fact, weight_of
 from sennit.records import Record
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -19,7 +19,7 @@ GOA = Fact(
     object="Priya",
     text="planning vacation to Goa in March",
     timestamp=NOW,
-    sources=("segment-1",),
+    sources=("turn-1",),
     metadata={"confidence": 0.9},
 )
 
@@ -32,12 +32,12 @@ def ends(records: list[Record]) -> dict[str, datetime | None]:
     return {str(record.metadata["object"]): ended_at(record) for record in records}
 
 
-def test_a_fact_reads_as_a_line() -> None:
+def test_the_line_of_a_fact() -> None:
     assert GOA.line == "Rajesh -> Priya: planning vacation to Goa in March"
     assert Fact(subject="Priya", relation="likes", object="mango").line == "Priya -> mango: likes"
 
 
-def test_a_fact_is_kept_as_a_record_with_its_parts_in_the_metadata() -> None:
+def test_the_record_of_a_fact_has_its_fields_in_the_metadata() -> None:
     record = GOA.to_record()
     assert record.kind == "fact"
     assert record.collection == "facts"
@@ -48,12 +48,12 @@ def test_a_fact_is_kept_as_a_record_with_its_parts_in_the_metadata() -> None:
         "relation": "planning",
         "object": "Priya",
         "weight": 1.0,
-        "sources": ["segment-1"],
+        "sources": ["turn-1"],
     }
 
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(str.strip)
-moments = st.datetimes(timezones=st.just(UTC), min_value=datetime(1990, 1, 1), max_value=datetime(2090, 1, 1))
+times = st.datetimes(timezones=st.just(UTC), min_value=datetime(1990, 1, 1), max_value=datetime(2090, 1, 1))
 
 
 @given(
@@ -62,11 +62,11 @@ moments = st.datetimes(timezones=st.just(UTC), min_value=datetime(1990, 1, 1), m
     words,
     words | st.just(""),
     st.floats(0, 100),
-    st.none() | moments,
+    st.none() | times,
     st.lists(words, max_size=3),
     st.sampled_from(["fact", "relationship"]),
 )
-def test_a_fact_comes_back_from_its_record(
+def test_a_fact_round_trips_through_its_record(
     subject: str,
     relation: str,
     object_: str,
@@ -91,7 +91,7 @@ def test_a_fact_comes_back_from_its_record(
     assert Fact.from_record(Record.from_dict(fact.to_record().to_dict())) == fact
 
 
-def test_the_same_fact_has_the_same_id_however_it_is_spaced_and_capitalised() -> None:
+def test_white_space_and_capitals_do_not_change_the_id_of_a_fact() -> None:
     assert Fact(subject=" priya ", relation="Lives  in", object="GOA").id == lives("Goa").id
     assert lives("Goa").id != lives("Delhi").id
     assert fact_id("a b", "c", "d") != fact_id("a", "b c", "d")
@@ -99,7 +99,7 @@ def test_the_same_fact_has_the_same_id_however_it_is_spaced_and_capitalised() ->
 
 
 @pytest.mark.parametrize(
-    ("fields", "says"),
+    ("fields", "message"),
     [
         ({"subject": ""}, "Fact.subject must not be empty"),
         ({"object": 3}, "Fact.object must be a string"),
@@ -109,24 +109,24 @@ def test_the_same_fact_has_the_same_id_however_it_is_spaced_and_capitalised() ->
         ({"sources": "a"}, "Fact.sources must be a list"),
         ({"metadata": {"weight": 2}}, "must not hold 'weight'"),
         ({"timestamp": "2026-03-01", "superseded_at": "2026-02-01"}, "cannot end"),
-        ({"timestamp": "yesterday"}, "Not a moment in time"),
+        ({"timestamp": "yesterday"}, "Not a valid time"),
         ({"subject": "\ud800"}, "not valid Unicode"),
     ],
 )
-def test_a_fact_that_makes_no_sense_is_refused_when_it_is_made(fields: dict[str, object], says: str) -> None:
+def test_an_invalid_fact_is_rejected(fields: dict[str, object], message: str) -> None:
     values = {"subject": "a", "relation": "b", "object": "c", **fields}
-    with pytest.raises(InvalidInput, match=says):
+    with pytest.raises(InvalidInput, match=message):
         Fact(**values)  # type: ignore[arg-type]
 
 
-def test_a_record_that_is_no_fact_is_not_read_as_one() -> None:
+def test_a_record_that_is_no_fact_is_rejected() -> None:
     mail = Record(id="m", text="Hello", metadata={"subject": "Hello", "object": "x"})
     assert not is_fact(mail)
     with pytest.raises(InvalidInput, match="is not a fact"):
         Fact.from_record(mail)
 
 
-def test_what_a_stranger_wrote_into_the_metadata_is_read_as_far_as_it_makes_sense() -> None:
+def test_invalid_metadata_falls_back_to_defaults() -> None:
     def record(**values: object) -> Record:
         return Record(id="x", text="t", metadata={"subject": "a", "relation": "b", "object": "c", **values})  # type: ignore[dict-item]
 
@@ -145,31 +145,34 @@ def test_an_entity_is_a_record_with_its_name_as_title() -> None:
     assert aliases_of(Record(id="r", text="", title="Goa")) is None
 
 
-def test_a_fact_ends_what_it_supersedes() -> None:
+def test_a_fact_ends_the_facts_it_supersedes() -> None:
     old = lives("Delhi", NOW - timedelta(days=900))
     new = lives("Goa", NOW, supersedes=(old.id,))
-    assert ends(with_ends([new], [old.to_record()], NOW)) == {"Delhi": NOW, "Goa": None}
+    assert ends(end_superseded_facts([new], [old.to_record()], NOW)) == {"Delhi": NOW, "Goa": None}
 
 
-def test_a_fact_ends_another_of_the_same_relation_only_when_asked() -> None:
+def test_a_fact_ends_another_of_the_same_relation_only_with_same_relation() -> None:
     old = lives("Delhi", NOW - timedelta(days=900)).to_record()
-    assert ends(with_ends([lives("Goa", NOW)], [old], NOW)) == {"Goa": None}
-    assert ends(with_ends([lives("Goa", NOW)], [old], NOW, same_relation=True)) == {"Delhi": NOW, "Goa": None}
+    assert ends(end_superseded_facts([lives("Goa", NOW)], [old], NOW)) == {"Goa": None}
+    assert ends(end_superseded_facts([lives("Goa", NOW)], [old], NOW, same_relation=True)) == {
+        "Delhi": NOW,
+        "Goa": None,
+    }
 
 
-def test_a_fact_of_earlier_validity_that_comes_later_is_history_at_once() -> None:
+def test_a_late_fact_with_earlier_validity_is_history_at_once() -> None:
     current = lives("Goa", NOW).to_record()
     late = lives("Delhi", NOW - timedelta(days=900))
-    assert ends(with_ends([late], [current], NOW, same_relation=True)) == {"Delhi": NOW}
+    assert ends(end_superseded_facts([late], [current], NOW, same_relation=True)) == {"Delhi": NOW}
 
 
-def test_facts_of_one_batch_replace_each_other_in_the_order_of_their_validity() -> None:
+def test_facts_of_one_batch_end_each_other_in_order_of_validity() -> None:
     places = [
         lives("Goa", NOW),
         lives("Delhi", NOW - timedelta(days=2)),
         lives("Pune", NOW - timedelta(days=1)),
     ]
-    assert ends(with_ends(places, [], NOW, same_relation=True)) == {
+    assert ends(end_superseded_facts(places, [], NOW, same_relation=True)) == {
         "Delhi": NOW - timedelta(days=1),
         "Pune": NOW,
         "Goa": None,
@@ -178,4 +181,4 @@ def test_facts_of_one_batch_replace_each_other_in_the_order_of_their_validity() 
 
 def test_facts_of_another_tenant_are_not_ended() -> None:
     old = lives("Delhi", NOW - timedelta(days=9), tenant="other").to_record()
-    assert ends(with_ends([lives("Goa", NOW)], [old], NOW, same_relation=True)) == {"Goa": None}
+    assert ends(end_superseded_facts([lives("Goa", NOW)], [old], NOW, same_relation=True)) == {"Goa": None}

@@ -1,6 +1,6 @@
-"""What is known, beside what is said: facts between two named things, and the things themselves.
+"""Facts between two named entities, and the entities themselves.
 
-Both are kept as records, so that filters, privacy, removal, export and `why` hold for them as for any text.
+Both are stored as records, so that filters, privacy, removal, export and `why` apply to them as to any text.
 """
 
 from __future__ import annotations
@@ -12,43 +12,43 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from sennit.errors import InvalidInput
-from sennit.records import Json, Record, as_utc, full_id, shown
+from sennit.records import Json, Record, as_utc, full_id, show_value
 
-KIND: Final = "fact"
+FACT_KIND: Final = "fact"
 ENTITY_COLLECTION: Final = "entities"
 FACT_COLLECTION: Final = "facts"
 
 FACT_FIELDS: Final = ("subject", "relation", "object", "weight", "superseded_at", "sources", "supersedes")
-"""Where a fact's parts stand in its record's metadata."""
+"""The fields of a fact that its record keeps in the metadata."""
 
 MAX_WEIGHT: Final = 1e9
-"""Any scale people use fits, and sums of weights stay exact enough to order by."""
+"""Large enough for any scale, and small enough that sums of weights still sort correctly."""
 
 ALIASES: Final = "aliases"
-"""Where further names stand in the metadata of any record with a title."""
+"""The metadata key for further names of a record with a title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing stands in a relation to another; since when, until when, and where it is known from."""
+    """A relation between two entities, with its period of validity and its sources."""
 
     subject: str
     relation: str
     object: str
     text: str = ""
-    """The relation in words; empty: the relation's own name."""
+    """The relation in words. If empty, the name of the relation is used."""
     weight: float = 1.0
     timestamp: datetime | None = None
-    """Valid from."""
+    """The time from which the fact is valid."""
     superseded_at: datetime | None = None
-    """Valid until: from then on it is history, and leaves the results."""
+    """The time until which the fact is valid. After it, the fact is history and no longer in the results."""
     sources: tuple[str, ...] = ()
-    """Ids of the records it was read from."""
+    """Ids of the records that the fact comes from."""
     supersedes: tuple[str, ...] = ()
-    """Ids of facts that end where this one begins."""
-    kind: str = KIND
+    """Ids of facts that end when this one begins."""
+    kind: str = FACT_KIND
     id: str = ""
-    """Empty: made from subject, relation and object, so that the same fact is kept once."""
+    """If empty, it is derived from subject, relation and object, so that the same fact is stored once."""
     collection: str = FACT_COLLECTION
     sensitivity: str = "normal"
     scope: str = "public"
@@ -57,14 +57,16 @@ class Fact:
 
     def __post_init__(self) -> None:
         for name in ("subject", "relation", "object"):
-            object.__setattr__(self, name, _line(name, getattr(self, name)))
+            object.__setattr__(self, name, _check_line(name, getattr(self, name)))
         if not isinstance(self.text, str):
             raise InvalidInput(f"Fact.text must be a string, not {type(self.text).__name__}")
         if self.text == self.relation:
             object.__setattr__(self, "text", "")
         weight = self.weight
         if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= MAX_WEIGHT:
-            raise InvalidInput(f"Fact.weight must be a number from 0 to {MAX_WEIGHT:g}, not {shown(weight)}")
+            raise InvalidInput(
+                f"Fact.weight must be a number from 0 to {MAX_WEIGHT:g}, not {show_value(weight)}"
+            )
         object.__setattr__(self, "weight", float(weight))
         for name in ("timestamp", "superseded_at"):
             if getattr(self, name) is not None:
@@ -75,25 +77,27 @@ class Fact:
                 f"({self.timestamp.isoformat()}): {self.line}"
             )
         for name in ("sources", "supersedes"):
-            object.__setattr__(self, name, _names(f"Fact.{name}", getattr(self, name)))
+            object.__setattr__(self, name, _check_strings(f"Fact.{name}", getattr(self, name)))
         if not isinstance(self.metadata, Mapping):
             raise InvalidInput(f"Fact.metadata must be a mapping, not {type(self.metadata).__name__}")
-        taken = [name for name in FACT_FIELDS if name in self.metadata]
-        if taken:
-            raise InvalidInput(f"Fact.metadata must not hold {taken[0]!r}; it is a field of the fact itself")
+        reserved = [name for name in FACT_FIELDS if name in self.metadata]
+        if reserved:
+            raise InvalidInput(
+                f"Fact.metadata must not hold {reserved[0]!r}; it is a field of the fact itself"
+            )
         if not self.kind:
-            object.__setattr__(self, "kind", KIND)
+            object.__setattr__(self, "kind", FACT_KIND)
         if not self.id:
             object.__setattr__(self, "id", fact_id(self.subject, self.relation, self.object))
-        self.to_record()  # what a record refuses, a fact refuses when it is made
+        self.to_record()  # fail now, if the record would be invalid
 
     @property
     def line(self) -> str:
-        """The fact as a prompt shows it."""
+        """The fact as one line, as prompts show it."""
         return f"{self.subject} -> {self.object}: {self.text or self.relation}"
 
     def to_record(self) -> Record:
-        """The record a fact is kept as; `Fact.from_record` gives it back."""
+        """The record that stores the fact; `Fact.from_record` reverses it."""
         metadata: dict[str, Json] = {
             **self.metadata,
             "subject": self.subject,
@@ -120,7 +124,7 @@ class Fact:
 
     @classmethod
     def from_record(cls, record: Record) -> Fact:
-        """The fact that a record keeps."""
+        """The fact that a record stores."""
         if not is_fact(record):
             raise InvalidInput(
                 f"Record {record.id!r} is not a fact: its metadata needs subject, relation and object"
@@ -144,14 +148,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """A named thing: a person, a place, a project. Any record with a title is one; this is the short way."""
+    """A person, a place, a project. Any record with a title is an entity; this class is a shortcut."""
 
     name: str
     kind: str = "person"
     aliases: tuple[str, ...] = ()
     text: str = ""
     id: str = ""
-    """Empty: made from kind and name."""
+    """If empty, it is derived from kind and name."""
     collection: str = ENTITY_COLLECTION
     timestamp: datetime | None = None
     sensitivity: str = "normal"
@@ -160,8 +164,8 @@ class Entity:
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", _line("name", self.name, "Entity"))
-        object.__setattr__(self, "aliases", _names("Entity.aliases", self.aliases))
+        object.__setattr__(self, "name", _check_line("name", self.name, "Entity"))
+        object.__setattr__(self, "aliases", _check_strings("Entity.aliases", self.aliases))
         if not isinstance(self.metadata, Mapping) or ALIASES in self.metadata:
             raise InvalidInput("Entity.metadata must be a mapping without 'aliases', which is a field")
         if not self.id:
@@ -169,7 +173,7 @@ class Entity:
         self.to_record()
 
     def to_record(self) -> Record:
-        """The record an entity is kept as: its name is the title."""
+        """The record that stores the entity. Its title is the name."""
         return Record(
             id=self.id,
             text=self.text,
@@ -184,18 +188,18 @@ class Entity:
         )
 
 
-def fact_id(subject: str, relation: str, object: str) -> str:  # noqa: A002 - the words a fact has
-    """One id for one fact, however it is spaced and capitalised."""
+def fact_id(subject: str, relation: str, object: str) -> str:  # noqa: A002 - the field names of Fact
+    """The id of a fact; white space and capitalisation do not change it."""
     return f"fact:{_digest(subject, relation, object)}"
 
 
 def is_fact(record: Record) -> bool:
-    """Whether a record keeps a fact."""
-    return bool(record.metadata) and all(_text(record.metadata.get(name)) for name in FACT_FIELDS[:3])
+    """Whether a record stores a fact."""
+    return bool(record.metadata) and all(_is_text(record.metadata.get(name)) for name in FACT_FIELDS[:3])
 
 
 def weight_of(record: Record) -> float:
-    """The weight of a fact's record; 1 where it says nothing that can be used."""
+    """The weight of a fact's record; 1 if it has no valid weight."""
     weight = record.metadata.get("weight", 1.0)
     if isinstance(weight, (int, float)) and not isinstance(weight, bool) and 0 <= weight <= MAX_WEIGHT:
         return float(weight)
@@ -203,7 +207,7 @@ def weight_of(record: Record) -> float:
 
 
 def ended_at(record: Record) -> datetime | None:
-    """When a fact's record stopped being true; None while it is, or where that cannot be read."""
+    """The time at which a fact ended; None if it is valid or its metadata has no valid time."""
     value = record.metadata.get("superseded_at")
     try:
         return None if value is None else as_utc(value)
@@ -212,7 +216,7 @@ def ended_at(record: Record) -> datetime | None:
 
 
 def aliases_of(record: Record) -> tuple[str, ...] | None:
-    """The further names a record declares; None when it declares none, an empty list included as one."""
+    """The aliases that a record declares. An empty list is a declaration too; None means that there is none."""
     value = record.metadata.get(ALIASES)
     if isinstance(value, str):
         return (value,)
@@ -221,69 +225,69 @@ def aliases_of(record: Record) -> tuple[str, ...] | None:
     return None
 
 
-def with_ends(
-    facts: Iterable[Fact], older: Iterable[Record], now: datetime, *, same_relation: bool = False
+def end_superseded_facts(
+    facts: Iterable[Fact], stored: Iterable[Record], now: datetime, *, same_relation: bool = False
 ) -> list[Record]:
-    """The records to write for new facts: theirs, and those of facts that end because of them.
+    """The records to write for new facts: their own, and those of the stored facts that end because of them.
 
-    A fact ends what it `supersedes`. With `same_relation`, of two facts about the same subject in the same
-    relation the one that begins earlier ends where the other begins. A fact without a timestamp begins `now`
-    when it is new, and long ago when it is old.
+    A fact ends the facts that it `supersedes`. With `same_relation`, of two facts with the same subject and relation
+    the one that begins earlier ends when the other begins. A new fact without a timestamp begins `now`; a stored one
+    without a timestamp began before all others.
     """
     latest = {fact.to_record().full_id: fact for fact in facts}
-    kept = {old.full_id: old for old in older if is_fact(old) and old.full_id not in latest}
-    asked: dict[tuple[str, str, str], list[str]] = {}
-    for name, old in kept.items():
-        asked.setdefault(_question(old), []).append(name)
+    records = {old.full_id: old for old in stored if is_fact(old) and old.full_id not in latest}
+    by_relation: dict[tuple[str, str, str], list[str]] = {}
+    for record_id, old in records.items():
+        by_relation.setdefault(_relation_key(old), []).append(record_id)
     changed: dict[str, None] = {}
     for fact in sorted(latest.values(), key=lambda one: one.timestamp or now):
         record, begins = fact.to_record(), fact.timestamp or now
-        named = [full_id(fact.tenant, other) for other in fact.supersedes]
-        same = asked.setdefault(_question(record), [])
-        for name in dict.fromkeys([*named, *(same if same_relation else ())]):
-            rival = kept.get(name)
-            if rival is None or ended_at(rival) is not None:
+        superseded = [full_id(fact.tenant, other) for other in fact.supersedes]
+        same = by_relation.setdefault(_relation_key(record), [])
+        for record_id in dict.fromkeys([*superseded, *(same if same_relation else ())]):
+            other = records.get(record_id)
+            if other is None or ended_at(other) is not None:
                 continue
-            start = rival.timestamp or begins
-            if name in named or start <= begins:
-                # It cannot end before it began.
-                kept[name] = _ended(rival, max(begins, start))
-                changed[name] = None
+            start = other.timestamp or begins
+            if record_id in superseded or start <= begins:
+                # A fact cannot end before it begins.
+                records[record_id] = _end_at(other, max(begins, start))
+                changed[record_id] = None
             elif ended_at(record) is None:
-                record = _ended(record, start)
-        kept[record.full_id] = record
+                record = _end_at(record, start)
+        records[record.full_id] = record
         changed[record.full_id] = None
         same.append(record.full_id)
-    return [kept[name] for name in changed]
+    return [records[record_id] for record_id in changed]
 
 
-def _question(record: Record) -> tuple[str, str, str]:
-    """What a fact answers: of two answers to the same question, one may replace the other."""
-    subject, relation = (_folded(str(record.metadata[name])) for name in ("subject", "relation"))
+def _relation_key(record: Record) -> tuple[str, str, str]:
+    """Tenant, subject and relation: of two facts with the same key, one may replace the other."""
+    subject, relation = (_fold(str(record.metadata[name])) for name in ("subject", "relation"))
     return record.tenant, subject, relation
 
 
-def _ended(record: Record, end: datetime) -> Record:
+def _end_at(record: Record, end: datetime) -> Record:
     values = record.to_dict()
     values["metadata"] = {**record.metadata, "superseded_at": end.astimezone(UTC).isoformat()}
     return Record.from_dict(values)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
 def _digest(*parts: str) -> str:
     return hashlib.blake2b(
-        "\x1f".join(map(_folded, parts)).encode(errors="surrogatepass"), digest_size=12
+        "\x1f".join(map(_fold, parts)).encode(errors="surrogatepass"), digest_size=12
     ).hexdigest()
 
 
-def _text(value: object) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _line(name: str, value: object, what: str = "Fact") -> str:
+def _check_line(name: str, value: object, what: str = "Fact") -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{what}.{name} must be a string, not {type(value).__name__}")
     line = " ".join(value.split())
@@ -292,10 +296,10 @@ def _line(name: str, value: object, what: str = "Fact") -> str:
     return line
 
 
-def _names(what: str, values: object) -> tuple[str, ...]:
+def _check_strings(what: str, values: object) -> tuple[str, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InvalidInput(f"{what} must be a list of strings; put a single one into a list")
-    names = tuple(values)
-    if not all(_text(name) for name in names):
-        raise InvalidInput(f"{what} must be strings, each with something in it")
-    return tuple(dict.fromkeys(names))
+    strings = tuple(values)
+    if not all(_is_text(one) for one in strings):
+        raise InvalidInput(f"{what} must be strings that are not blank")
+    return tuple(dict.fromkeys(strings))

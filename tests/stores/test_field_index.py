@@ -47,14 +47,14 @@ def low_write_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     """The field and range of changes of each read from the records."""
-    seen: list[tuple[str, int, int]] = []
+    ranges: list[tuple[str, int, int]] = []
 
     def record_read(connection: sqlite3.Connection, name: str, low: int, high: int) -> object:
-        seen.append((name, low, high))
+        ranges.append((name, low, high))
         return read_values(connection, name, low, high)
 
     monkeypatch.setattr(field_index, "read_values", record_read)
-    return seen
+    return ranges
 
 
 def some(first: int, last: int) -> Iterator[Record]:
@@ -135,8 +135,8 @@ def test_naming_ever_new_fields_does_not_fill_memory_or_disk(
             for name in ("n", "even", "missing", "absent", "gone", "never", "n"):
                 assert len(found(db, field(name) >= turn)) == (20 - turn if name == "n" else 0)
         db.optimise()
-        asked = stored_seqs(tmp_path / "db").keys() - set(field_index.ACCESS_FIELDS)
-        assert len(asked) == 3
+        others = stored_seqs(tmp_path / "db").keys() - set(field_index.ACCESS_FIELDS)
+        assert len(others) == 3
         assert len(list((tmp_path / "db" / "index" / "fields").glob("*.seg"))) == 3 + len(
             field_index.ACCESS_FIELDS
         )
@@ -150,7 +150,7 @@ def test_damaged_file_is_reported_and_read_from_the_records_again(tmp_path: Path
         file.write_bytes(file.read_bytes()[:-1] + b"x")
     with sennit.open(tmp_path / "db") as db:
         assert len(found(db, field("even") == True)) == 10  # noqa: E712
-        assert any("the field even are read from the records again" in said for said in db.store.notices)
+        assert any("the field even are read from the records again" in notice for notice in db.store.notices)
 
 
 def test_damaged_manifest_changes_no_result(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_damaged_manifest_changes_no_result(tmp_path: Path) -> None:
     (tmp_path / "db" / "index" / "fields" / "manifest.json").write_text("{")
     with sennit.open(tmp_path / "db") as db:
         assert len(found(db, field("n") < 3)) == 3
-        assert any("fields are read from the records again" in said for said in db.store.notices)
+        assert any("fields are read from the records again" in notice for notice in db.store.notices)
         assert stored_seqs(tmp_path / "db")["n"] == changes(db)
 
 

@@ -148,7 +148,7 @@ def test_texts_are_never_sent_to_a_server_that_the_user_did_not_configure(
     with sennit.open(tmp_path / "db", **server.settings) as db:
         db.add(make(2).values())
         wait_until(lambda: len(found(db)) == 2)
-    asked = len(server.texts)
+    sent = len(server.texts)
     with sennit.open(tmp_path / "db") as db:
         db.add([versioned_record("new", 9)])
         result = db.search(COMMON_WORD)
@@ -156,4 +156,4 @@ def test_texts_are_never_sent_to_a_server_that_the_user_did_not_configure(
         assert [entry.source for entry in result.degraded] == ["vector"]
         assert "openai" in result.degraded[0].reason
         assert len(db.store.models.current()) == 1
-    assert len(server.texts) == asked
+    assert len(server.texts) == sent

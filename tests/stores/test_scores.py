@@ -107,17 +107,17 @@ def reference(records: list[Record], query: str, bm25: BM25) -> dict[str, float]
         lengths.append(length)
         counts.append(count)
     average = sum(lengths) / len(lengths)
-    holding = [{*count_terms(r.text)[0], *count_terms(r.title)[0]} for r in records]
+    terms_of = [{*count_terms(r.text)[0], *count_terms(r.title)[0]} for r in records]
     out: dict[str, float] = {}
     for record, length, count in zip(records, lengths, counts, strict=True):
         score = 0.0
-        for asked in query_terms(query):
-            frequency = sum(asked.hash in held for held in holding)
+        for query_term in query_terms(query):
+            frequency = sum(query_term.hash in terms for terms in terms_of)
             idf = math.log(1 + (len(records) - frequency + 0.5) / (frequency + 0.5))
-            said = count[asked.hash]
+            frequency_here = count[query_term.hash]
             norm = bm25.k1 * (1 - bm25.b + bm25.b * length / average)
-            if said:
-                score += asked.count * idf * said * (bm25.k1 + 1) / (said + norm)
+            if frequency_here:
+                score += query_term.count * idf * frequency_here * (bm25.k1 + 1) / (frequency_here + norm)
         if score:
             out[record.id] = score
     return out

@@ -1,1 +1,1 @@
-"""The graph as pure values and functions: what a name is, what a text mentions, how facts are walked."""
+"""The knowledge graph as pure values and functions: names, mentions in texts, and walks along facts."""

@@ -1,4 +1,4 @@
-"""What a name is: words without case, accents, possessives and punctuation, each as a number."""
+"""Names as hashes of their words, without case, accents, possessives and punctuation."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.analysis import is_stop, term_hash
-from sennit.analysis._tables import UNSPACED
-from sennit.analysis._tokens import fold, tokens
+from sennit.analysis import is_stop_word, term_hash
+from sennit.analysis.tables import UNSPACED
+from sennit.analysis.tokenizer import fold, tokenize
 from sennit.facts import aliases_of
-from sennit.graph.common import COMMON
+from sennit.graph.common_words import COMMON_WORDS
 from sennit.records import Record
 
 REVISION: Final = 1
-"""Raise it with every change that gives a name another number: databases then fill their tables of names anew."""
+"""Raise it with every change that alters the hash of a name: databases then rebuild their tables of names."""
 
 MAX_NAME_WORDS: Final = 12
-"""A longer title is a sentence, which nobody repeats word for word."""
+"""A longer title is a sentence, which no text repeats word for word."""
 
-MAX_WORDS: Final = 500
-"""Of one text: mentions are looked for in its first page or two, so that the cost of a seed has a limit."""
+MAX_TEXT_WORDS: Final = 500
+"""Mentions are searched only in the first page or two of a text, which bounds the cost of a seed."""
 
-MAX_CHARACTERS: Final = 10 * MAX_WORDS
-"""More than any language needs for its words; the rest of a text is not even read."""
+MAX_TEXT_CHARACTERS: Final = 10 * MAX_TEXT_WORDS
+"""Enough for that many words in any language; the rest of a text is not read."""
 
-MAX_NAMES: Final = 64
-"""Of one record, aliases included."""
+MAX_NAMES_PER_RECORD: Final = 64
+"""Including aliases."""
 
-# What is known of a word of a text.
-CAPITAL, INITIAL, STOP, NUMBER, ORDINARY, CASELESS, SHOUTED = (1 << n for n in range(7))
+# Flags of a word in a text.
+CAPITAL, SENTENCE_START, STOP_WORD, NUMBER, COMMON_WORD, CASELESS, ALL_CAPS = (1 << n for n in range(7))
 
-# What is known of a name.
-PLAIN, SURE = 1, 2
-"""PLAIN: written without capitals, as `numpy` is. SURE: of a record that declares its names."""
+# Flags of a name.
+LOWERCASE, DECLARED = 1, 2
+"""LOWERCASE: the name is written without capitals, like `numpy`. DECLARED: its record declares aliases."""
 
 Hashes = NDArray[np.uint64]
 Flags = NDArray[np.uint8]
 
 _PRIME: Final = 0x9E3779B97F4A7C15
 _MASK: Final = (1 << 64) - 1
-_STOPS: Final = str.maketrans({"!": ".", "?": ".", ":": ".", "…": ".", "\n": ". "})
-"""What may end a sentence, as a full stop: where it is followed by a space, a capital is no wonder."""
+_SENTENCE_ENDS: Final = str.maketrans({"!": ".", "?": ".", ":": ".", "…": ".", "\n": ". "})
+"""Maps what may end a sentence to a full stop. The first word of a sentence has a capital anyway."""
 
 _JOINERS: Final = re.compile(r"[-.@&_,+#‐‑]")
 _POSSESSIVE: Final = re.compile(r"'s$", re.IGNORECASE)
 _UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _BETWEEN_UNSPACED: Final = re.compile(f"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
-CLOSING: Final = (")", "）")
+_CLOSING_BRACKETS: Final = (")", "）")
 _IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 
 
@@ -63,62 +63,64 @@ class Words:
 
     hashes: Hashes
     flags: Flags
-    written: tuple[str, ...]
-    shows_case: bool
-    """Whether the writer uses capitals for names: one stands inside a sentence."""
+    surfaces: tuple[str, ...]
+    """The words as the text spells them."""
+    uses_capitals: bool
+    """Whether a capital occurs inside a sentence: then the writer uses capitals for names."""
 
 
 class Name(NamedTuple):
     """A name of a record."""
 
     hash: int
-    """Signed, as SQLite keeps numbers."""
+    """Signed, because SQLite stores signed integers."""
     flags: int
 
 
 def words_of(text: str) -> Words:
-    """The words of a text, at most MAX_WORDS."""
-    numbers, marks, written = _spell(text[:MAX_CHARACTERS])
-    hashes, flags = np.frombuffer(numbers, np.uint64), np.frombuffer(marks, np.uint8)[:MAX_WORDS]
+    """The words of a text, at most MAX_TEXT_WORDS."""
+    hash_bytes, flag_bytes, surfaces = _split_words(text[:MAX_TEXT_CHARACTERS])
+    hashes = np.frombuffer(hash_bytes, np.uint64)
+    flags = np.frombuffer(flag_bytes, np.uint8)[:MAX_TEXT_WORDS]
     cased = flags & (CASELESS | NUMBER) == 0
-    if (flags[cased] & SHOUTED != 0).all():
-        # Where every word is in capitals, they say nothing.
+    if (flags[cased] & ALL_CAPS != 0).all():
+        # If every word is in capitals, capitals carry no information.
         flags = flags & np.uint8(0xFF ^ CAPITAL)
-    inside = flags & (CAPITAL | INITIAL) == CAPITAL
-    return Words(hashes[:MAX_WORDS], flags, tuple(written[:MAX_WORDS]), bool(inside.any()))
+    inside = flags & (CAPITAL | SENTENCE_START) == CAPITAL
+    return Words(hashes[:MAX_TEXT_WORDS], flags, tuple(surfaces[:MAX_TEXT_WORDS]), bool(inside.any()))
 
 
-def name_number(name: str) -> int | None:
-    """The number of a name as SQLite keeps it; None when it has no words, or too many."""
-    numbers, marks, _ = _spell(name[:MAX_CHARACTERS])
-    return _number(numbers) if 0 < len(marks) <= MAX_NAME_WORDS else None
+def name_hash(name: str) -> int | None:
+    """The signed hash of a name; None when it has no words, or too many."""
+    hash_bytes, flags, _ = _split_words(name[:MAX_TEXT_CHARACTERS])
+    return _combine_hashes(hash_bytes) if 0 < len(flags) <= MAX_NAME_WORDS else None
 
 
-def names_of(record: Record) -> list[Name]:
-    """Every name of a record: its title, the title without what tells it from others, and its aliases."""
+def record_names(record: Record) -> list[Name]:
+    """Every name of a record: its title, the title without its qualifier, and its aliases."""
     aliases = aliases_of(record)
-    sure = 0 if aliases is None else SURE
+    declared = 0 if aliases is None else DECLARED
     out: dict[int, int] = {}
-    for name in (*_forms(record.title), *(aliases or ())):
-        numbers, marks, _ = _spell(name[: MAX_NAME_WORDS * 64])
-        if 0 < len(marks) <= MAX_NAME_WORDS and len(out) < MAX_NAMES:
-            stands_out = any(mark & (CAPITAL | CASELESS) for mark in marks)
-            out.setdefault(_number(numbers), sure | (0 if stands_out else PLAIN))
-    return [Name(number, flags) for number, flags in out.items()]
+    for name in (*_title_variants(record.title), *(aliases or ())):
+        hash_bytes, word_flags, _ = _split_words(name[: MAX_NAME_WORDS * 64])
+        if 0 < len(word_flags) <= MAX_NAME_WORDS and len(out) < MAX_NAMES_PER_RECORD:
+            stands_out = any(flags & (CAPITAL | CASELESS) for flags in word_flags)
+            out.setdefault(_combine_hashes(hash_bytes), declared | (0 if stands_out else LOWERCASE))
+    return [Name(hash_, flags) for hash_, flags in out.items()]
 
 
-def joined(written: Iterable[str]) -> str:
-    """Words as a reader writes them: with spaces, unless their script has none."""
-    return _BETWEEN_UNSPACED.sub("", " ".join(written))
+def join_words(words: Iterable[str]) -> str:
+    """Join words with spaces, except in scripts that have none."""
+    return _BETWEEN_UNSPACED.sub("", " ".join(words))
 
 
-def signed(hashes: Hashes) -> NDArray[np.int64]:
-    """Numbers as SQLite keeps them."""
+def as_signed(hashes: Hashes) -> NDArray[np.int64]:
+    """Hashes as the signed integers that SQLite stores."""
     return hashes.view(np.int64)
 
 
-def phrases(hashes: Hashes, longest: int = MAX_NAME_WORDS) -> Iterator[Hashes]:
-    """For each length, from one word on, the number of the phrase that begins at each word."""
+def phrase_hashes(hashes: Hashes, longest: int = MAX_NAME_WORDS) -> Iterator[Hashes]:
+    """For each length from one word on, the hash of the phrase that begins at each word."""
     current = hashes
     for length in range(1, min(longest, len(hashes)) + 1):
         if length > 1:
@@ -126,51 +128,52 @@ def phrases(hashes: Hashes, longest: int = MAX_NAME_WORDS) -> Iterator[Hashes]:
         yield current
 
 
-def _forms(title: str) -> Iterable[str]:
-    """`Jaws (film)` is also Jaws; `Adolph of Cleves, Lord of Ravenstein` is also Adolph of Cleves."""
+def _title_variants(title: str) -> Iterable[str]:
+    """The title, and the title without its qualifier: `Jaws` for `Jaws (film)`, `Adolph of Cleves` for
+    `Adolph of Cleves, Lord of Ravenstein`."""
     if not title:
         return
     yield title
-    # A look at the end spares most titles a search for brackets.
-    bare = _IN_BRACKETS.sub("", title) if title.rstrip()[-1:] in CLOSING else title
+    # Most titles do not end with a bracket and skip the regular expression.
+    bare = _IN_BRACKETS.sub("", title) if title.rstrip()[-1:] in _CLOSING_BRACKETS else title
     if bare and bare != title:
         yield bare
     first, comma, _ = bare.partition(",")
-    # One word before a comma is as often a family name or a heading.
+    # A single word before a comma is often a family name or a heading, so it is not a variant.
     if comma and len(first.split()) > 1:
         yield first
 
 
-def _number(words: bytes) -> int:
-    """Of the numbers of some words, as `_spell` gives them."""
-    number = 0
-    for word in memoryview(words).cast("Q"):
-        number = (number * _PRIME + word) & _MASK
-    return number - (1 << 64) if number >> 63 else number
+def _combine_hashes(word_hashes: bytes) -> int:
+    """The signed hash of a name from the hashes of its words, as `_split_words` returns them."""
+    combined = 0
+    for word in memoryview(word_hashes).cast("Q"):
+        combined = (combined * _PRIME + word) & _MASK
+    return combined - (1 << 64) if combined >> 63 else combined
 
 
-def _spell(text: str) -> tuple[bytes, bytes, list[str]]:
-    """The number of each word in eight bytes, what is known of it, and how it was written."""
+def _split_words(text: str) -> tuple[bytes, bytes, list[str]]:
+    """The hash of each word in eight bytes, its flags in one byte, and its spelling."""
     hashes = bytearray()
     flags = bytearray()
-    written: list[str] = []
-    for sentence in text.translate(_STOPS).split(". "):
+    surfaces: list[str] = []
+    for sentence in text.translate(_SENTENCE_ENDS).split(". "):
         first = len(flags)
-        for numbers, marks, pieces in map(_spelled, tokens(sentence)):
-            hashes += numbers
-            flags += marks
-            written += pieces
+        for token_hashes, token_flags, pieces in map(_split_token, tokenize(sentence)):
+            hashes += token_hashes
+            flags += token_flags
+            surfaces += pieces
         if first < len(flags):
-            flags[first] |= INITIAL
-    return bytes(hashes), bytes(flags), written
+            flags[first] |= SENTENCE_START
+    return bytes(hashes), bytes(flags), surfaces
 
 
-_Spelled: TypeAlias = tuple[bytes, bytes, tuple[str, ...]]
+_TokenWords: TypeAlias = tuple[bytes, bytes, tuple[str, ...]]
 
 
 @lru_cache(maxsize=50_000)
-def _spelled(raw: str) -> _Spelled:
-    """The words of one token: a name is the same with and without hyphens, and in any run of Chinese."""
+def _split_token(raw: str) -> _TokenWords:
+    """The words of one token. A hyphen separates words. In a script without spaces, every character is a word."""
     if _UNSPACED.match(raw):
         pieces = list(raw)
     else:
@@ -179,24 +182,24 @@ def _spelled(raw: str) -> _Spelled:
     folded = [fold(piece.replace("'", "")) for piece in pieces]
     return (
         b"".join(term_hash(word).to_bytes(8, sys.byteorder) for word in folded),
-        bytes(map(_flags, pieces, folded)),
+        bytes(map(_word_flags, pieces, folded)),
         tuple(pieces),
     )
 
 
-def _flags(written: str, folded: str) -> int:
-    first = written[0]
+def _word_flags(surface: str, folded: str) -> int:
+    first = surface[0]
     flags = 0
     if first.isupper() and folded != "i":
         flags |= CAPITAL
-        if len(written) > 1 and written.isupper():
-            flags |= SHOUTED
+        if len(surface) > 1 and surface.isupper():
+            flags |= ALL_CAPS
     elif first.isalpha() and first.lower() == first.upper():
         flags |= CASELESS
-    if is_stop(folded):
-        flags |= STOP
+    if is_stop_word(folded):
+        flags |= STOP_WORD
     if folded.isdecimal():
         flags |= NUMBER
-    if folded in COMMON or len(folded) == 1:
-        flags |= ORDINARY
+    if folded in COMMON_WORDS or len(folded) == 1:
+        flags |= COMMON_WORD
     return flags

@@ -1,7 +1,7 @@
-"""Facts that a text states outright, without a language model: few, and right.
+"""Extraction of facts that a text states outright, without a language model: few facts, but correct ones.
 
-Read are Markdown links, and sentences that begin with a name and go on with one of a few verbs. What is asked,
-denied, supposed or said of "she" is left alone.
+The rules read Markdown links, and sentences that begin with a name followed by one of a few verbs. They skip
+questions, negations, conditions and statements about "she".
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
-from sennit.analysis import is_stop
+from sennit.analysis import is_stop_word
 from sennit.facts import Fact, is_fact
-from sennit.graph.common import COMMON
+from sennit.graph.common_words import COMMON_WORDS
 from sennit.graph.names import MAX_NAME_WORDS
 from sennit.records import Record
 
 WEIGHT: Final = 0.5
-"""Of an extracted fact, against 1 of one that somebody stated as such."""
+"""The weight of an extracted fact; a fact that a user states has 1."""
 
-MOST_FACTS: Final = 64
-"""Of one record."""
+MAX_FACTS_PER_RECORD: Final = 64
 
 _CAPITAL: Final = "A-ZÀ-ÖØ-ÞΑ-ΫА-Я"
 _WORD: Final = rf"[{_CAPITAL}][\w’'&-]*(?<!['’]s)(?<![-'’])"
@@ -43,7 +42,7 @@ RELATIONS: Final = {
     "founded by": r"was (?:co-)?founded by",
     "directed by": r"was directed by",
     "written by": r"was written by",
-    "member of": r"is a member of|joined",
+    "member of": r"is a member of|join_words",
     "part of": r"is (?:a )?part of",
     "located in": r"is (?:located|situated|based) in",
     "capital of": r"is the capital of",
@@ -51,74 +50,81 @@ RELATIONS: Final = {
     "reports to": r"reports to",
     "owns": r"owns",
 }
-"""By relation, the verbs that state it. Each stands between two names, or between a speaker's "I" and a name."""
+"""For each relation, the verb phrases that state it. They stand between two names, or between "I" and a name."""
 
 _VERBS: Final = "|".join(f"(?P<r{at}>{verbs})" for at, verbs in enumerate(RELATIONS.values()))
-_STATES: Final = re.compile(rf"(?P<subject>{_NAME}|I) (?:{_VERBS}) (?:the )?(?P<object>{_NAME})(?P<rest>.*)")
-_IS: Final = re.compile(
+_STATEMENT: Final = re.compile(
+    rf"(?P<subject>{_NAME}|I) (?:{_VERBS}) (?:the )?(?P<object>{_NAME})(?P<rest>.*)"
+)
+_IS_A: Final = re.compile(
     rf"(?P<subject>{_NAME}) (?:is|was) an? (?P<object>[\w’'-]+(?: [\w’'-]+){{0,7}}?)(?= (?:who|which|that|and|but|in|on|at|from|by|with|for|since)\b|[,.;]|$)"
 )
 _LINK: Final = re.compile(
     r"(?<!!)\[([^\[\]\n]{1,200})\]\(([^()\s]{1,500})\)|\[\[([^\[\]|\n]{1,200})(?:\|[^\[\]\n]*)?\]\]"
 )
-_SENTENCE: Final = re.compile(r"(?<=[^.][^\W\d_]{1}[.!?])\s+|\n+")
-_DAY: Final = re.compile(
+_SENTENCE_BREAK: Final = re.compile(r"(?<=[^.][^\W\d_]{1}[.!?])\s+|\n+")
+_DATE: Final = re.compile(
     rf"\b(?:(?P<y1>\d{{4}})-(?P<m1>\d\d)-(?P<d1>\d\d)|(?P<d2>\d{{1,2}}) (?P<m2>{_MONTH}) (?P<y2>\d{{4}})"
     rf"|(?P<m3>{_MONTH}) (?P<d3>\d{{1,2}}),? (?P<y3>\d{{4}})|(?P<m4>{_MONTH}) (?P<y4>\d{{4}}))\b"
 )
 
 
-def extract(record: Record) -> list[Fact]:
-    """The facts that a record's text states, with the record as their source."""
+def extract_stated_facts(record: Record) -> list[Fact]:
+    """The facts that a record's text states. The record is their source."""
     if is_fact(record):
         return []
     found: dict[str, Fact] = {}
-    for fact in (*_links(record), *_statements(record)):
-        if len(found) < MOST_FACTS:
+    for fact in (*_link_facts(record), *_statement_facts(record)):
+        if len(found) < MAX_FACTS_PER_RECORD:
             found.setdefault(fact.id, fact)
     return list(found.values())
 
 
-def _links(record: Record) -> Iterator[Fact]:
-    """A page with a title links to what its links are called."""
+def _link_facts(record: Record) -> Iterator[Fact]:
+    """For a page with a title: one `links to` fact per link, to the link's text."""
     if not record.title:
         return
     for text, target, wiki in _LINK.findall(record.text):
         name = " ".join((wiki or text).replace("*", "").replace("`", "").split())
         if name and name != record.title and not target.startswith("#"):
-            yield _fact(record, record.title, "links to", name, "", record.timestamp)
+            yield _make_fact(record, record.title, "links to", name, "", record.timestamp)
 
 
-def _statements(record: Record) -> Iterator[Fact]:
+def _statement_facts(record: Record) -> Iterator[Fact]:
     speaker = record.metadata.get("speaker")
-    for sentence in _SENTENCE.split(_LINK.sub(lambda link: link[1] or link[3], record.text)):
+    for sentence in _SENTENCE_BREAK.split(_LINK.sub(lambda link: link[1] or link[3], record.text)):
         sentence = " ".join(sentence.split())
         if len(sentence) > 1000 or sentence.endswith("?"):
             continue
-        if stated := _STATES.match(sentence):
+        if stated := _STATEMENT.match(sentence):
             relation = next(name for at, name in enumerate(RELATIONS) if stated[f"r{at}"] is not None)
             subject = stated["subject"]
             if subject == "I":
                 subject = speaker if isinstance(speaker, str) else ""
             object_ = stated["object"]
-        elif (stated := _IS.match(sentence)) and stated["subject"] != "I":
+        elif (stated := _IS_A.match(sentence)) and stated["subject"] != "I":
             relation, subject, object_ = "is", stated["subject"], stated["object"]
         else:
             continue
         if _is_name(subject) and (relation == "is" or _is_name(object_)):
-            when = _day(sentence) or record.timestamp
+            when = _find_date(sentence) or record.timestamp
             words = sentence[stated.end("subject") :].strip(" .!")
-            yield _fact(record, subject, relation, object_, words, when)
+            yield _make_fact(record, subject, relation, object_, words, when)
 
 
 def _is_name(text: str) -> bool:
     first = text.split(" ")[0].casefold() if text else ""
-    return bool(first) and not is_stop(first) and first not in COMMON and len(text.split()) <= MAX_NAME_WORDS
+    return (
+        bool(first)
+        and not is_stop_word(first)
+        and first not in COMMON_WORDS
+        and len(text.split()) <= MAX_NAME_WORDS
+    )
 
 
-def _day(sentence: str) -> datetime | None:
-    """The one day that a sentence names; None where there are several, or it is none."""
-    found = list(_DAY.finditer(sentence))
+def _find_date(sentence: str) -> datetime | None:
+    """The only date in a sentence; None when there are several, or the date does not exist."""
+    found = list(_DATE.finditer(sentence))
     if len(found) != 1:
         return None
     parts = found[0].groupdict()
@@ -130,7 +136,7 @@ def _day(sentence: str) -> datetime | None:
         return None
 
 
-def _fact(
+def _make_fact(
     record: Record, subject: str, relation: str, object_: str, text: str, when: datetime | None
 ) -> Fact:
     return Fact(

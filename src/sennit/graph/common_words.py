@@ -1,10 +1,10 @@
-"""Everyday English words that are also titles of films, songs and sections."""
+"""Common English words that are also titles of films, songs and sections."""
 
 from __future__ import annotations
 
 from typing import Final
 
-COMMON: Final = frozenset(
+COMMON_WORDS: Final = frozenset(
     """
     about above access account act action active actor actual add address adult advice affair after again age agent
     ago agree air album all alone along also always amount analysis animal another answer appendix application area
@@ -23,7 +23,7 @@ COMMON: Final = frozenset(
     dry dust early earth east easy eat edge editor education effect eight either electric eleven else email empire
     empty end enemy energy engine english enough entry environment error escape even evening event events ever every
     everything evil exam example examples exchange exercise expert express eye eyes face fact facts fall false
-    family fan far farm fast fat father fear feature features feel feeling feet few field fight file files film final
+    family max_fanout far farm fast fat father fear feature features feel feeling feet few field fight file files film final
     find fine finger finish fire first fish five fix flag flash flat flight floor flow flower fly follow food foot
     football force foreign forest forever forget form forward found four free freedom fresh friend friends front full
     fun function funny future game garden gas gate general get ghost gift girl give glass go goal god gold good
@@ -66,5 +66,5 @@ COMMON: Final = frozenset(
     words work worker world worry wrong yard year years yellow yes yesterday yet young youth zero zone
     """.split()
 )
-"""One of these names something only where its capital tells so; in lower case, or at the start of a sentence, it
-is the word itself. Rarer words need no list: what is rare in a collection and is a title there is a name."""
+"""Such a word counts as a name only with a capital inside a sentence. In lower case, or at the start of a sentence,
+it is just the word. Rarer words need no list: a rare word that is a title is a name."""

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.facts import Fact
-from sennit.graph.extract import MOST_FACTS, extract
+from sennit.graph.extraction import MAX_FACTS_PER_RECORD, extract_stated_facts
 from sennit.records import Record
 
 
 def read(text: str, title: str = "", **fields: object) -> list[tuple[str, str, str]]:
-    found = extract(Record(id="r", text=text, title=title, **fields))  # type: ignore[arg-type]
+    found = extract_stated_facts(Record(id="r", text=text, title=title, **fields))  # type: ignore[arg-type]
     return [(fact.subject, fact.relation, fact.object) for fact in found]
 
 
@@ -51,11 +51,11 @@ def test_plain_statements_become_facts(text: str, fact: tuple[str, str, str]) ->
         "",
     ],
 )
-def test_what_is_asked_denied_supposed_or_said_of_nobody_by_name_does_not(text: str) -> None:
+def test_questions_negations_conditions_and_unnamed_subjects_give_no_facts(text: str) -> None:
     assert read(text) == []
 
 
-def test_a_speaker_is_who_says_i() -> None:
+def test_i_means_the_speaker() -> None:
     assert read("I work at Acme.", metadata={"speaker": "Rajesh"}) == [("Rajesh", "works at", "Acme")]
 
 
@@ -79,34 +79,32 @@ def test_links_of_a_page_are_facts_about_it() -> None:
         ("Priya moved to Goa.", datetime(2020, 1, 1, tzinfo=UTC)),
     ],
 )
-def test_a_fact_is_valid_from_the_day_it_names_or_else_from_that_of_its_record(
-    text: str, day: datetime
-) -> None:
+def test_a_fact_is_valid_from_its_own_date_or_that_of_its_record(text: str, day: datetime) -> None:
     record = Record(id="r", text=text, timestamp=datetime(2020, 1, 1, tzinfo=UTC))
-    assert [fact.timestamp for fact in extract(record)] == [day]
+    assert [fact.timestamp for fact in extract_stated_facts(record)] == [day]
 
 
-def test_a_fact_knows_its_source_and_is_as_private_as_that() -> None:
+def test_a_fact_inherits_source_and_privacy_from_its_record() -> None:
     record = Record(
         id="r", text="Priya works at Acme.", sensitivity="private", scope="me", tenant="t", metadata={"a": 1}
     )
-    (fact,) = extract(record)
+    (fact,) = extract_stated_facts(record)
     assert (fact.sources, fact.sensitivity, fact.scope, fact.tenant) == (("r",), "private", "me", "t")
     assert fact.line == "Priya -> Acme: works at Acme"
     assert fact.weight < 1
 
 
-def test_a_fact_is_not_read_for_facts() -> None:
-    assert extract(Fact(subject="Priya", relation="works at", object="Acme").to_record()) == []
+def test_no_facts_are_extracted_from_a_fact() -> None:
+    assert extract_stated_facts(Fact(subject="Priya", relation="works at", object="Acme").to_record()) == []
 
 
 @given(
     st.text(max_size=400)
     | st.lists(st.sampled_from("Priya Tom works at is a . ? I [x](y) \n".split()), max_size=40).map(" ".join)
 )
-def test_any_text_gives_facts_or_none_and_the_same_every_time(text: str) -> None:
+def test_extraction_never_fails_and_is_deterministic(text: str) -> None:
     record = Record(id="r", text=text, title="Page")
-    found = extract(record)
-    assert len(found) <= MOST_FACTS
+    found = extract_stated_facts(record)
+    assert len(found) <= MAX_FACTS_PER_RECORD
     assert len({fact.id for fact in found}) == len(found)
-    assert found == extract(record)
+    assert found == extract_stated_facts(record)
