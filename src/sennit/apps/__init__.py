@@ -1,1 +1,1 @@
-"""What serves people and programs: the command line, and whatever comes to stand beside it."""
+"""The interfaces to sennit: command line, terminal UI, HTTP service and MCP server."""

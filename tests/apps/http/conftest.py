@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 
 import sennit
 from sennit import Caller, Database, Fact, Record
-from sennit.apps.http.app import Options, make_app
+from sennit.apps.http.app import HttpOptions, make_app
 
 PROGRAM = str(Path(sys.executable).with_name("sennit"))
 BASE = "http://127.0.0.1"
@@ -85,7 +85,7 @@ def make_place(folder: Path) -> Place:
         db.add(RECORDS)
         db.add_facts([FACT])
         tokens = {
-            name: db.permits.issue(name, caller, write=write) for name, (caller, write) in CALLERS.items()
+            name: db.tokens.issue(name, caller, write=write) for name, (caller, write) in CALLERS.items()
         }
     return Place(path, tokens)
 
@@ -143,7 +143,7 @@ def serve(place: Place) -> Serve:
     """The service with options of one's own; further arguments are the database's."""
 
     @contextlib.contextmanager
-    def serving(options: Options | None = None, **settings: Any) -> Iterator[Service]:
+    def serving(options: HttpOptions | None = None, **settings: Any) -> Iterator[Service]:
         with (
             sennit.open(place.path, **settings) as db,
             TestClient(make_app(db, options), base_url=BASE, raise_server_exceptions=False) as client,

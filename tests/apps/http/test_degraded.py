@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sennit.apps.http.errors import without_places
+from sennit.apps.http.errors import redact_locations
 from sennit.errors import EmbeddingError, StoreCorrupt, StoreError, StoreFull
-from sennit.sources.base import Ask
-from sennit.stores.contract import Found
+from sennit.sources.base import SourceRequest
+from sennit.stores.contract import ScoredKeys
 
 from .conftest import Serve, Service, error_of
 
@@ -26,10 +26,10 @@ class Broken:
 
     inline = True
 
-    def search(self, ask: Ask) -> Found:
+    def search(self, request: SourceRequest) -> ScoredKeys:
         raise EmbeddingError("http://10.0.0.5:11434/api did not answer; see /var/lib/sennit/models/x.onnx")
 
-    def scores(self, ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         raise EmbeddingError("it is broken")
 
 
@@ -39,14 +39,14 @@ class Hanging(Broken):
     def __init__(self) -> None:
         self.released = threading.Event()
 
-    def search(self, ask: Ask) -> Found:
+    def search(self, request: SourceRequest) -> ScoredKeys:
         self.released.wait(60)
-        return Found.nothing()
+        return ScoredKeys.empty()
 
 
 class Nonsense(Broken):
-    def search(self, ask: Ask) -> Found:
-        return Found(np.array([10**12]), np.array([np.inf]))
+    def search(self, request: SourceRequest) -> ScoredKeys:
+        return ScoredKeys(np.array([10**12]), np.array([np.inf]))
 
 
 @pytest.mark.parametrize("kind", [Broken, Hanging, Nonsense])
@@ -103,7 +103,7 @@ def test_what_failed_is_told_without_the_places_of_the_server(serve: Serve) -> N
     ],
 )
 def test_places_are_left_out(reason: str, told: str) -> None:
-    assert without_places(reason, "notes.sennit") == told
+    assert redact_locations(reason, "notes.sennit") == told
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_places_are_left_out(reason: str, told: str) -> None:
         (StoreFull("/srv/notes.sennit is full"), 503, "unavailable"),
         (StoreCorrupt("/srv/notes.sennit/sennit.db is damaged"), 503, "unavailable"),
         (StoreError("/srv/notes.sennit is locked"), 503, "unavailable"),
-        (OSError(5, "I/O error", "/srv/notes.sennit"), 500, "internal"),
-        (KeyError("/srv/secret"), 500, "internal"),
-        (TimeoutError("/srv/secret"), 500, "internal"),
+        (OSError(5, "I/O error", "/srv/notes.sennit"), 500, "internal_error"),
+        (KeyError("/srv/secret"), 500, "internal_error"),
+        (TimeoutError("/srv/secret"), 500, "internal_error"),
     ],
 )
 def test_what_breaks_inside_is_an_error_without_detail(

@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sennit import Caller
-from sennit.apps.http.bodies import parsed
-from sennit.apps.http.errors import Refused
+from sennit.apps.http.bodies import parse_json
+from sennit.apps.http.errors import HttpError
 
 from .conftest import Service, error_of
 
 TYPE = {"content-type": "application/json"}
-WRITES = ("/v1/records", "/v1/segments", "/v1/facts")
+WRITES = ("/v1/records", "/v1/turns", "/v1/facts")
 
 
 @pytest.fixture
@@ -79,12 +79,12 @@ def test_half_of_a_character_is_refused(service: Service, text: str) -> None:
         ("/v1/records", '{"id": "x", "text": "%s"}'),
         ("/v1/records", '{"id": "x", "text": "x", "metadata": {"%s": 1}}'),
         ("/v1/records", '{"id": "x", "text": "x", "metadata": {"a": ["%s"]}}'),
-        ("/v1/segments", '{"session": "%s", "text": "x"}'),
+        ("/v1/turns", '{"session": "%s", "text": "x"}'),
         ("/v1/facts", '{"subject": "%s", "relation": "b", "object": "c"}'),
     ):
         answer = raw(service, path, (body % text).encode())
         assert answer.status_code in (404, 422), (body, answer.text)
-        error_of(answer, answer.status_code, "invalid" if answer.status_code == 422 else "not_found")
+        error_of(answer, answer.status_code, "invalid_request" if answer.status_code == 422 else "not_found")
     assert service.db.get("x") is None
 
 
@@ -100,7 +100,7 @@ def test_a_body_must_say_that_it_is_json(service: Service) -> None:
         refused = service.ask(
             "POST", "/v1/records", headers={"content-type": kind}, content=b'{"id": "x", "text": "y"}'
         )
-        error_of(refused, 415, "unsupported")
+        error_of(refused, 415, "unsupported_media_type")
     assert service.db.get("x") is None
     for kind in ("application/json; charset=utf-8", "APPLICATION/JSON"):
         answer = service.ask("POST", "/v1/search", headers={"content-type": kind}, content=b'{"query": "x"}')
@@ -208,5 +208,5 @@ def test_any_json_is_answered(service: Service, value: Any, path: str) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_json_or_refused(body: bytes) -> None:
-    with contextlib.suppress(Refused):
-        json.dumps(parsed(body), allow_nan=False)
+    with contextlib.suppress(HttpError):
+        json.dumps(parse_json(body), allow_nan=False)

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sennit import Recipe
-from sennit.apps.http.app import Options
-from sennit.apps.http.limits import BURST_SECONDS, MAX_CALLERS, Limits, Rates
+from sennit.apps.http.app import HttpOptions
+from sennit.apps.http.limits import BURST_SECONDS, MAX_TRACKED_CALLERS, Limits, RateLimiter
 from sennit.errors import InvalidInput
 from sennit.ranking.fusion import RRF
-from sennit.recipes import SourceUse
-from sennit.sources.base import Ask
-from sennit.stores.contract import Found
+from sennit.recipes import SourceConfig
+from sennit.sources.base import SourceRequest
+from sennit.stores.contract import ScoredKeys
 
 from .conftest import Serve, Service, error_of, until
 
@@ -34,12 +34,12 @@ class Gate:
         self.open = threading.Event()
         self.waiting = threading.Semaphore(0)
 
-    def search(self, ask: Ask) -> Found:
+    def search(self, request: SourceRequest) -> ScoredKeys:
         self.waiting.release()
         assert self.open.wait(60)
-        return Found.nothing()
+        return ScoredKeys.empty()
 
-    def scores(self, ask: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.full(len(keys), np.nan)
 
 
@@ -52,7 +52,7 @@ def gate() -> Iterator[Gate]:
 
 def slow(service: Service) -> None:
     """Have a recipe that waits at the gate."""
-    recipe = Recipe(name="slow", sources=(SourceUse(source="gate"),), fusion=RRF())
+    recipe = Recipe(name="slow", sources=(SourceConfig(source="gate"),), fusion=RRF())
     service.db.recipes["slow"] = recipe  # type: ignore[index]
 
 
@@ -61,14 +61,14 @@ def wait_at_the_gate(service: Service) -> Any:
 
 
 def test_a_body_has_a_largest_size(serve: Serve) -> None:
-    with serve(Options(limits=Limits(body=2000))) as service:
+    with serve(HttpOptions(limits=Limits(max_body_bytes=2000))) as service:
         fits = {"id": "x", "text": "y" * 1900}
         assert service.post("/v1/records", fits).status_code == 200
         for content in (b" " * 2001, b"{" * 10_000_000):
             refused = service.ask(
                 "POST", "/v1/records", headers={"content-type": "application/json"}, content=content
             )
-            assert "2,000 bytes" in error_of(refused, 413, "too_large")
+            assert "2,000 bytes" in error_of(refused, 413, "payload_too_large")
 
         def parts() -> Iterator[bytes]:
             yield from (b" " * 500 for _ in range(100))
@@ -76,11 +76,11 @@ def test_a_body_has_a_largest_size(serve: Serve) -> None:
         refused = service.ask(
             "POST", "/v1/records", headers={"content-type": "application/json"}, content=parts()
         )
-        error_of(refused, 413, "too_large")
+        error_of(refused, 413, "payload_too_large")
 
 
 def test_too_many_at_once_are_sent_away_and_told_when_to_come_back(serve: Serve, gate: Gate) -> None:
-    options = Options(limits=Limits(threads=2, waiting=1))
+    options = HttpOptions(limits=Limits(threads=2, max_queued=1))
     with serve(options, sources={"gate": gate}) as service, ThreadPoolExecutor(3) as clients:
         slow(service)
         busy = [clients.submit(wait_at_the_gate, service) for _ in range(3)]
@@ -113,7 +113,7 @@ def test_requests_that_wait_for_something_do_not_keep_others_from_working(serve:
 
 
 def test_an_answer_that_does_not_come_is_given_up(serve: Serve, gate: Gate) -> None:
-    options = Options(limits=Limits(seconds=0.2, threads=1, waiting=0))
+    options = HttpOptions(limits=Limits(timeout_seconds=0.2, threads=1, max_queued=0))
     with serve(options, sources={"gate": gate}) as service:
         slow(service)
         error_of(wait_at_the_gate(service), 504, "timeout")
@@ -124,16 +124,23 @@ def test_an_answer_that_does_not_come_is_given_up(serve: Serve, gate: Gate) -> N
 
 
 def test_a_caller_who_asks_too_fast_is_slowed_down_and_others_are_not(serve: Serve) -> None:
-    with serve(Options(limits=Limits(rate=0.5))) as service:
+    with serve(HttpOptions(limits=Limits(requests_per_second=0.5))) as service:
         assert service.get("/v1/context", "reader", query="x").status_code == 200
         refused = service.get("/v1/context", "reader", query="x")
-        error_of(refused, 429, "too_many")
+        error_of(refused, 429, "rate_limited")
         assert 1 <= int(refused.headers["retry-after"]) <= 3
         assert service.get("/v1/context", "writer", query="x").status_code == 200
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"body": 0}, {"seconds": 0}, {"threads": 0}, {"waiting": -1}, {"rate": -1}]
+    "wrong",
+    [
+        {"max_body_bytes": 0},
+        {"timeout_seconds": 0},
+        {"threads": 0},
+        {"max_queued": -1},
+        {"requests_per_second": -1},
+    ],
 )
 def test_a_limit_that_lets_nothing_through_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wrong))):
@@ -143,22 +150,22 @@ def test_a_limit_that_lets_nothing_through_is_refused(wrong: dict[str, Any]) -> 
 @given(st.floats(0.1, 1000), st.lists(st.floats(0, 5), min_size=1, max_size=200))
 def test_nobody_gets_more_than_the_rate_and_its_burst(rate: float, pauses: list[float]) -> None:
     now = [0.0]
-    rates = Rates(rate, lambda: now[0])
+    rates = RateLimiter(rate, lambda: now[0])
     allowed = 0
     for pause in pauses:
         now[0] += pause
-        wait = rates.take("a")
+        wait = rates.acquire("a")
         allowed += not wait
         if wait:
             now[0] += wait + 1e-6
-            assert rates.take("a") == 0
+            assert rates.acquire("a") == 0
             allowed += 1
     assert allowed <= max(1.0, rate * BURST_SECONDS) + rate * now[0] + 1e-3
 
 
 def test_who_is_remembered_is_bounded() -> None:
-    rates = Rates(1.0, lambda: 0.0)
-    for number in range(MAX_CALLERS + 10):
-        rates.take(str(number))
-    assert len(rates._left) == MAX_CALLERS
-    assert not any(Rates(0).take("a") for _ in range(1000))
+    rates = RateLimiter(1.0, lambda: 0.0)
+    for number in range(MAX_TRACKED_CALLERS + 10):
+        rates.acquire(str(number))
+    assert len(rates._buckets) == MAX_TRACKED_CALLERS
+    assert not any(RateLimiter(0).acquire("a") for _ in range(1000))

@@ -152,7 +152,9 @@ def test_a_request_under_way_is_finished_before_it_ends(
                 f"Content-Length: {len(body)}\r\nAuthorization: Bearer {place.tokens['writer']}\r\n\r\n"
             )
             half.sendall(head.encode() + body[:10])
-            until(lambda: "sennit_http_in_flight 2.0" in asked.get("/metrics").text, "half a request")
+            until(
+                lambda: "sennit_http_requests_in_flight 2.0" in asked.get("/metrics").text, "half a request"
+            )
             server.process.send_signal(number)
             until(lambda: _refused(address), "the end of listening")
             half.sendall(body[10:])
@@ -249,7 +251,7 @@ def test_open_is_for_this_machine_alone(place: Place) -> None:
     for host in ("0.0.0.0", "::", "192.168.1.5"):
         done = started("--open", "--host", host, "--db", str(place.path), cwd=place.path.parent)
         assert done.returncode == 2
-        assert "--open is for this machine alone" in done.stderr
+        assert "--open works only on a loopback address" in done.stderr
 
 
 def test_open_on_a_new_database(tmp_path: Path) -> None:

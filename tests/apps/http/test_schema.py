@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sennit.apps.http import forms
-from sennit.apps.http.auth import WITHOUT_TOKEN
+from sennit.apps.http import requests
+from sennit.apps.http.auth import PUBLIC_PATHS
 
 from .conftest import Place, Service, running
 
@@ -32,7 +32,7 @@ ADDRESSES = {
     ("get", "/introspect/hydration/{episode_id}"),
     ("post", "/v1/records"),
     ("delete", "/v1/records/{id}"),
-    ("post", "/v1/segments"),
+    ("post", "/v1/turns"),
     ("post", "/v1/facts"),
     ("get", "/healthz"),
     ("get", "/readyz"),
@@ -64,24 +64,24 @@ def test_every_address_is_documented(document: Any) -> None:
 def test_what_needs_a_token_says_so(document: Any) -> None:
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     for (_, path), operation in operations(document).items():
-        assert ("security" in operation) is (path not in WITHOUT_TOKEN), path
+        assert ("security" in operation) is (path not in PUBLIC_PATHS), path
 
 
 def test_every_error_is_documented_in_its_one_form(document: Any) -> None:
     for (_, path), operation in operations(document).items():
         for status in ("400", "401", "422", "429", "503", "504"):
             content = operation["responses"][status]["content"]["application/json"]
-            assert content["schema"] == {"$ref": "#/components/schemas/Error"}, path
+            assert content["schema"] == {"$ref": "#/components/schemas/ErrorResponse"}, path
     assert "HTTPValidationError" not in document["components"]["schemas"]
 
 
 def test_the_examples_are_what_they_are_examples_of(document: Any, service: Service) -> None:
     for path, form in (
-        ("/v1/search", forms.Search),
-        ("/v1/ask", forms.Ask),
-        ("/v1/records", forms.NewRecord),
-        ("/v1/segments", forms.NewSegment),
-        ("/v1/facts", forms.NewFact),
+        ("/v1/search", requests.SearchBody),
+        ("/v1/ask", requests.AskBody),
+        ("/v1/records", requests.NewRecord),
+        ("/v1/turns", requests.NewTurn),
+        ("/v1/facts", requests.NewFact),
     ):
         examples = document["components"]["schemas"][form.__name__]["examples"]
         assert examples
@@ -90,7 +90,7 @@ def test_the_examples_are_what_they_are_examples_of(document: Any, service: Serv
 
 
 def test_limits_are_documented(document: Any) -> None:
-    search = document["components"]["schemas"]["Search"]
+    search = document["components"]["schemas"]["SearchBody"]
     assert search["additionalProperties"] is False
     assert search["properties"]["query"]["maxLength"] == 10_000
     body = operations(document)["post", "/v1/records"]["requestBody"]["content"]["application/json"]["schema"]

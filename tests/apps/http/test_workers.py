@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sennit.apps.http.app import Options
-from sennit.apps.http.workers import Work, serve_many
-from sennit.apps.listening import listen
+from sennit.apps.http.app import HttpOptions
+from sennit.apps.http.server import WorkerConfig, serve_with_workers
+from sennit.apps.sockets import listen
 from sennit.errors import StoreError
 
 from .conftest import WAIT, Place, Running, running, until
@@ -50,8 +50,8 @@ def test_workers_share_a_socket_and_tell_their_figures_together(place: Place) ->
             page = ask(server, place, "/metrics").text
             sums = 'sennit_http_requests_total{method="GET",route="/v1/context",status="200"}'
             assert f"{sums} {float(answered)}" in page
-            assert "sennit_http_in_flight 1.0" in page
-            assert "sennit_vectors_waiting 0.0" in page
+            assert "sennit_http_requests_in_flight 1.0" in page
+            assert "sennit_vectors_pending 0.0" in page
         assert ask(server, place, "/readyz").json()["status"] == "ready"
         assert server.stop() == 0
         events = [line["event"] for line in server.lines() if line["event"] != "request"]
@@ -90,5 +90,5 @@ def test_workers_end_with_the_process_that_started_them(place: Place) -> None:
 def test_a_worker_that_cannot_begin_ends_the_service(tmp_path: Path) -> None:
     nothing = tmp_path / "file"
     nothing.write_text("not a folder")
-    with listen("127.0.0.1", 0) as listener, pytest.raises(StoreError, match="gave up"):
-        serve_many(Work(path=nothing, options=Options(), quiet=True), listener, 2)
+    with listen("127.0.0.1", 0) as listener, pytest.raises(StoreError, match="failed with exit code"):
+        serve_with_workers(WorkerConfig(path=nothing, options=HttpOptions(), quiet=True), listener, 2)

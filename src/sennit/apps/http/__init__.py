@@ -1,1 +1,1 @@
-"""The HTTP service: searches, context for prompts, and writing, for callers who show a token."""
+"""The HTTP service: search, context for prompts, plans, answers and writes, authenticated by bearer token."""

@@ -1,4 +1,4 @@
-"""The service as an ASGI application over an open database."""
+"""Builds the HTTP service as an ASGI application over an open database."""
 
 from __future__ import annotations
 
@@ -14,84 +14,90 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 import sennit
-from sennit.apps.http.addresses import Addresses
-from sennit.apps.http.auth import Guard
-from sennit.apps.http.bodies import JSON
-from sennit.apps.http.desk import Desk
-from sennit.apps.http.door import Door
-from sennit.apps.http.errors import CODES, Refused, body_of, first_complaint, refusal_of
+from sennit.apps.http.auth import Authenticator
+from sennit.apps.http.bodies import JSON_TYPE
+from sennit.apps.http.errors import (
+    ERROR_CODES,
+    HttpError,
+    describe_validation_errors,
+    encode_error,
+    to_http_error,
+)
+from sennit.apps.http.executor import DatabaseExecutor
+from sennit.apps.http.hosts import HostPolicy
 from sennit.apps.http.limits import Limits
 from sennit.apps.http.logs import log
 from sennit.apps.http.metrics import Metrics
+from sennit.apps.http.middleware import RequestMiddleware
+from sennit.apps.http.request_context import get_request_context
 from sennit.apps.http.routes import ROUTERS
-from sennit.apps.http.visits import visit_of
 from sennit.errors import SennitError
 
 if TYPE_CHECKING:
     from sennit.engine import Database
 
-ABOUT: Final = """\
-Search, context for prompts, and writing, over one sennit database. What a caller may see and do is decided by the token.
+API_DESCRIPTION: Final = """\
+Search, context for prompts, and writes, over one sennit database. The token decides what a caller may see and do.
 
-Every error has the form `{"error": {"code", "message", "request_id"}}`. Every answer has the header `X-Request-Id`; a
-sane one that is sent is kept.
+Every error has the form `{"error": {"code", "message", "request_id"}}`. Every response has the header `X-Request-Id`.
+An `X-Request-Id` that the client sends is used if it is well-formed.
 """
 
 TAGS: Final = [
-    {"name": "search", "description": "Find, and find out why."},
-    {"name": "write", "description": "For tokens that may write."},
-    {"name": "operate", "description": "For who runs the service."},
+    {"name": "search", "description": "Search, and explain results."},
+    {"name": "write", "description": "Write records. Needs a token with write access."},
+    {"name": "operate", "description": "Health, readiness and metrics."},
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How the service is offered."""
+class HttpOptions:
+    """How the service is configured when it starts."""
 
     limits: Limits = field(default_factory=Limits)
-    addresses: Addresses = field(default_factory=Addresses)
-    open: bool = False
-    """Without tokens: whoever reaches it is the database's default caller."""
+    host_policy: HostPolicy = field(default_factory=HostPolicy)
+    open_access: bool = False
+    """Accept requests without a token, as the default caller of the database."""
     read_only: bool = False
     log_queries: bool = False
 
 
-def make_app(db: Database, options: Options | None = None) -> ASGIApp:
-    """The service over an open database, which stays the caller's to close."""
-    options = options or Options()
-    desk = Desk(db, options.limits)
+def make_app(db: Database, options: HttpOptions | None = None) -> ASGIApp:
+    """Build the service over an open database. The caller closes the database."""
+    options = options or HttpOptions()
+    executor = DatabaseExecutor(db, options.limits)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        await desk.close()
+        await executor.close()
 
     api = FastAPI(
         title="sennit",
         version=sennit.__version__,
-        description=ABOUT,
+        description=API_DESCRIPTION,
         openapi_tags=TAGS,
         lifespan=lifespan,
-        # The pages that show the documentation are fetched from other machines.
+        # FastAPI's documentation pages load scripts from other hosts.
         docs_url=None,
         redoc_url=None,
     )
     for router in ROUTERS:
         api.include_router(router)
-    for kind in (Refused, SennitError, RequestValidationError, HTTPException, Exception):
-        api.add_exception_handler(kind, _told)
-    app: ASGIApp = Door(
+    for kind in (HttpError, SennitError, RequestValidationError, HTTPException, Exception):
+        api.add_exception_handler(kind, _error_response)
+    app: ASGIApp = RequestMiddleware(
         api,
-        desk=desk,
-        guard=Guard(desk, open=options.open, read_only=options.read_only),
-        addresses=options.addresses,
+        executor=executor,
+        authenticator=Authenticator(executor, open_access=options.open_access, read_only=options.read_only),
+        host_policy=options.host_policy,
         metrics=Metrics(),
         log_queries=options.log_queries,
     )
-    if options.addresses.origins:
+    if options.host_policy.origins:
         app = CORSMiddleware(
             app,
-            allow_origins=options.addresses.origins,
+            allow_origins=options.host_policy.origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["authorization", "content-type", "x-request-id"],
             expose_headers=["x-request-id", "retry-after", "x-sennit-degraded"],
@@ -99,21 +105,26 @@ def make_app(db: Database, options: Options | None = None) -> ASGIApp:
     return app
 
 
-async def _told(request: Request, error: Exception) -> Response:
-    """An error as every error is told."""
-    visit = visit_of(request)
+async def _error_response(request: Request, error: Exception) -> Response:
+    """Turn any exception into the one error format."""
+    context = get_request_context(request)
     if isinstance(error, RequestValidationError):
-        refused = Refused(422, first_complaint(error.errors()))
+        http_error = HttpError(422, describe_validation_errors(error.errors()))
     elif isinstance(error, HTTPException):
-        refused = _from_starlette(error)
+        http_error = _from_http_exception(error)
     else:
-        refused = refusal_of(error)
-        if refused.status == 503 and isinstance(error, SennitError):
-            log.error("request %s: %s", visit.id, error)
-    return Response(body_of(refused, visit.id), refused.status, headers=refused.headers, media_type=JSON)
+        http_error = to_http_error(error)
+        if http_error.status == 503 and isinstance(error, SennitError):
+            log.error("request %s: %s", context.id, error)
+    return Response(
+        encode_error(http_error, context.id),
+        http_error.status,
+        headers=http_error.headers,
+        media_type=JSON_TYPE,
+    )
 
 
-def _from_starlette(error: HTTPException) -> Refused:
-    said = {404: "There is no such address.", 405: "This address takes another method."}
-    status = error.status_code if error.status_code in CODES else 400
-    return Refused(status, said.get(status, str(error.detail)), error.headers)
+def _from_http_exception(error: HTTPException) -> HttpError:
+    messages = {404: "There is no such route.", 405: "This route does not support the method."}
+    status = error.status_code if error.status_code in ERROR_CODES else 400
+    return HttpError(status, messages.get(status, str(error.detail)), error.headers)

@@ -1,58 +1,60 @@
-"""Who is asking: decided by the token that is shown, and by nothing else in a request."""
+"""Authentication: the bearer token alone decides who the caller is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from sennit.apps.http.errors import Refused
-from sennit.apps.listening import bearer
+from sennit.apps.http.errors import HttpError
+from sennit.apps.sockets import bearer_token
 from sennit.privacy import Caller
 
 if TYPE_CHECKING:
-    from sennit.apps.http.desk import Desk
+    from sennit.apps.http.executor import DatabaseExecutor
 
-WITHOUT_TOKEN: Final = frozenset({"/healthz", "/readyz", "/openapi.json"})
-"""What anybody may ask; it says nothing of what is kept."""
+PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz", "/openapi.json"})
+"""Routes that need no token. They reveal nothing about the stored records."""
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
-    """Who was let in, and whether to write."""
+class Principal:
+    """Who sent a request, and what they may do."""
 
     caller: Caller
-    write: bool = False
-    name: str = ""
-    """Of the token, for logs; empty where none is asked for."""
-    known: bool = True
-    """Whether this is anybody in particular."""
+    can_write: bool = False
+    token_name: str = ""
+    """The name of the token, for the log. Empty where no token is required."""
+    authenticated: bool = True
+    """False for a request without a valid token on a public route."""
 
 
-NOBODY: Final = Admitted(Caller(), known=False)
-"""Who shows no token, where none is needed: sees the least, and may not write."""
+ANONYMOUS: Final = Principal(Caller(), authenticated=False)
+"""A request without a token on a public route: the least privileged caller, without write access."""
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
-    """Lets in by token; `open` lets in without one, as the default caller, who may write."""
+class Authenticator:
+    """Resolves tokens. With `open_access`, every request is the default caller, who may write."""
 
-    desk: Desk = field(repr=False)
-    open: bool = False
+    executor: DatabaseExecutor = field(repr=False)
+    open_access: bool = False
     read_only: bool = False
 
-    def admit(self, authorization: list[str], path: str) -> Admitted:
-        """Who asks for this path, or a refusal."""
-        if self.open:
-            return Admitted(self.desk.db.caller, write=not self.read_only)
+    def authenticate(self, authorization: list[str], path: str) -> Principal:
+        """The principal of a request to this path. Raises HttpError 401 if a valid token is missing."""
+        if self.open_access:
+            return Principal(self.executor.db.caller, can_write=not self.read_only)
         found = None
-        token = bearer(authorization)
+        token = bearer_token(authorization)
         if token:
-            # At each request: a token that is taken back is taken back at once. And here, not in a thread: a read of one
-            # row takes less than handing it over, and must not wait behind searches.
-            found = self.desk.db.permits.token(token)
+            # Looked up at each request, so that a revoked token stops working at once. Looked up on the event loop:
+            # reading one row is cheaper than handing it to a thread, and must not queue behind searches.
+            found = self.executor.db.tokens.find(token)
         if found is not None:
-            return Admitted(found.caller, found.write and not self.read_only, found.name)
-        if path in WITHOUT_TOKEN:
-            return NOBODY
-        said = "This token is not known." if authorization else "A token is needed: Authorization: Bearer …"
-        raise Refused(401, said, {"www-authenticate": "Bearer"})
+            return Principal(found.caller, found.write and not self.read_only, found.name)
+        if path in PUBLIC_PATHS:
+            return ANONYMOUS
+        message = (
+            "Unknown token." if authorization else "A token is required: send 'Authorization: Bearer TOKEN'."
+        )
+        raise HttpError(401, message, {"www-authenticate": "Bearer"})

@@ -1,4 +1,4 @@
-"""The body of a request: read whole, within limits, and taken as JSON without guessing."""
+"""Request bodies: read completely, within limits, and parsed as strict JSON."""
 
 from __future__ import annotations
 
@@ -13,63 +13,63 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.types import Message, Receive
 
-from sennit.apps.http.errors import Refused
+from sennit.apps.http.errors import HttpError
 from sennit.apps.http.limits import Limits
 
 DISCONNECT: Final = "http.disconnect"
-JSON: Final = "application/json"
+JSON_TYPE: Final = "application/json"
 
-QUICK: Final = 64 * 1024
-"""Bytes of JSON that are read where they are; more of it would keep other requests waiting."""
-
-
-class Gone(Exception):
-    """The client has left."""
+MAX_INLINE_PARSE_BYTES: Final = 64 * 1024
+"""Larger bodies are parsed in a thread, because parsing them on the event loop would delay other requests."""
 
 
-async def whole(receive: Receive, length: list[str], limits: Limits) -> bytes:
-    """The body, if it is small enough and arrives in time; `length` holds the Content-Length headers."""
-    if any(not value.isdecimal() or int(value[:20]) > limits.body for value in length):
+class ClientDisconnected(Exception):
+    """The client closed the connection before the body was complete."""
+
+
+async def read_body(receive: Receive, content_length: list[str], limits: Limits) -> bytes:
+    """Read the whole body, within the limits on size and time. `content_length` holds the Content-Length headers."""
+    if any(not value.isdecimal() or int(value[:20]) > limits.max_body_bytes for value in content_length):
         raise _too_large(limits)
     try:
-        async with asyncio.timeout(limits.seconds):
-            return await _gathered(receive, limits)
+        async with asyncio.timeout(limits.timeout_seconds):
+            return await _receive_all(receive, limits)
     except TimeoutError as error:
-        raise Refused(408, f"The body did not arrive within {limits.seconds:g} s.") from error
+        raise HttpError(408, f"The body did not arrive within {limits.timeout_seconds:g} s.") from error
 
 
-async def _gathered(receive: Receive, limits: Limits) -> bytes:
+async def _receive_all(receive: Receive, limits: Limits) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:
         message = await receive()
         if message["type"] == DISCONNECT:
-            raise Gone
+            raise ClientDisconnected
         part = message.get("body", b"")
         size += len(part)
-        if size > limits.body:
+        if size > limits.max_body_bytes:
             raise _too_large(limits)
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
 
 
-def replay(body: bytes, receive: Receive) -> Receive:
-    """A receive that gives the body that was read, and after that what comes."""
-    given = False
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """A receive callable that delivers a body that was already read, then whatever follows."""
+    delivered = False
 
-    async def again() -> Message:
-        nonlocal given
-        if given:
+    async def receive_again() -> Message:
+        nonlocal delivered
+        if delivered:
             return await receive()
-        given = True
+        delivered = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return again
+    return receive_again
 
 
 class StrictRequest(Request):
-    """A request whose JSON has been read already."""
+    """A request whose JSON body is already parsed."""
 
     def __init__(self, request: Request, value: Any) -> None:
         super().__init__(request.scope, request.receive)
@@ -80,7 +80,7 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route whose body is plain JSON and said to be: no key twice, no NaN, valid UTF-8."""
+    """A route that accepts only strict JSON, declared as such: no duplicate keys, no NaN, valid UTF-8."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
@@ -89,10 +89,14 @@ class StrictRoute(APIRoute):
 
         async def strict(request: Request) -> Response:
             body = await request.body()
-            # A form of a foreign page can say anything but this without asking first.
-            if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-                raise Refused(415, f"The body must be JSON, and Content-Type must say so: {JSON}.")
-            value = await asyncio.to_thread(parsed, body) if len(body) > QUICK else parsed(body)
+            # An HTML form on a foreign page can send every content type but this one without a CORS preflight.
+            if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON_TYPE:
+                raise HttpError(415, f"The body must be JSON, with Content-Type: {JSON_TYPE}.")
+            value = (
+                await asyncio.to_thread(parse_json, body)
+                if len(body) > MAX_INLINE_PARSE_BYTES
+                else parse_json(body)
+            )
             inner = StrictRequest(request, value)
             inner._body = body
             return await handler(inner)
@@ -100,42 +104,47 @@ class StrictRoute(APIRoute):
         return strict
 
 
-class _Unusable(ValueError):
-    """JSON by its form, and yet not to be taken."""
+class _InvalidJson(ValueError):
+    """JSON that the parser accepts and this service does not."""
 
 
-def parsed(body: bytes) -> Any:
-    """The JSON value of a body."""
+def parse_json(body: bytes) -> Any:
+    """Parse a body. Raises HttpError 400 if it is not strict JSON."""
     try:
         return json.loads(
-            body.decode("utf-8"), object_pairs_hook=_object, parse_constant=_number, parse_float=_number
+            body.decode("utf-8"),
+            object_pairs_hook=_reject_duplicate_keys,
+            parse_constant=_parse_number,
+            parse_float=_parse_number,
         )
     except UnicodeDecodeError as error:
-        raise Refused(400, f"The body is not UTF-8: byte {error.start} cannot be read.") from error
+        raise HttpError(400, f"The body is not UTF-8: invalid byte at position {error.start}.") from error
     except json.JSONDecodeError as error:
-        raise Refused(400, f"The body is not JSON: {error}.") from error
+        raise HttpError(400, f"The body is not JSON: {error}.") from error
     except RecursionError as error:
-        raise Refused(400, "The body is nested too deep.") from error
-    except _Unusable as error:
-        raise Refused(400, str(error)) from error
+        raise HttpError(400, "The body is nested too deeply.") from error
+    except _InvalidJson as error:
+        raise HttpError(400, str(error)) from error
     except ValueError as error:
-        raise Refused(400, "The body has a number with too many digits.") from error
+        raise HttpError(400, "The body has a number with too many digits.") from error
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) != len(pairs):
-        twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise _Unusable(f"The key {twice[:60]!r} stands twice in one object.")
+        duplicate, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise _InvalidJson(f"The key {duplicate[:60]!r} occurs twice in one object.")
     return out
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise _Unusable(f"{text[:60]} is not a number that can be kept.")
+        raise _InvalidJson(f"{text[:60]} is not a finite number.")
     return value
 
 
-def _too_large(limits: Limits) -> Refused:
-    return Refused(413, f"The body may have {limits.body:,} bytes. Send it in parts.")
+def _too_large(limits: Limits) -> HttpError:
+    return HttpError(
+        413, f"The body may have at most {limits.max_body_bytes:,} bytes. Split it into several requests."
+    )

@@ -1,4 +1,4 @@
-"""How much one request, one caller and all of them together may ask for."""
+"""Limits on a single request, on each caller, and on the whole service."""
 
 from __future__ import annotations
 
@@ -10,68 +10,72 @@ from typing import Final
 
 from sennit.errors import InvalidInput
 
-MAX_QUERY: Final = 10_000
-"""Characters of a question; a longer text is a document."""
+MAX_QUERY_CHARACTERS: Final = 10_000
+"""A longer text is a document and not a query."""
 
-MAX_BATCH: Final = 1000
-"""Records, facts or segments of one request; a larger load is several requests, each confirmed."""
+MAX_BATCH_ITEMS: Final = 1000
+"""Records, facts or turns in one request. A larger load takes several requests, each acknowledged by itself."""
 
 MAX_KEYWORDS: Final = 100
 
-MAX_EDITOR: Final = 500_000
-"""Characters of the code in an editor; a longer file is not one that a person is writing. However they are escaped
-(twelve bytes at most), so many fit into a body."""
+MAX_EDITOR_CHARACTERS: Final = 500_000
+"""The code in an editor. Escaped as JSON, a character takes at most twelve bytes, so this many always fit into a body."""
 
 BURST_SECONDS: Final = 2.0
-"""A caller who has been quiet may send so many seconds' worth of requests at once."""
+"""A caller who has been idle may send this many seconds' worth of requests at once."""
 
-MAX_CALLERS: Final = 10_000
-"""Whose last requests are remembered; of more than that, the longest quiet are forgotten."""
+MAX_TRACKED_CALLERS: Final = 10_000
+"""Callers whose rate is tracked. Beyond that, the least recently active are forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What the operator decides when the service is started."""
+    """Limits that the operator sets when the service starts."""
 
-    body: int = 8 * 1024 * 1024
-    """Bytes."""
-    seconds: float = 30.0
-    """For a body to arrive, and for an answer."""
+    max_body_bytes: int = 8 * 1024 * 1024
+    timeout_seconds: float = 30.0
+    """For a body to arrive, and again for the response."""
     threads: int = 16
-    """Requests that are worked on at once."""
-    waiting: int = 128
-    """Requests that may wait for that; a further one is sent away at once."""
-    rate: float = 0.0
-    """Requests per second of one caller; 0: any."""
+    """Requests that are processed at once."""
+    max_queued: int = 128
+    """Requests that may wait for a thread. Further ones are refused at once."""
+    requests_per_second: float = 0.0
+    """For each caller. 0 means unlimited."""
 
     def __post_init__(self) -> None:
-        for name, least in (("body", 1024), ("seconds", 0.001), ("threads", 1), ("waiting", 0), ("rate", 0)):
-            if getattr(self, name) < least:
+        for name, minimum in (
+            ("max_body_bytes", 1024),
+            ("timeout_seconds", 0.001),
+            ("threads", 1),
+            ("max_queued", 0),
+            ("requests_per_second", 0),
+        ):
+            if getattr(self, name) < minimum:
                 raise InvalidInput(
-                    f"The limit {name!r} must be at least {least}, not {getattr(self, name)!r}"
+                    f"The limit {name!r} must be at least {minimum}, not {getattr(self, name)!r}"
                 )
 
 
-class Rates:
-    """How fast each caller asks. For one thread."""
+class RateLimiter:
+    """A token bucket for each caller. Not thread-safe."""
 
-    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate = rate
-        self._most = max(1.0, rate * BURST_SECONDS)
+    def __init__(self, requests_per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = requests_per_second
+        self._capacity = max(1.0, requests_per_second * BURST_SECONDS)
         self._clock = clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """By caller: what was left, and when."""
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """For each caller: the requests left in its bucket, and when that was computed."""
 
-    def take(self, caller: str) -> float:
-        """Take one request: 0 when it may be sent, else the seconds after which it may."""
+    def acquire(self, caller: str) -> float:
+        """Count one request. Returns 0 if it is allowed, or else the seconds after which to try again."""
         if not self._rate:
             return 0.0
         now = self._clock()
-        left, since = self._left.get(caller, (self._most, now))
-        left = min(self._most, left + (now - since) * self._rate)
+        left, since = self._buckets.get(caller, (self._capacity, now))
+        left = min(self._capacity, left + (now - since) * self._rate)
         wait = 0.0 if left >= 1.0 else (1.0 - left) / self._rate
-        self._left[caller] = (left if wait else left - 1.0, now)
-        self._left.move_to_end(caller)
-        if len(self._left) > MAX_CALLERS:
-            self._left.popitem(last=False)
+        self._buckets[caller] = (left if wait else left - 1.0, now)
+        self._buckets.move_to_end(caller)
+        if len(self._buckets) > MAX_TRACKED_CALLERS:
+            self._buckets.popitem(last=False)
         return wait

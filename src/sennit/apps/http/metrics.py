@@ -1,4 +1,4 @@
-"""Counters and durations for Prometheus. Labels are names of routes, recipes and sources, never of callers or records."""
+"""Prometheus metrics. Labels are names of routes, recipes and sources, never of callers or records."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.process_collector import ProcessCollector
 
 if TYPE_CHECKING:
-    from sennit.results import Degraded, Result
-    from sennit.stores.embedded.writing import Written
+    from sennit.results import Degraded, SearchResult
+    from sennit.stores.embedded.writer import WriteResult
 
-BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-"""Seconds: a search takes a few milliseconds, and at most its deadline."""
+BUCKET_SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""A search takes a few milliseconds, and at most its deadline."""
 
-SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable of the environment that tells the library where several processes keep their figures."""
+MULTIPROCESS_DIR: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""The environment variable that names the directory where several processes share their metrics."""
 
 METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
 OTHER: Final = "other"
+"""The label of unknown routes and methods, which keeps the number of series bounded."""
 
-# When a counter began would be a second series for each, of use to nobody.
+# The creation times would double the number of series.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """The figures of one service; where it has several processes, of all of them together."""
+    """The metrics of one service, summed over its worker processes if it has several."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -46,70 +47,70 @@ class Metrics:
             ("route", "method", "status"),
             registry=self._registry,
         )
-        self._seconds = Histogram(
+        self._request_seconds = Histogram(
             "sennit_http_request_seconds",
-            "How long requests took.",
+            "Duration of requests, by route.",
             ("route",),
-            buckets=BUCKETS,
+            buckets=BUCKET_SECONDS,
             registry=self._registry,
         )
         self.in_flight = Gauge(
-            "sennit_http_in_flight",
-            "Requests that are being answered.",
+            "sennit_http_requests_in_flight",
+            "Requests being processed.",
             registry=self._registry,
             multiprocess_mode="livesum",
         )
-        self._searches = Histogram(
+        self._search_seconds = Histogram(
             "sennit_search_seconds",
-            "How long searches took inside the engine, by recipe.",
+            "Duration of searches inside the engine, by recipe.",
             ("recipe",),
-            buckets=BUCKETS,
+            buckets=BUCKET_SECONDS,
             registry=self._registry,
         )
-        self._failures = Counter(
+        self._source_failures = Counter(
             "sennit_source_failures",
-            "Sources that did not answer a search, and language models that did not write an answer.",
+            "Sources that failed in a search, and language models that failed to write an answer.",
             ("source",),
             registry=self._registry,
         )
-        self._records = Counter(
+        self._records_written = Counter(
             "sennit_records_written",
             "Records added, updated and removed by requests.",
             ("change",),
             registry=self._registry,
         )
-        self.waiting = Gauge(
-            "sennit_vectors_waiting",
-            "Records that wait for a vector.",
+        self.vectors_pending = Gauge(
+            "sennit_vectors_pending",
+            "Records without a vector yet.",
             registry=self._registry,
             multiprocess_mode="mostrecent",
         )
 
-    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
-        """A request has been answered."""
-        known = method if method in METHODS else OTHER
-        self._requests.labels(route, known, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+    def record_request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a finished request."""
+        label = method if method in METHODS else OTHER
+        self._requests.labels(route, label, str(status)).inc()
+        self._request_seconds.labels(route).observe(seconds)
 
-    def searched(self, result: Result) -> None:
-        """A search was made."""
-        self._searches.labels(result.recipe).observe(result.milliseconds / 1000)
-        self.missed(result.degraded)
+    def record_search(self, result: SearchResult) -> None:
+        """Count a search, and the sources that failed in it."""
+        self._search_seconds.labels(result.recipe).observe(result.milliseconds / 1000)
+        self.record_failures(result.degraded)
 
-    def missed(self, degraded: Sequence[Degraded]) -> None:
-        """Something went without these."""
-        for missing in degraded:
-            self._failures.labels(missing.source).inc()
+    def record_failures(self, degraded: Sequence[Degraded]) -> None:
+        """Count sources that failed."""
+        for failure in degraded:
+            self._source_failures.labels(failure.source).inc()
 
-    def wrote(self, written: Written) -> None:
-        """Records were written."""
+    def record_write(self, written: WriteResult) -> None:
+        """Count written records."""
         for change in ("added", "updated", "removed"):
-            self._records.labels(change).inc(getattr(written, change))
+            self._records_written.labels(change).inc(getattr(written, change))
 
-    def page(self) -> bytes:
-        """Everything, in the text format."""
-        if SHARED not in os.environ:
+    def render(self) -> bytes:
+        """All metrics, in the Prometheus text format."""
+        if MULTIPROCESS_DIR not in os.environ:
             return generate_latest(self._registry)
-        together = CollectorRegistry()
-        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
-        return generate_latest(together)
+        summed = CollectorRegistry()
+        MultiProcessCollector(summed)  # type: ignore[no-untyped-call]
+        return generate_latest(summed)

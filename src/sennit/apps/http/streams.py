@@ -1,4 +1,4 @@
-"""An answer in parts, as server-sent events: a worker thread tells them, the event loop sends them."""
+"""Server-sent events: a worker thread produces them, the event loop sends them."""
 
 from __future__ import annotations
 
@@ -10,74 +10,79 @@ from typing import Final, TypeAlias
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from sennit.apps.http.door import Visit
-from sennit.apps.http.errors import body_of, refusal_of
+from sennit.apps.http.errors import encode_error, to_http_error
 from sennit.apps.http.logs import log
+from sennit.apps.http.request_context import RequestContext
 
-EVENTS: Final = "text/event-stream"
+EVENT_STREAM_TYPE: Final = "text/event-stream"
 
-Tell: TypeAlias = Callable[[str, bytes], None]
-"""Sends an event: its name, and its data as JSON on one line. Raises when nobody listens any more."""
-
-
-class _Unheard(Exception):
-    """Nobody listens any more."""
+SendEvent: TypeAlias = Callable[[str, bytes], None]
+"""Sends an event: its name, and its data as JSON on one line. Raises if the client has disconnected."""
 
 
-class _Events(StreamingResponse):
-    """Events as they come; `left` is set when no more are sent, for whatever reason."""
+class _StreamClosed(Exception):
+    """The client has disconnected."""
 
-    def __init__(self, body: AsyncIterator[bytes], left: threading.Event) -> None:
-        super().__init__(body, media_type=EVENTS)
-        self._left = left
+
+class _EventResponse(StreamingResponse):
+    """Sends events as they arrive. Sets `closed` when the response ends, for whatever reason."""
+
+    def __init__(self, body: AsyncIterator[bytes], closed: threading.Event) -> None:
+        super().__init__(body, media_type=EVENT_STREAM_TYPE)
+        self._closed = closed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._left.set()
+            self._closed.set()
 
 
-async def streamed(visit: Visit, work: Callable[[Tell], None], *, waits: bool) -> StreamingResponse:
-    """What `work` tells, from a worker thread. An error before the first event is raised; a later one is an event."""
+async def stream_events(
+    context: RequestContext, work: Callable[[SendEvent], None], *, io_bound: bool
+) -> StreamingResponse:
+    """Run `work` in a worker thread and stream the events that it sends.
+
+    An error before the first event is raised. A later error becomes an event.
+    """
     loop = asyncio.get_running_loop()
-    told: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
-    left = threading.Event()
+    queue: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
+    closed = threading.Event()
 
-    def tell(name: str, data: bytes) -> None:
-        if left.is_set():
-            raise _Unheard
-        loop.call_soon_threadsafe(told.put_nowait, _event(name, data))
+    def send_event(name: str, data: bytes) -> None:
+        if closed.is_set():
+            raise _StreamClosed
+        loop.call_soon_threadsafe(queue.put_nowait, _encode_event(name, data))
 
-    async def worked() -> None:
+    async def run_work() -> None:
         try:
-            await visit.run(lambda: work(tell), waits=waits)
-        except Exception as error:  # noqa: BLE001 - it is told to the client, as an answer or as an event
-            left.set()
-            told.put_nowait(error)
-        told.put_nowait(None)
+            await context.run(lambda: work(send_event), io_bound=io_bound)
+        except Exception as error:  # noqa: BLE001 - the client gets it, as a response or as an event
+            closed.set()
+            queue.put_nowait(error)
+        queue.put_nowait(None)
 
-    worker = asyncio.create_task(worked())
-    first = await told.get()
+    task = asyncio.create_task(run_work())
+    first = await queue.get()
     if isinstance(first, Exception):
         raise first
 
     async def body() -> AsyncIterator[bytes]:
         event: bytes | Exception | None = first
         while event is not None:
-            yield _failure(event, visit.id) if isinstance(event, Exception) else event
-            event = await told.get()
-        await worker
+            yield _error_event(event, context.id) if isinstance(event, Exception) else event
+            event = await queue.get()
+        await task
 
-    return _Events(body(), left)
-
-
-def _failure(error: Exception, request_id: str) -> bytes:
-    refused = refusal_of(error)
-    if refused.status in (500, 503):
-        log.error("request %s failed in its answer", request_id, exc_info=error)
-    return _event("error", body_of(refused, request_id))
+    return _EventResponse(body(), closed)
 
 
-def _event(name: str, data: bytes) -> bytes:
+def _error_event(error: Exception, request_id: str) -> bytes:
+    http_error = to_http_error(error)
+    if http_error.status in (500, 503):
+        log.error("request %s failed while streaming", request_id, exc_info=error)
+    return _encode_event("error", encode_error(http_error, request_id))
+
+
+def _encode_event(name: str, data: bytes) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), data)

@@ -1,10 +1,10 @@
-"""The addresses of the service, by what they are for. A new one is a function in one of these, or a router in ROUTERS."""
+"""The routes of the service, grouped by purpose. A new route is a function in one of these modules."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from sennit.apps.http.routes import asking, operating, planning, searching, writing
+from sennit.apps.http.routes import ask, operations, plans, records, search
 
-ROUTERS: Final = (searching.router, asking.router, planning.router, writing.router, operating.router)
-"""Every router, in the order of the documentation."""
+ROUTERS: Final = (search.router, ask.router, plans.router, records.router, operations.router)
+"""Every router, in the order of the OpenAPI document."""

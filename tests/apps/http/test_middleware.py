@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from sennit.apps.http.addresses import Addresses
-from sennit.apps.http.app import Options
-from sennit.apps.http.auth import WITHOUT_TOKEN
+from sennit.apps.http.app import HttpOptions
+from sennit.apps.http.auth import PUBLIC_PATHS
+from sennit.apps.http.hosts import HostPolicy
 
 from .conftest import Serve, Service, error_of
 
@@ -17,7 +17,7 @@ PROTECTED = [
     ("GET", "/v1/context?query=x"),
     ("GET", "/v1/why?query=x&id=harvest"),
     ("POST", "/v1/records"),
-    ("POST", "/v1/segments"),
+    ("POST", "/v1/turns"),
     ("POST", "/v1/facts"),
     ("DELETE", "/v1/records/harvest"),
     ("GET", "/metrics"),
@@ -58,7 +58,7 @@ def test_the_scheme_is_known_in_any_case(service: Service) -> None:
 
 def test_a_token_that_is_taken_back_is_refused_at_once(service: Service) -> None:
     assert service.get("/v1/context", "reader", query="x").status_code == 200
-    service.db.permits.revoke("reader")
+    service.db.tokens.revoke("reader")
     error_of(service.get("/v1/context", "reader", query="x"), 401, "unauthorized")
     assert service.get("/v1/context", "writer", query="x").status_code == 200
 
@@ -93,7 +93,7 @@ def test_nothing_in_a_request_but_the_token_says_who_asks(service: Service) -> N
     )
 
 
-@pytest.mark.parametrize("path", sorted(WITHOUT_TOKEN))
+@pytest.mark.parametrize("path", sorted(PUBLIC_PATHS))
 def test_what_anybody_may_ask(service: Service, path: str) -> None:
     for who in (None, "reader"):
         assert service.get(path, who).status_code == 200
@@ -104,19 +104,19 @@ def test_what_anybody_may_ask(service: Service, path: str) -> None:
 
 
 def test_open_lets_in_as_the_default_caller(serve: Serve) -> None:
-    with serve(Options(open=True)) as service:
+    with serve(HttpOptions(open_access=True)) as service:
         found = service.search("vineyard", None, limit=50)
         assert "harvest" in {hit["id"] for hit in found["hits"]}
         assert "diary" not in {hit["id"] for hit in found["hits"]}
         assert service.post("/v1/records", {"id": "new", "text": "x"}, None).status_code == 200
         assert service.get("/readyz", None).json()["models"]
-    with serve(Options(open=True), privacy__open=True) as service:
+    with serve(HttpOptions(open_access=True), privacy__open=True) as service:
         assert "diary" in {hit["id"] for hit in service.search("vineyard", None, limit=50)["hits"]}
 
 
 def test_read_only_writes_for_nobody(serve: Serve) -> None:
     for is_open in (True, False):
-        with serve(Options(open=is_open, read_only=True)) as service:
+        with serve(HttpOptions(open_access=is_open, read_only=True)) as service:
             error_of(service.post("/v1/records", {"id": "new", "text": "x"}, "owner"), 403, "forbidden")
             assert service.search("vineyard", "owner")["hits"]
 
@@ -146,7 +146,7 @@ def test_what_is_no_name_is_refused(service: Service, host: str) -> None:
 
 
 def test_names_that_are_allowed_are_answered(serve: Serve) -> None:
-    with serve(Options(addresses=Addresses(hosts=("Box.example", "other.example:99")))) as service:
+    with serve(HttpOptions(host_policy=HostPolicy(hosts=("Box.example", "other.example:99")))) as service:
         for host, status in (
             ("box.example", 200),
             ("box.example:443", 200),
@@ -156,7 +156,7 @@ def test_names_that_are_allowed_are_answered(serve: Serve) -> None:
             ("evil.example", 421),
         ):
             assert service.ask("GET", "/healthz", headers={"host": host}).status_code == status
-    with serve(Options(addresses=Addresses(any_host=True))) as service:
+    with serve(HttpOptions(host_policy=HostPolicy(any_host=True))) as service:
         assert service.ask("GET", "/healthz", headers={"host": "any.example"}).status_code == 200
 
 
@@ -175,7 +175,7 @@ def test_pages_of_other_origins_are_refused(service: Service) -> None:
 
 def test_pages_that_are_allowed_may_ask(serve: Serve) -> None:
     page = "https://page.example"
-    with serve(Options(addresses=Addresses(origins=(page,)))) as service:
+    with serve(HttpOptions(host_policy=HostPolicy(origins=(page,)))) as service:
         asked = {
             "origin": page,
             "access-control-request-method": "POST",

@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from llm.server import PATHS, Answer, ChatServer, endless, events, hang, streamed
+from llm.server import PATHS, ChatServer, Response, endless, events, hang, streamed
 from sennit import Record
-from sennit.apps.http.app import Options
+from sennit.apps.http.app import HttpOptions
 from sennit.apps.http.limits import Limits
 
 from ..conftest import document
@@ -110,7 +110,7 @@ def test_what_the_caller_may_not_see_is_in_no_prompt_and_no_answer(serve: Serve,
 
 
 def test_a_model_that_fails_is_named_without_its_place(serve: Serve, chat: ChatServer) -> None:
-    chat.script = [Answer(500), Answer(500)]
+    chat.script = [Response(500), Response(500)]
     with serve(**chat.settings()) as service:
         whole = service.post("/v1/ask", QUESTION)
         told = service.post("/v1/ask", {**QUESTION, "stream": True})
@@ -123,7 +123,7 @@ def test_a_model_that_fails_is_named_without_its_place(serve: Serve, chat: ChatS
 
 
 def test_keywords_that_did_not_come_are_told_without_the_models_place(serve: Serve, chat: ChatServer) -> None:
-    chat.script = [Answer(500)]
+    chat.script = [Response(500)]
     with serve(**chat.settings() | {"llm__transform": "auto"}) as service:
         answer = service.post("/v1/ask", {**QUESTION, "write": False})
     assert answer.json()["transform"]["error"]
@@ -146,7 +146,7 @@ def test_keywords_that_did_not_come_are_told_without_the_models_place(serve: Ser
 def test_a_question_that_makes_no_sense_is_told_what_is_wrong(
     service: Service, body: object, where: str
 ) -> None:
-    assert error_of(service.post("/v1/ask", body), 422, "invalid").startswith(where)
+    assert error_of(service.post("/v1/ask", body), 422, "invalid_request").startswith(where)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -155,14 +155,14 @@ def test_what_cannot_be_answered_is_an_error_and_no_stream(service: Service, str
         return service.post("/v1/ask", {**QUESTION, "stream": stream, **more}, who)
 
     error_of(post(recipe="nope"), 404, "not_found")
-    error_of(post(filters="kind ="), 422, "invalid")
+    error_of(post(filters="kind ="), 422, "invalid_request")
     error_of(post(None), 401, "unauthorized")
 
 
 def test_an_answer_that_does_not_come_is_given_up(serve: Serve, chat: ChatServer) -> None:
-    limits = Options(limits=Limits(seconds=0.5))
+    limits = HttpOptions(limits=Limits(timeout_seconds=0.5))
     begun = events(PATHS["openai"], ["It is ", "a loan "])[:2]
-    chat.script = [Answer(act=hang), Answer(act=hang), streamed(begun, then_hang=True)]
+    chat.script = [Response(act=hang), Response(act=hang), streamed(begun, then_hang=True)]
     with serve(limits, **chat.settings()) as service:
         error_of(service.post("/v1/ask", QUESTION), 504, "timeout")
         error_of(service.post("/v1/ask", {**QUESTION, "stream": True}), 504, "timeout")
@@ -182,9 +182,9 @@ def test_who_waits_for_a_model_keeps_no_search_waiting(serve: Serve, chat: ChatS
         asked.set()
         released.wait(WAIT)
 
-    chat.script = [Answer(act=slow)]
+    chat.script = [Response(act=slow)]
     with (
-        serve(Options(limits=Limits(threads=1)), **chat.settings()) as service,
+        serve(HttpOptions(limits=Limits(threads=1)), **chat.settings()) as service,
         ThreadPoolExecutor(1) as beside,
     ):
         answer = beside.submit(ask, service)
@@ -219,7 +219,7 @@ def test_parts_arrive_while_the_model_still_writes(place: Place, chat: ChatServe
         released.wait(WAIT)
         handler.wfile.write(second + b"".join(end))
 
-    chat.script = [Answer(act=slow)]
+    chat.script = [Response(act=slow)]
     with running(place, env=chat.environment()) as server:
         with listening(server, place) as told:
             lines = told.iter_lines()
@@ -235,7 +235,7 @@ def test_parts_arrive_while_the_model_still_writes(place: Place, chat: ChatServe
 
 def test_when_the_client_leaves_the_model_is_not_listened_to_any_more(place: Place, chat: ChatServer) -> None:
     unheard = threading.Event()
-    chat.script = [Answer(act=endless(unheard))]
+    chat.script = [Response(act=endless(unheard))]
     patient = chat.environment() | {"SENNIT_LLM_TIMEOUT": "600"}
     with running(place, "--timeout", "600", env=patient) as server:
         with listening(server, place) as told:

@@ -115,7 +115,7 @@ def test_context_looks_back_when_asked_to(service: Service) -> None:
     assert "said/1" in ids(look_back=900_000)
     assert "said/1" not in ids(look_back=1)
     assert "said/1" not in ids(look_back="default")
-    error_of(service.get("/v1/context", query="x", look_back="sometimes"), 422, "invalid")
+    error_of(service.get("/v1/context", query="x", look_back="sometimes"), 422, "invalid_request")
 
 
 def test_why_names_the_stage_and_the_number(service: Service) -> None:
@@ -153,7 +153,7 @@ def test_why_names_the_stage_and_the_number(service: Service) -> None:
 def test_a_search_that_makes_no_sense_is_told_what_is_wrong(
     service: Service, body: object, where: str
 ) -> None:
-    message = error_of(service.post("/v1/search", body), 422, "invalid")
+    message = error_of(service.post("/v1/search", body), 422, "invalid_request")
     assert message.startswith(where)
 
 
@@ -162,12 +162,12 @@ def test_what_the_engine_refuses_is_told_in_its_words(service: Service) -> None:
         service.post("/v1/search", {"query": "x", "recipe": "nope"}), 404, "not_found"
     )
     assert "position" in error_of(
-        service.post("/v1/search", {"query": "x", "filters": "kind ="}), 422, "invalid"
+        service.post("/v1/search", {"query": "x", "filters": "kind ="}), 422, "invalid_request"
     )
-    error_of(service.post("/v1/search", {"query": "x", "include": ["memory"]}), 422, "invalid")
-    error_of(service.get("/v1/context"), 422, "invalid")
-    error_of(service.get("/v1/context", query="x", format="xml"), 422, "invalid")
-    error_of(service.get("/v1/why", query="x"), 422, "invalid")
+    error_of(service.post("/v1/search", {"query": "x", "include": ["memory"]}), 422, "invalid_request")
+    error_of(service.get("/v1/context"), 422, "invalid_request")
+    error_of(service.get("/v1/context", query="x", format="xml"), 422, "invalid_request")
+    error_of(service.get("/v1/why", query="x"), 422, "invalid_request")
     error_of(service.get("/v1/why", query="x", id="nobody"), 404, "not_found")
 
 
@@ -175,5 +175,5 @@ def test_addresses_that_are_not_there_are_errors_of_the_same_form(service: Servi
     error_of(service.get("/v2/search"), 404, "not_found")
     error_of(service.get("/docs"), 404, "not_found")
     wrong = service.get("/v1/search")
-    error_of(wrong, 405, "not_allowed")
+    error_of(wrong, 405, "method_not_allowed")
     assert wrong.headers["allow"] == "POST"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sennit.apps.http.app import Options
-from sennit.apps.http.logs import JsonLines
+from sennit.apps.http.app import HttpOptions
+from sennit.apps.http.logs import JsonFormatter
 from stores.embedding_server import EmbeddingServer
 
 from .conftest import Serve, Service, error_of, until
@@ -42,7 +42,7 @@ def test_it_is_alive_and_ready(service: Service) -> None:
     }
     ready = service.get("/readyz").json()
     assert ready["models"] == [
-        {"model": "static/sennit-static-256", "state": "active", "waiting": 0, "records": 6, "share": 1.0}
+        {"model": "static/sennit-static-256", "state": "active", "pending": 0, "total": 6, "progress": 1.0}
     ]
     assert ready["last_error"] is None
 
@@ -63,16 +63,16 @@ def test_the_backlog_of_vectors_is_seen_and_shrinks(serve: Serve) -> None:
             service.search("anything")  # the first question makes it ask for the new model
             until(lambda: [one["state"] for one in ready()["models"]] == ["active"], "the new model")
             server.hold()
-            service.post("/v1/segments", [{"session": "s", "text": f"turn {at}"} for at in range(5)])
+            service.post("/v1/turns", [{"session": "s", "text": f"turn {at}"} for at in range(5)])
             assert len(service.search("turn", recipe="keyword")["hits"]) == 5
             assert ready()["vectors"] == "building"
             (model,) = ready()["models"]
-            assert (model["waiting"], model["records"]) == (5, 11)
-            assert model["share"] == pytest.approx(6 / 11, abs=1e-6)
-            assert figure(service, "sennit_vectors_waiting") == 5
+            assert (model["pending"], model["total"]) == (5, 11)
+            assert model["progress"] == pytest.approx(6 / 11, abs=1e-6)
+            assert figure(service, "sennit_vectors_pending") == 5
             server.release()
             until(lambda: ready()["vectors"] == "complete", "the end of the backlog")
-            assert figure(service, "sennit_vectors_waiting") == 0
+            assert figure(service, "sennit_vectors_pending") == 0
     finally:
         server.close()
 
@@ -116,7 +116,7 @@ def test_the_counters_move(service: Service) -> None:
     assert moved("sennit_records_written_total", change="added") == 1
     assert moved("sennit_records_written_total", change="updated") == 1
     assert moved("sennit_records_written_total", change="removed") == 1
-    assert after["sennit_http_in_flight", frozenset()] == 1
+    assert after["sennit_http_requests_in_flight", frozenset()] == 1
 
 
 def test_figures_name_no_caller_and_no_record(service: Service) -> None:
@@ -134,7 +134,7 @@ def test_figures_name_no_caller_and_no_record(service: Service) -> None:
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Any:
     caplog.set_level(logging.INFO, "sennit.http")
-    return lambda: [json.loads(JsonLines().format(record)) for record in caplog.records]
+    return lambda: [json.loads(JsonFormatter().format(record)) for record in caplog.records]
 
 
 def test_each_request_is_one_line(service: Service, lines: Any) -> None:
@@ -168,14 +168,16 @@ def test_the_log_says_nothing_of_what_was_asked_or_found(
 
 
 def test_queries_are_logged_when_asked_for(serve: Serve, lines: Any) -> None:
-    with serve(Options(log_queries=True)) as service:
+    with serve(HttpOptions(log_queries=True)) as service:
         service.search("vineyard grapes")
     assert [line["query"] for line in lines() if "query" in line] == ["vineyard grapes"]
 
 
 def test_a_line_stays_a_line(lines: Any, serve: Serve) -> None:
-    with serve(Options(log_queries=True)) as service:
+    with serve(HttpOptions(log_queries=True)) as service:
         service.search('a\nb\r\n{"event": "request"}\u2028\x1b[2J')
-    record = JsonLines().format(logging.LogRecord("sennit", logging.INFO, "", 0, "a\nb\u2028", None, None))
+    record = JsonFormatter().format(
+        logging.LogRecord("sennit", logging.INFO, "", 0, "a\nb\u2028", None, None)
+    )
     assert len(record.splitlines()) == 1
     assert record.isascii()

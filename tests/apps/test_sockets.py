@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from sennit.apps.listening import listen
+from sennit.apps.sockets import listen
 
 
 def test_an_answer_does_not_wait_for_the_client_to_confirm_its_head() -> None:

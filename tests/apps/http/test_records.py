@@ -50,10 +50,10 @@ def test_many_are_kept_all_or_none(service: Service) -> None:
     assert kept(service, "/v1/records", many)["added"] == 1000
     before = len(service.db)
     bad = [{"id": "good", "text": "pebble"}, {"id": "bad", "text": "pebble", "lines": [2, 1]}]
-    assert "Record.lines" in error_of(service.post("/v1/records", bad), 422, "invalid")
+    assert "Record.lines" in error_of(service.post("/v1/records", bad), 422, "invalid_request")
     assert len(service.db) == before
-    error_of(service.post("/v1/records", [*many, many[0] | {"id": "one more"}]), 422, "invalid")
-    error_of(service.post("/v1/records", []), 422, "invalid")
+    error_of(service.post("/v1/records", [*many, many[0] | {"id": "one more"}]), 422, "invalid_request")
+    error_of(service.post("/v1/records", []), 422, "invalid_request")
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_many_are_kept_all_or_none(service: Service) -> None:
         ({"id": "a", "text": "x", "tenant": "other"}, "body.tenant"),
         ({"id": "a", "text": "x", "colour": "red"}, "body.colour"),
         ({"id": "a", "text": "x", "metadata": []}, "body.metadata"),
-        ({"id": "a", "text": "x", "timestamp": "yesterday"}, "Not a moment"),
-        ({"id": "a", "text": "x", "timestamp": 1e300}, "Not a moment"),
+        ({"id": "a", "text": "x", "timestamp": "yesterday"}, "Not a valid time"),
+        ({"id": "a", "text": "x", "timestamp": 1e300}, "Not a valid time"),
         ({"id": "a", "text": "x", "lines": [1]}, "body.lines"),
         ({"id": "a", "text": "x", "position": -1}, "body.position"),
         ({"id": "é" * 1000, "text": "x"}, "Record.id"),
@@ -76,9 +76,11 @@ def test_many_are_kept_all_or_none(service: Service) -> None:
 def test_what_is_no_record_is_refused_with_the_reason(
     service: Service, record: dict[str, Any], where: str
 ) -> None:
-    assert error_of(service.post("/v1/records", record), 422, "invalid").startswith(where)
+    assert error_of(service.post("/v1/records", record), 422, "invalid_request").startswith(where)
     if "id" not in where:
-        many = error_of(service.post("/v1/records", [{"id": "fine", "text": ""}, record]), 422, "invalid")
+        many = error_of(
+            service.post("/v1/records", [{"id": "fine", "text": ""}, record]), 422, "invalid_request"
+        )
         assert where.removeprefix("body.") in many
     assert service.db.get("fine") is None
 
@@ -98,7 +100,7 @@ def test_a_record_is_removed_with_its_fragments(service: Service) -> None:
 def test_a_token_that_may_only_read_writes_nothing(service: Service) -> None:
     for path, body in (
         ("/v1/records", {"id": "x", "text": "x"}),
-        ("/v1/segments", {"session": "s", "text": "x"}),
+        ("/v1/turns", {"session": "s", "text": "x"}),
         ("/v1/facts", {"subject": "a", "relation": "b", "object": "c"}),
         ("/v1/records", {"not": "even a record"}),
     ):
@@ -109,7 +111,7 @@ def test_a_token_that_may_only_read_writes_nothing(service: Service) -> None:
 
 def test_what_is_written_belongs_to_the_tenant_of_the_token(service: Service) -> None:
     kept(service, "/v1/records", {"id": "new", "text": "cedar"}, "other")
-    kept(service, "/v1/segments", {"session": "s", "text": "cedar"}, "other")
+    kept(service, "/v1/turns", {"session": "s", "text": "cedar"}, "other")
     kept(service, "/v1/facts", {"subject": "a", "relation": "b", "object": "cedar"}, "other")
     assert service.search("cedar", recipe="keyword")["hits"] == []
     assert len(service.search("cedar", "other", recipe="keyword")["hits"]) == 3
@@ -165,7 +167,7 @@ def test_turns_of_a_conversation(service: Service) -> None:
         },
         {"session": "s9", "text": "Then we take it"},
     ]
-    answer = kept(service, "/v1/segments", turns)
+    answer = kept(service, "/v1/turns", turns)
     assert answer["added"] == 2
     record = service.db.get(answer["ids"][0])
     assert record is not None
@@ -174,13 +176,13 @@ def test_turns_of_a_conversation(service: Service) -> None:
     results = service.get("/v1/context", query="when does the ferry leave").json()["results"]
     said = next(result for result in results if result["id"] == record.id)
     assert (said["source_session"], said["speaker"], said["entities"]) == ("s9", "Ana", ["ferry"])
-    assert kept(service, "/v1/segments", turns[0])["unchanged"] == 1
-    assert kept(service, "/v1/segments", {**turns[0], "position": 5})["added"] == 1
-    assert kept(service, "/v1/segments", {**turns[0], "id": "mine"})["ids"] == ["mine"]
+    assert kept(service, "/v1/turns", turns[0])["unchanged"] == 1
+    assert kept(service, "/v1/turns", {**turns[0], "position": 5})["added"] == 1
+    assert kept(service, "/v1/turns", {**turns[0], "id": "mine"})["ids"] == ["mine"]
 
 
 def test_a_segment_needs_a_session(service: Service) -> None:
-    assert "session" in error_of(service.post("/v1/segments", {"text": "x"}), 422, "invalid")
+    assert "session" in error_of(service.post("/v1/turns", {"text": "x"}), 422, "invalid_request")
 
 
 # Facts
@@ -233,4 +235,4 @@ def test_a_fact_that_one_may_not_see_is_not_superseded(service: Service) -> None
     ],
 )
 def test_what_is_no_fact_is_refused(service: Service, fact: dict[str, Any]) -> None:
-    error_of(service.post("/v1/facts", fact), 422, "invalid")
+    error_of(service.post("/v1/facts", fact), 422, "invalid_request")

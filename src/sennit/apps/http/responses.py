@@ -1,0 +1,288 @@
+"""The response bodies, as pydantic models that document them. The serializers build the JSON without these models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sennit.apps.http.errors import ERROR_CODES
+
+
+class ResponseModel(BaseModel):
+    """The base of every response. A later version may add fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ErrorDetail(ResponseModel):
+    """What went wrong."""
+
+    code: Literal[tuple(ERROR_CODES.values())]  # type: ignore[valid-type]
+    message: str
+    request_id: str
+
+
+class ErrorResponse(ResponseModel):
+    """The format of every error."""
+
+    error: ErrorDetail
+
+
+class DegradedSource(ResponseModel):
+    """A source that failed. The response is built from the others."""
+
+    source: str
+    reason: str
+
+
+class HitResponse(ResponseModel):
+    """A record that was found, with its rank and score."""
+
+    rank: Annotated[int, Field(ge=1)]
+    score: float
+    citation: Annotated[str, Field(description="Where the text is from: path with lines, URL, or id.")]
+    sources: Annotated[list[str], Field(description="The candidate lists that contain it.")]
+    id: str
+    text: str
+    title: str
+    collection: str
+    kind: str
+    timestamp: str | None
+    sensitivity: str
+    scope: str
+    metadata: dict[str, Any]
+    passage: Annotated[
+        str, Field(description="The text with its neighbours, if the request asked for them.")
+    ] = ""
+    explanation: Annotated[
+        dict[str, Any], Field(description="With `explain`: how the record got its rank.")
+    ] = {}
+
+
+class SearchResponse(ResponseModel):
+    """The hits, best first, and the sources that failed."""
+
+    query: str
+    recipe: str
+    status: Annotated[str, Field(examples=["1,234 characters, 5 chunks found, 4 ms"])]
+    milliseconds: float
+    hits: list[HitResponse]
+    degraded: Annotated[list[DegradedSource], Field(description="Empty if every source answered.")]
+    trace: Annotated[dict[str, Any], Field(description="With `explain`: what every stage did.")] = {}
+
+
+class CitationResponse(ResponseModel):
+    """A passage that an answer cites by number."""
+
+    number: Annotated[int, Field(ge=1)]
+    id: str
+    title: str
+    place: Annotated[str, Field(description="Path with lines, URL, or id.")]
+    url: str | None
+
+
+class PageResponse(ResponseModel):
+    """A page with at least one hit."""
+
+    name: str
+    url: str | None
+    score: float
+    chunks: Annotated[list[dict[str, Any]], Field(description="Its records, in order.")]
+
+
+class AskResponse(ResponseModel):
+    """A generated answer with its citations."""
+
+    query: str
+    text: str
+    citations: Annotated[list[CitationResponse], Field(description="The passages that the text cites.")]
+    removed_citations: Annotated[
+        list[int], Field(description="Numbers that the model cited and that match no passage.")
+    ]
+    model: Annotated[
+        str | None,
+        Field(description="The model that wrote the text; null if it is made of sentences that were found."),
+    ]
+    pages: Annotated[list[PageResponse], Field(description="The pages that the answer is based on.")]
+    examples: list[HitResponse]
+    degraded: Annotated[list[DegradedSource], Field(description="Empty if nothing failed.")]
+    editor_keywords: list[str]
+    transform: Annotated[
+        dict[str, Any], Field(description="How the question was rewritten for the vector search.")
+    ]
+    milliseconds: float
+    prompt: Annotated[str, Field(description="With `write` false: the system prompt.")] = ""
+
+
+class ContextItem(ResponseModel):
+    """A turn of a conversation, or a fact."""
+
+    id: str
+    text: str
+    source_session: str | None
+    timestamp: str | None
+    relevance_score: float
+    entities: list[str]
+    speaker: Annotated[str | None, Field(description="Null for a fact, which has no speaker.")]
+    kind: str
+    citation: str
+
+
+class ContextResponse(ResponseModel):
+    """What is remembered about a query, best first."""
+
+    query: str
+    recipe: str
+    milliseconds: float
+    results: list[ContextItem]
+    degraded: list[DegradedSource]
+
+
+class SourceScore(ResponseModel):
+    """The rank and score of a record in one source."""
+
+    source: str
+    rank: int | None
+    score: float | None
+    share: float
+
+
+class WhyResponse(ResponseModel):
+    """The stage and the number that decided about a record."""
+
+    id: str
+    kept: bool
+    stage: str
+    reason: str
+    number: float | None
+    needed: float | None
+    rank: int | None
+    sources: list[SourceScore]
+    degraded: list[DegradedSource]
+
+
+class PlanEntry(ResponseModel):
+    """A code entity in a plan."""
+
+    key: Annotated[str, Field(description="`path::Outer.inner`.")]
+    reason: Annotated[str, Field(examples=["anchor:explicit_file_mention", "semantic:0.85"])]
+    priority: Annotated[int, Field(description="The priority of an anchor; 0 for a semantic candidate.")]
+    tokens: int
+    position: Annotated[int, Field(ge=1)]
+    path: str
+    lines: list[int] | None
+    preview: Annotated[str, Field(description="The first 200 characters.")]
+    partial: Annotated[bool, Field(description="Whether it is shortened.")]
+    text: Annotated[str, Field(description="The text in the prompt. Not part of an introspection.")] = ""
+
+
+class DroppedPlanEntry(ResponseModel):
+    """A code entity that is not in the plan although it was selected."""
+
+    key: str
+    wanted: Annotated[str, Field(description="The reason it was selected.")]
+    reason: Annotated[str, Field(description="The reason it was dropped.")]
+    tokens: int
+
+
+class PlanWarning(ResponseModel):
+    """A problem that makes the plan worse than it could be."""
+
+    code: str
+    message: str
+    key: Annotated[str, Field(description="The entity that the warning is about, or empty.")]
+
+
+class PlanBase(ResponseModel):
+    """The entities of a prompt, in order, and those that were dropped."""
+
+    query: str
+    episode: str
+    turn: Annotated[int, Field(description="From 1 within an episode; 0 without one.")]
+    max_tokens: int
+    max_entities: int
+    tokenizer: Annotated[
+        str, Field(description="The tokenizer that counted the tokens; `estimate` without one.")
+    ]
+    tokens: int
+    entries: list[PlanEntry]
+    dropped: list[DroppedPlanEntry]
+    warnings: list[PlanWarning]
+
+
+class PlanResponse(PlanBase):
+    """A plan, and the block for the prompt."""
+
+    prompt: str
+
+
+class ReplayDifference(ResponseModel):
+    """How the plan would differ today, by entity key."""
+
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+
+
+class IntrospectionResponse(PlanBase):
+    """A stored plan of an episode."""
+
+    turns: Annotated[list[int], Field(description="All turns of the episode.")]
+    replay: Annotated[ReplayDifference | None, Field(description="With `replay`.")] = None
+
+
+class WriteResponse(ResponseModel):
+    """The result of a write. The write is durable, and the next search sees it."""
+
+    added: int
+    updated: int
+    unchanged: int
+    ids: list[str]
+
+
+class DeleteResponse(ResponseModel):
+    """The number of removed records: the one that was named, and its chunks."""
+
+    removed: Annotated[int, Field(ge=1)]
+
+
+class HealthResponse(ResponseModel):
+    """The process responds."""
+
+    status: Literal["alive"]
+
+
+class EmbeddingProgress(ResponseModel):
+    """How many records have a vector of one embedding model."""
+
+    model: str
+    state: str
+    pending: Annotated[int, Field(description="Records without a vector yet.")]
+    total: Annotated[int, Field(description="Records that need a vector.")]
+    progress: Annotated[float, Field(ge=0, le=1, description="The fraction of records that have a vector.")]
+
+
+class ReadinessResponse(ResponseModel):
+    """Whether the service can search, and whether all vectors are built."""
+
+    status: Literal["ready"]
+    database: Literal["open"]
+    vectors: Annotated[
+        Literal["complete", "building", "none", "off"],
+        Field(
+            description="`building`: some records have no vector yet. The keyword source finds them already."
+        ),
+    ]
+    models: Annotated[list[EmbeddingProgress], Field(description="Only with a token.")] = []
+    last_error: Annotated[
+        str | None, Field(description="The last error of the background maintenance. Only with a token.")
+    ] = None
+
+
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorResponse, "description": code.replace("_", " ")}
+    for status, code in ERROR_CODES.items()
+    if status in (400, 401, 404, 408, 413, 415, 421, 422, 429, 500, 503, 504)
+}
+"""The errors that any route may return."""

@@ -1,0 +1,82 @@
+"""Writes: records, facts, and turns of conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Response
+
+from sennit.apps.http import requests, responses
+from sennit.apps.http.bodies import JSON_TYPE, StrictRoute
+from sennit.apps.http.errors import HttpError
+from sennit.apps.http.request_context import RequestContext, WriteRequest
+from sennit.apps.http.serializers import encode_json
+from sennit.apps.http.write_policy import build_facts, build_records, build_turns, write_records
+from sennit.records import Record
+from sennit.stores.embedded.writer import WriteResult
+
+router: Final = APIRouter(
+    tags=["write"],
+    route_class=StrictRoute,
+    responses={
+        **responses.ERROR_RESPONSES,
+        403: {"model": responses.ErrorResponse, "description": "forbidden"},
+    },
+)
+
+_WRITE_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": responses.WriteResponse},
+    409: {"model": responses.ErrorResponse, "description": "an id is taken"},
+}
+
+
+@router.post("/v1/records", summary="Add or replace records", responses=_WRITE_RESPONSES)
+async def add_records(body: requests.OneOrMany[requests.NewRecord], context: WriteRequest) -> Response:
+    """Store a record or a list of records, all or none. After the response they are durable and searchable."""
+    return await _write(context, lambda: build_records(requests.as_list(body), context.caller))
+
+
+@router.post("/v1/turns", summary="Add conversation turns", responses=_WRITE_RESPONSES)
+async def add_turns(body: requests.OneOrMany[requests.NewTurn], context: WriteRequest) -> Response:
+    """Store a turn of a conversation or a list of turns, all or none. Keyword search finds them at once."""
+    return await _write(context, lambda: build_turns(requests.as_list(body), context.db, context.caller))
+
+
+@router.post("/v1/facts", summary="Add facts", responses=_WRITE_RESPONSES)
+async def add_facts(body: requests.OneOrMany[requests.NewFact], context: WriteRequest) -> Response:
+    """Store a fact or a list of facts, all or none. A superseded fact ends where the new one begins, and stays in history."""
+    return await _write(context, lambda: build_facts(requests.as_list(body), context.db, context.caller))
+
+
+@router.delete(
+    "/v1/records/{id:path}", summary="Remove a record", responses={200: {"model": responses.DeleteResponse}}
+)
+async def remove_record(record_id: Annotated[str, Path(alias="id")], context: WriteRequest) -> Response:
+    """Remove a record and its chunks."""
+
+    def work() -> bytes:
+        removed = context.db.remove([record_id], caller=context.caller)
+        if not removed:
+            raise HttpError(404, f"There is no record {record_id!r}")
+        context.metrics.record_write(WriteResult(0, 0, 0, removed))
+        return encode_json({"removed": removed})
+
+    return Response(await context.run(work), media_type=JSON_TYPE)
+
+
+async def _write(context: RequestContext, build: Callable[[], Sequence[Record]]) -> Response:
+    def work() -> bytes:
+        records = build()
+        written = write_records(context.db, context.caller, records)
+        context.metrics.record_write(written)
+        return encode_json(
+            {
+                "added": written.added,
+                "updated": written.updated,
+                "unchanged": written.unchanged,
+                "ids": [record.id for record in records],
+            }
+        )
+
+    return Response(await context.run(work), media_type=JSON_TYPE)

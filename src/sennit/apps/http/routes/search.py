@@ -1,0 +1,130 @@
+"""Search, context for a prompt, and explanations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Response
+
+from sennit.apps.http import requests, responses
+from sennit.apps.http.bodies import JSON_TYPE, StrictRoute
+from sennit.apps.http.limits import MAX_KEYWORDS, MAX_QUERY_CHARACTERS
+from sennit.apps.http.request_context import ReadRequest
+from sennit.apps.http.serializers import encode_json, serialize_context, serialize_search, serialize_why
+from sennit.context.briefing import briefing, memory_from_record
+
+router: Final = APIRouter(tags=["search"], route_class=StrictRoute, responses=responses.ERROR_RESPONSES)
+
+TEXT_TYPE: Final = "text/plain"
+
+_CONTEXT_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "model": responses.ContextResponse,
+        "content": {TEXT_TYPE: {"schema": {"type": "string"}}},
+        "description": "What is remembered. With `format=prompt`, the block for a system prompt, which is empty if "
+        "nothing is found.",
+    }
+}
+
+
+@router.post("/v1/search", summary="Search", responses={200: {"model": responses.SearchResponse}})
+async def search(body: requests.SearchBody, context: ReadRequest) -> Response:
+    """Search several sources at once and return one ranking.
+
+    A source that fails is listed in `degraded`, and the other sources still answer.
+    """
+
+    def work() -> bytes:
+        result = context.db.search(
+            body.query,
+            recipe=body.recipe,
+            limit=body.limit,
+            filters=body.filters,
+            include=body.include,
+            keywords=body.keywords,
+            neighbours=body.neighbours,
+            explain=body.explain,
+            caller=context.caller,
+        )
+        context.record_search(result)
+        return encode_json(serialize_search(result, context.db))
+
+    return _json(await context.run(work))
+
+
+@router.get("/v1/context", summary="Get context for a prompt", responses=_CONTEXT_RESPONSES)
+async def get_context(
+    context: ReadRequest,
+    query: requests.Query,
+    limit: requests.Limit | None = None,
+    recipe: requests.Recipe = "memory",
+    look_back: Annotated[
+        float | Literal["default"] | None,
+        Query(description="Maximum age in hours. `default`: the window from the settings."),
+    ] = None,
+    response_format: Annotated[Literal["json", "prompt"], Query(alias="format")] = "json",
+    provenance: Annotated[
+        bool, Query(description="With `format=prompt`: add the source of each line.")
+    ] = False,
+) -> Response:
+    """Relevant conversation turns and facts, as JSON or as a ready-made block for a system prompt."""
+
+    def work() -> Response:
+        result = context.db.search(
+            query,
+            recipe=recipe,
+            limit=limit,
+            look_back=True if look_back == "default" else look_back or False,
+            caller=context.caller,
+        )
+        context.record_search(result)
+        if response_format == "json":
+            return _json(encode_json(serialize_context(result, context.db)))
+        block = briefing((memory_from_record(hit.record) for hit in result), provenance=provenance)
+        failed = ", ".join(quote(failure.source) for failure in result.degraded)
+        return Response(
+            block, media_type=TEXT_TYPE, headers={"x-sennit-degraded": failed} if failed else None
+        )
+
+    return await context.run(work)
+
+
+@router.get(
+    "/v1/why",
+    summary="Explain why a record is found or not",
+    responses={200: {"model": responses.WhyResponse}},
+)
+async def why(
+    context: ReadRequest,
+    query: requests.Query,
+    record_id: Annotated[str, Query(alias="id", min_length=1, max_length=4096)],
+    recipe: requests.Recipe | None = None,
+    limit: requests.Limit | None = None,
+    filters: Annotated[str, Query(max_length=MAX_QUERY_CHARACTERS, description="As text.")] = "",
+    keywords: Annotated[list[str], Query(max_length=MAX_KEYWORDS)] = [],  # noqa: B006 - FastAPI copies it
+    include: Annotated[list[requests.Name], Query(max_length=100)] = [],  # noqa: B006
+) -> Response:
+    """The stage and the number that put a record into the result or kept it out.
+
+    Takes the parameters of the search. A record that the caller may not see gives 404, like one that does not exist.
+    """
+
+    def work() -> bytes:
+        explanation = context.db.why(
+            query,
+            record_id,
+            recipe=recipe,
+            limit=limit,
+            filters=filters or None,
+            keywords=keywords or None,
+            include=include,
+            caller=context.caller,
+        )
+        return encode_json(serialize_why(explanation, context.db))
+
+    return _json(await context.run(work))
+
+
+def _json(body: bytes) -> Response:
+    return Response(body, media_type=JSON_TYPE)

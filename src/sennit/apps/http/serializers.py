@@ -1,0 +1,142 @@
+"""Converts the engine's values to JSON, without paths and addresses of the server."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from sennit.apps.http.errors import redact_locations
+from sennit.context.status import status_message
+from sennit.facts import is_fact
+from sennit.records import Json, Record
+
+if TYPE_CHECKING:
+    from sennit.engine import Database
+    from sennit.engine.answers import Answer
+    from sennit.results import Degraded, Hit, Page, SearchResult, Why
+
+DEFAULT_FIELDS: Final[Mapping[str, Json]] = {
+    field.name: {} if field.name == "metadata" else field.default  # type: ignore[misc]
+    for field in fields(Record)
+    if field.default is not MISSING or field.name == "metadata"
+    if field.name in ("title", "collection", "kind", "timestamp", "sensitivity", "scope", "metadata")
+}
+"""Fields that a hit always has. Record.to_dict leaves out fields with their default value."""
+
+
+def encode_json(values: Mapping[str, Any]) -> bytes:
+    """Encode as UTF-8 JSON. NaN and infinity become null."""
+    try:
+        return json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except ValueError:
+        return json.dumps(_without_nan(values), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def serialize_search(result: SearchResult, db: Database) -> dict[str, Any]:
+    """The response to a search."""
+    values: dict[str, Any] = result.to_dict()
+    values["hits"] = [_hit(hit) for hit in result]
+    if result.pages:
+        values["pages"] = [_page(page) for page in result.pages]
+    values["degraded"] = serialize_degraded(result.degraded, db)
+    values["status"] = status_message(result)
+    for source in values.get("trace", {}).get("sources", ()):
+        if source["error"] is not None:
+            source["error"] = redact_locations(source["error"], _database_path(db))
+    return values
+
+
+def serialize_answer(answer: Answer, db: Database, *, prompt: bool) -> dict[str, Any]:
+    """The response to a question, with the system prompt if `prompt` is set."""
+    values: dict[str, Any] = answer.to_dict()
+    values["pages"] = [_page(page) for page in answer.pages]
+    values["examples"] = [_hit(hit) for hit in answer.examples]
+    for example in values["examples"]:
+        example.pop("explanation", None)  # the request has no `explain`
+    values["degraded"] = serialize_degraded(answer.degraded, db)
+    if values["transform"].get("error"):
+        values["transform"]["error"] = redact_locations(values["transform"]["error"], _database_path(db))
+    return values | {"prompt": answer.prompt} if prompt else values
+
+
+def serialize_context(result: SearchResult, db: Database) -> dict[str, Any]:
+    """The response of the context route: a search result in the fields of a memory."""
+    return {
+        "query": result.query,
+        "recipe": result.recipe,
+        "milliseconds": result.milliseconds,
+        "results": [_context_item(hit) for hit in result],
+        "degraded": serialize_degraded(result.degraded, db),
+    }
+
+
+def serialize_why(why: Why, db: Database) -> dict[str, Any]:
+    """The explanation why a record is in a result or not."""
+    values: dict[str, Any] = why.to_dict() | {"degraded": serialize_degraded(why.degraded, db)}
+    # The reason of a source may quote an error. Other reasons name records, whose ids may look like paths.
+    if why.stage.startswith("source:"):
+        values["reason"] = redact_locations(why.reason, _database_path(db))
+    return values
+
+
+def serialize_degraded(degraded: Iterable[Degraded], db: Database) -> list[dict[str, str]]:
+    """The sources that failed, and why."""
+    path = _database_path(db)
+    return [
+        {"source": failure.source, "reason": redact_locations(failure.reason, path)} for failure in degraded
+    ]
+
+
+def _database_path(db: Database) -> str | None:
+    return None if db.path is None else str(db.path)
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    return _record(hit.to_dict())
+
+
+def _page(page: Page) -> dict[str, Any]:
+    values: dict[str, Any] = page.to_dict()
+    values["chunks"] = [_record(chunk) for chunk in values["chunks"]]
+    return values
+
+
+def _record(given: Mapping[str, Any]) -> dict[str, Any]:
+    values = {**DEFAULT_FIELDS, **given}
+    values.pop("tenant", None)  # always the caller's own, and not a field that a client can send
+    return values
+
+
+def _context_item(hit: Hit) -> dict[str, Any]:
+    record = hit.record
+    metadata = record.metadata
+    from_fact = is_fact(record)
+    entities = [metadata["subject"], metadata["object"]] if from_fact else metadata.get("entities")
+    return {
+        "id": record.id,
+        "text": record.text,
+        "source_session": _text(metadata.get("session")),
+        "timestamp": record.timestamp.isoformat() if record.timestamp else None,
+        "relevance_score": hit.score,
+        "entities": [name for name in entities if isinstance(name, str)]
+        if isinstance(entities, list)
+        else [],
+        "speaker": None if from_fact else _text(metadata.get("speaker")),
+        "kind": record.kind,
+        "citation": hit.citation,
+    }
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _without_nan(item) for key, item in value.items()}
+    return [_without_nan(item) for item in value] if isinstance(value, (list, tuple)) else value
