@@ -1,4 +1,4 @@
-"""Records as JSON lines: nothing is lost, and what is bad is named."""
+"""Export and import as JSON lines: lossless, and bad lines are reported."""
 
 from __future__ import annotations
 
@@ -171,13 +171,13 @@ class Store:
         return ImportReport(added=len(batch))
 
 
-def many(count: int) -> bytes:
+def export_of(count: int) -> bytes:
     return b"".join(export_lines((Record(id=str(at), text="x") for at in range(count)), count))
 
 
 def test_records_are_added_in_batches_with_progress() -> None:
     store, told = Store(), list[tuple[int, int]]()
-    content = many(2 * BATCH_RECORDS + 1)
+    content = export_of(2 * BATCH_RECORDS + 1)
     report = import_records(
         io.BytesIO(content), store.add, progress=lambda count, size: told.append((count, size))
     )
@@ -189,13 +189,13 @@ def test_records_are_added_in_batches_with_progress() -> None:
 
 def test_records_before_a_bad_line_are_added() -> None:
     store = Store()
-    report = import_records(stream(many(BATCH_RECORDS + 5), "nonsense\n"), store.add)
+    report = import_records(stream(export_of(BATCH_RECORDS + 5), "nonsense\n"), store.add)
     assert store.batches == [BATCH_RECORDS, 5]
     assert [bad.line for bad in report.bad] == [BATCH_RECORDS + 7]
 
 
 def test_check_only_import_adds_nothing() -> None:
-    assert import_records(io.BytesIO(many(3)), None) == ImportReport(read=3)
+    assert import_records(io.BytesIO(export_of(3)), None) == ImportReport(read=3)
 
 
 def test_file_is_written_atomically(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The trace holds every candidate and what became of it; `why` says what decided."""
+"""The trace has every candidate with its outcome, and `why` shows what decided."""
 
 from __future__ import annotations
 

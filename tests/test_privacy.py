@@ -1,4 +1,4 @@
-"""Privacy: what a caller may not see does not exist for that caller, in any answer, count, trace or error."""
+"""Privacy: a record that a caller may not see appears in no result, count, trace or error for that caller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
 
 
 @st.composite
-def bodies(draw: st.DrawFn) -> list[Record]:
+def record_lists(draw: st.DrawFn) -> list[Record]:
     count = draw(st.integers(0, 14))
     out = []
     for number in range(count):
@@ -64,7 +64,7 @@ callers = st.builds(
 def answer(db: sennit.Database, caller: Caller, query: str, recipe: str, **more: Any) -> Any:
     """All that a caller is told, without the times."""
     result = db.search(query, recipe=recipe, caller=caller, explain=True, **more).to_dict()
-    # The operator is told how often the database has changed; nobody else.
+    # Only the owner sees the number of changes.
     apart = ("milliseconds", "change") if caller.everything and not caller.tenant else ("milliseconds",)
 
     def without(values: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def answer(db: sennit.Database, caller: Caller, query: str, recipe: str, **more:
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    bodies(),
+    record_lists(),
     callers,
     texts,
     st.sampled_from(["default", "rrf", "keyword", "vector", "artifacts"]),

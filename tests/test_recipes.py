@@ -1,4 +1,4 @@
-"""Recipes are values: checked when made, told apart by name, written as tables, and read back."""
+"""Recipes: validation, equality, tables of sennit.toml."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def recipe(**parts: Any) -> Recipe:
     return Recipe(**{"name": "mine", "sources": (KEYWORD,), "fusion": FUSION, **parts})
 
 
-def use(**parts: Any) -> SourceConfig:
+def source_config(**parts: Any) -> SourceConfig:
     return SourceConfig(**parts)
 
 
-def pool(**parts: Any) -> CandidateCount:
+def candidate_count(**parts: Any) -> CandidateCount:
     return CandidateCount(**parts)
 
 
@@ -58,16 +58,16 @@ def pool(**parts: Any) -> CandidateCount:
         (lambda: recipe(limit=0), "from 1 to 1000"),
         (lambda: recipe(limit=True), "from 1 to 1000"),
         (lambda: recipe(max_limit=1001), "from 1 to 1000"),
-        (lambda: use(source=""), "such as 'keyword'"),
-        (lambda: use(source=3), "text"),
-        (lambda: use(source="keyword", collections="notes"), "list of names"),
-        (lambda: use(source="keyword", collections=(1,)), "list of names"),
-        (lambda: use(source="keyword", min_score="high"), "must be a number"),
-        (lambda: use(source="keyword", min_score=float("nan")), "must be a number"),
-        (lambda: pool(times=0), "above 0"),
-        (lambda: pool(times=float("inf")), "above 0"),
-        (lambda: pool(plus=-1), "whole number"),
-        (lambda: pool(at_least=1.5), "whole number"),
+        (lambda: source_config(source=""), "such as 'keyword'"),
+        (lambda: source_config(source=3), "text"),
+        (lambda: source_config(source="keyword", collections="notes"), "list of names"),
+        (lambda: source_config(source="keyword", collections=(1,)), "list of names"),
+        (lambda: source_config(source="keyword", min_score="high"), "must be a number"),
+        (lambda: source_config(source="keyword", min_score=float("nan")), "must be a number"),
+        (lambda: candidate_count(times=0), "above 0"),
+        (lambda: candidate_count(times=float("inf")), "above 0"),
+        (lambda: candidate_count(plus=-1), "whole number"),
+        (lambda: candidate_count(at_least=1.5), "whole number"),
         (lambda: BM25(k1=-1), "k1"),
         (lambda: BM25(b=2), "between 0 and 1"),
         (lambda: BM25(text_weight=0, title_weight=0), "above 0"),

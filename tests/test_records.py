@@ -1,4 +1,4 @@
-"""Records: checked when made, one canonical form, and given back by the database as they were."""
+"""Records: validation, canonical JSON, and round trips through the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hits and results: sequences with citations, that become plain JSON."""
+"""Hits and search results: sequences, citations, JSON."""
 
 from __future__ import annotations
 

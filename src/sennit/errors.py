@@ -5,7 +5,7 @@
     │   ├── FilterError           a filter is malformed; knows the position
     │   └── SettingsError         sennit.toml, the environment or an argument; knows the key
     ├── NotFound                  a record, file, recipe or model that does not exist (also a LookupError)
-    ├── StoreError                the database cannot do what was asked
+    ├── StoreError                the database cannot do the operation
     │   ├── StoreCorrupt          the primary store is damaged; derived indexes are rebuilt instead
     │   ├── StoreVersion          written by a newer sennit, or not a sennit database
     │   ├── StoreFull             the disk is full; nothing was written
@@ -52,7 +52,7 @@ class NotFound(SennitError, LookupError):
 
 
 class StoreError(SennitError):
-    """The database cannot do what was asked."""
+    """The database cannot do the operation."""
 
 
 class StoreCorrupt(StoreError):

@@ -1,4 +1,4 @@
-"""What is known to help in code, and one result per file first."""
+"""Stages for code search: boosts, penalties, and one result per file."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_file_with_more_hits_ranks_before_an_equal_one() -> None:
     ranked = ranking("anything", listed)
     staged = CodeRanking().apply(ranked)
     assert ids(ranked, staged)[0] == "b.py::g"
-    # Its next three count.
+    # The next three records count.
     assert staged.scores[0] == pytest.approx(0.9 + 0.15 * 3 * 0.4)
     assert staged.reasons[1] == "+0.18 by further hits in its file"
     alone = CodeRanking(context_boost=0.0).apply(ranked)

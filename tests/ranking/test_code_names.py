@@ -1,4 +1,4 @@
-"""Words of names, and whether a query_words says them."""
+"""Words of names in code, and which of them a query has."""
 
 from __future__ import annotations
 

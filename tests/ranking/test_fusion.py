@@ -1,4 +1,4 @@
-"""Given ranked lists, when they are fused, then scores, terms and order are what docs/ranking-contract.md says."""
+"""Fusions give the scores, terms and order that docs/ranking-contract.md states."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def fused(method: Fusion, lists: Sequence[RankedList]) -> Fused:
     return fuse(method, lists, NAMES)
 
 
-# --- what is computed
+# --- scores and terms
 
 
 def test_weighted_shares() -> None:
@@ -111,7 +111,7 @@ def test_rank_weighting_divides_ranks_by_weights() -> None:
     assert by_key(found) == pytest.approx({1: 1 / (1 / 3 + 1), 2: 1 / (2 / 3 + 1), 3: 0.0})
 
 
-# --- what holds for every fusion
+# --- properties of every fusion
 
 
 @every_fusion
@@ -147,7 +147,7 @@ def test_the_order_of_lists_and_the_numbers_of_keys_do_not_matter(
 ) -> None:
     once = by_key(fused(method, lists))
     shuffled = seed.sample(lists, len(lists))
-    assert by_key(fused(method, shuffled)) == once  # to the last bit: a tie stays a tie
+    assert by_key(fused(method, shuffled)) == once  # identical to the last bit, so ties stay ties
     renumbered: list[RankedList] = [(name, 1000 - keys, scores) for name, keys, scores in lists]
     assert by_key(fused(method, renumbered)) == {1000 - key: value for key, value in once.items()}
 
@@ -265,7 +265,7 @@ def test_tables_as_in_sennit_toml() -> None:
     rules = {"keyword": "max", "vector": "none"}
     found = fusion_from_dict({"method": "weighted", "weights": table, "normalise": rules})
     assert found == Weighted(table, rules)
-    table["keyword"] = 5.0  # what the caller does with its table later is its own affair
+    table["keyword"] = 5.0  # the fusion has its own copy of the table
     assert isinstance(found, Weighted)
     assert found.weights["keyword"] == 0.3
     assert repr(found.weights) == "{'keyword': 0.3, 'vector': 0.7}"

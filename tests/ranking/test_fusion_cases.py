@@ -75,7 +75,7 @@ RANX_NORMS = {
     "borda": "borda",
 }
 
-# The cases sennit answers differently on purpose, by id, with the reason.
+# The cases where sennit differs on purpose, by id, with the reason.
 SKIPPED: dict[str, str] = {
     **{
         f"ranx-{method}-borda-{query}": "the expected scores rank all three lists alike, though the lists "
@@ -89,7 +89,7 @@ SKIPPED: dict[str, str] = {
         for norm in RANX_NORMS
     },
 }
-PARTIAL = {  # cases whose expected values are not of the whole answer, and why
+PARTIAL = {  # cases with expected values for only a part of the result, and why
     "es-linear-page-from2-size1": "one page of it",
     "haystack-dbsf-constant-list": "leaves out the candidate found twice",
 }
@@ -131,7 +131,7 @@ OFFERED: dict[str, Callable[[Params], Fusion]] = {
 }
 
 
-def scored(case: Case) -> list[dict[str, float]]:
+def case_lists(case: Case) -> list[dict[str, float]]:
     """Per list, scores by document; a list that is an order alone is given falling scores."""
     if "scores" in case:
         return [{"it": score} for score in case["scores"]]
@@ -142,10 +142,10 @@ def scored(case: Case) -> list[dict[str, float]]:
 
 def answer(case: Case) -> dict[str, float]:
     """Fused scores by document, best first."""
-    ids = sorted({doc for scores in scored(case) for doc in scores})
+    ids = sorted({doc for scores in case_lists(case) for doc in scores})
     key_of = {doc: key for key, doc in enumerate(ids)}
     lists: list[RankedList] = []
-    for position, scores in enumerate(scored(case)):
+    for position, scores in enumerate(case_lists(case)):
         docs = sorted(scores, key=lambda doc: (-scores[doc], doc))
         keys = np.array([key_of[doc] for doc in docs], dtype=np.int64)
         lists.append((str(position), keys, np.array([scores[doc] for doc in docs], dtype=np.float64)))
@@ -155,12 +155,12 @@ def answer(case: Case) -> dict[str, float]:
     return {ids[fused.keys[i]]: float(fused.scores[i]) for i in ranking}
 
 
-def expected_of(case: Case) -> dict[str, float]:
+def expected_scores(case: Case) -> dict[str, float]:
     return {"it": case["expected_score"]} if "expected_score" in case else case["expected"]
 
 
-def agrees(case: Case) -> bool:
-    found, expected, tolerance = answer(case), expected_of(case), case.get("tol", 1e-9)
+def matches_expected(case: Case) -> bool:
+    found, expected, tolerance = answer(case), expected_scores(case), case.get("tol", 1e-9)
     complete = found.keys() >= expected.keys() if case["id"] in PARTIAL else found.keys() == expected.keys()
     return complete and all(found[doc] == pytest.approx(expected[doc], abs=tolerance) for doc in expected)
 
@@ -175,8 +175,8 @@ def test_case(case_id: str) -> None:
         with pytest.raises(ValueError, match=r"weights|normalis|source"):
             answer(case)
         return
-    assert agrees(case), f"found {answer(case)}, expected {expected_of(case)}"
-    # Where the peers leave equal scores in an order of their own, ours is by id: so compare scores, not names.
+    assert matches_expected(case), f"found {answer(case)}, expected {expected_scores(case)}"
+    # Other systems order ties differently, so compare scores, not names.
     expected_order = case.get("expected_order", [])
     found = answer(case)
     tolerance = case.get("tol", 1e-9)
@@ -191,7 +191,7 @@ def test_page_of_a_ranking_is_a_slice_of_it() -> None:
 
 @pytest.mark.parametrize("case_id", SKIPPED)
 def test_skipped_case_exists_and_does_differ(case_id: str) -> None:
-    assert not agrees(BY_ID[case_id]), "it agrees: take it out of SKIPPED"
+    assert not matches_expected(BY_ID[case_id]), "it matches_expected: take it out of SKIPPED"
 
 
 def test_tied_duels_give_equal_scores() -> None:
@@ -226,7 +226,7 @@ def test_rrf_counted_from_zero() -> None:
 def test_rrf_counted_from_one() -> None:
     found = fuse(RRF(), [in_order("keyword", 1, 8), in_order("vector", 2, 1), in_order("graph", 3, 1)])
     assert score_of(found, 1) == pytest.approx(1 / 61 + 1 / 62 + 1 / 62)
-    assert score_of(found, 1) == pytest.approx(0.0486, abs=1e-4)  # the specification cuts 0.04865
+    assert score_of(found, 1) == pytest.approx(0.0486, abs=1e-4)  # the specification truncates 0.04865
 
 
 def test_memory_recipes_worked_example() -> None:

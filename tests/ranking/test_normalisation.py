@@ -1,4 +1,4 @@
-"""Given the scores of one list, when they are normalised, then they are what docs/ranking-contract.md says."""
+"""Normalisations give the values that docs/ranking-contract.md states."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_rule_has_its_formula_tested() -> None:
     ("name", "value"), [("minmax", 1.0), ("sum", 1 / 3), ("zscore", 0.0), ("dbsf", 0.5), ("dbsf_sample", 0.5)]
 )
 def test_equal_scores_become_the_flat_value_of_the_rule(name: str, value: float) -> None:
-    # 0.1 three times has a mean that is not 0.1 in binary; it must count as equal all the same.
+    # 0.1 three times has a mean that is not 0.1 in binary; the scores must still count as equal.
     assert normalise(name, floats(0.1, 0.1, 0.1)) == pytest.approx([value] * 3)
 
 
@@ -94,7 +94,7 @@ scores_best_first = st.lists(
 @example(scores=floats(1e-200, 0.0))
 @example(scores=floats(np.nextafter(0.1, 1), 0.1, 0.1))
 def test_finite_scores_stay_finite_and_ordered(name: str, scores: Floats) -> None:
-    scores.setflags(write=False)  # a rule that wrote to its input would fail
+    scores.setflags(write=False)  # a rule that writes to its input fails
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         values = normalise(name, scores)
     assert values.shape == scores.shape

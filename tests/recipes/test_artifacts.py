@@ -1,4 +1,4 @@
-"""The recipe `artifacts`: several collections, one answer per artifact, neighbours, limits, logs."""
+"""The recipe `artifacts`: several collections, one result per artifact, neighbours, limits, logs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_rank_2_in_one_list_and_rank_5_in_another_score_0_0315() -> None:
     recipe = BUILTIN_RECIPES["artifacts"]
     assert recipe.fusion == RRF(k=60, first_rank=0)
     one = (np.arange(1, 11), np.linspace(1, 0.1, 10))
-    # Record 3 stands at rank 2 of the first list (from 0) and at rank 5 of the second.
+    # Record 3 has rank 2 in the first list (from 0) and rank 5 in the second.
     two = (np.array([21, 22, 23, 24, 25, 3, 26]), np.linspace(1, 0.1, 7))
     fused = fuse(recipe.fusion, [("a", *one), ("b", *two)])
     score = float(fused.scores[fused.keys == 3][0])
@@ -140,11 +140,11 @@ def test_one_embedding_of_the_query_serves_every_collection(
     asked: list[str] = []
     original = db.embeddings.embed_query
 
-    def counted(model: object, text: str) -> object:
+    def count_calls(model: object, text: str) -> object:
         asked.append(text)
         return original(model, text)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(db.embeddings, "embed_query", counted)
+    monkeypatch.setattr(db.embeddings, "embed_query", count_calls)
     db.search("harbour lights", recipe="artifacts", include=["memory", "history"])
     assert asked == ["harbour lights"]
 
@@ -152,7 +152,7 @@ def test_one_embedding_of_the_query_serves_every_collection(
 # Dedupe
 
 
-def whole_of(record: Kept) -> str:
+def document_of(record: Kept) -> str:
     return record.parent or record.id
 
 
@@ -196,7 +196,7 @@ def test_dedupe_keeps_the_best_chunk_of_each_document(drawn: list[tuple[int, boo
         else Kept(id=f"w{whole}", text="")
         for n, (whole, part, _) in enumerate(drawn)
     ]
-    # A whole is there once.
+    # Each document appears once.
     kept = {record.id: (record, score) for record, (_, _, score) in zip(records, drawn, strict=True)}
     ranking = sorted(kept.values(), key=lambda one: (-one[1], one[0].id))
     ranked = StageInput(
@@ -210,10 +210,14 @@ def test_dedupe_keeps_the_best_chunk_of_each_document(drawn: list[tuple[int, boo
     )
     staged = Dedupe().apply(ranked)
     left = [ranking[key][0] for key in staged.keys.tolist()]
-    assert len({whole_of(record) for record in left}) == len(left) == len({whole_of(r) for r, _ in ranking})
+    assert (
+        len({document_of(record) for record in left})
+        == len(left)
+        == len({document_of(r) for r, _ in ranking})
+    )
     assert list(staged.scores) == sorted(staged.scores, reverse=True)
     for record in left:
-        family = [r for r, _ in ranking if whole_of(r) == whole_of(record)]
+        family = [r for r, _ in ranking if document_of(r) == document_of(record)]
         parts = [r for r in family if r.parent is not None]
         assert record is (parts[0] if parts else family[0])
     assert set(staged.dropped) == set(range(len(ranking))) - set(staged.keys.tolist())
@@ -224,7 +228,7 @@ def test_dedupe_keeps_the_best_chunk_of_each_document(drawn: list[tuple[int, boo
 
 
 @pytest.fixture
-def six(db: sennit.Database) -> sennit.Database:
+def six_chunks(db: sennit.Database) -> sennit.Database:
     words = ("anchor", "beacon", "cable", "dinghy", "engine", "flag")
     db.add([chunk("book", n, f"chapter about the {word}") for n, word in enumerate(words)])
     return db
@@ -235,15 +239,15 @@ def six(db: sennit.Database) -> sennit.Database:
     [("dinghy", 1, [2, 3, 4]), ("anchor", 1, [0, 1]), ("flag", 1, [4, 5]), ("dinghy", 2, [1, 2, 3, 4, 5])],
 )
 def test_a_chunk_comes_with_its_neighbours(
-    six: sennit.Database, query: str, reach: int, positions: list[int]
+    six_chunks: sennit.Database, query: str, reach: int, positions: list[int]
 ) -> None:
-    hit = six.search(query, recipe="artifacts", limit=1, neighbours=reach)[0]
+    hit = six_chunks.search(query, recipe="artifacts", limit=1, neighbours=reach)[0]
     assert [record.position for record in hit.neighbours] == positions
     assert hit.passage == "\n[CHUNK BOUNDARY]\n".join(record.text for record in hit.neighbours)
 
 
-def test_neighbours_are_returned_only_on_request(six: sennit.Database) -> None:
-    hit = six.search("dinghy", recipe="artifacts", limit=1)[0]
+def test_neighbours_are_returned_only_on_request(six_chunks: sennit.Database) -> None:
+    hit = six_chunks.search("dinghy", recipe="artifacts", limit=1)[0]
     assert hit.neighbours == ()
     assert hit.passage == hit.text == "chapter about the dinghy"
 
@@ -335,13 +339,13 @@ def test_filtered_search_returns_limit_results_when_enough_match(db: sennit.Data
         ]
     )
 
-    def full(**filters: object) -> int:
+    def count_hits(**filters: object) -> int:
         return len(db.search("harbour report", recipe="artifacts", limit=10, filters=filters))
 
-    assert full(artifact_type="note") == 10
-    assert full(tags=["t3"]) == 10
-    assert full(timestamp={"gte": (NOW - timedelta(days=12)).isoformat()}) == 10
-    assert full(artifact_type="note", tags=["t0"]) == len(
+    assert count_hits(artifact_type="note") == 10
+    assert count_hits(tags=["t3"]) == 10
+    assert count_hits(timestamp={"gte": (NOW - timedelta(days=12)).isoformat()}) == 10
+    assert count_hits(artifact_type="note", tags=["t0"]) == len(
         [n for n in range(1000) if n % 50 == 0 and n % 7 == 0]
     )
 

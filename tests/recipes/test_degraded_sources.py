@@ -1,4 +1,4 @@
-"""Any subset of the sources of memory may be down: the rest answer, and it is said which were missing and why."""
+"""Any of the sources of the recipe `memory` may fail: the others answer, and the result names those that failed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCES = ("keyword", "vector", "graph")
 SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(SOURCES, size)]
 
 
-class Broken:
+class BrokenSource:
     """A source that fails, hangs or answers nonsense."""
 
     def __init__(self, how: str, released: threading.Event) -> None:
@@ -43,7 +43,7 @@ class Broken:
         return np.full(len(keys), np.nan)
 
 
-class Own:
+class CustomSource:
     """A real source under its own name."""
 
     def __init__(self, real: Any) -> None:
@@ -71,7 +71,9 @@ def released() -> Iterator[threading.Event]:
 def test_remaining_sources_answer_and_failed_ones_are_named(
     down: tuple[str, ...], how: str, released: threading.Event
 ) -> None:
-    sources = {name: Broken(how, released) if name in down else Own(REAL[name]()) for name in SOURCES}
+    sources = {
+        name: BrokenSource(how, released) if name in down else CustomSource(REAL[name]()) for name in SOURCES
+    }
     with sennit.open(":memory:", sources=sources, search__deadline=0.3) as db:
         db.add([Record(id="turn", text="We plan the Goa trip", metadata={"speaker": "Priya"})])
         db.add_facts([Fact(subject="Priya", relation="plans", object="Goa")])

@@ -1,4 +1,4 @@
-"""The recipe `docs`: every statement of the specification that is about searching."""
+"""The recipe `docs`: every statement of the specification about search."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_both_sources_fetch_top_k_and_five_more(db: sennit.Database, recipe: str
 
 
 def test_reciprocal_ranks_can_be_selected() -> None:
-    with sennit.open(":memory:", docs__fusion="rrf", docs__more=7) as db:
+    with sennit.open(":memory:", docs__fusion="rrf", docs__extra_candidates=7) as db:
         assert db.recipes["docs"].fusion == db.recipes["examples"].fusion == RRF(k=60, first_rank=1)
         assert db.recipes["docs"].sources[0].candidates.for_limit(3) == 10
 
@@ -110,7 +110,7 @@ def test_technical_and_concept_pages_are_chunked_alike_into_one_collection(db: s
     }
 
 
-# Transform and editor: what is asked of whom
+# Query transform and editor state
 
 
 def test_vector_search_gets_the_rewrite_and_keyword_search_the_query(
@@ -145,7 +145,7 @@ def test_hints_weigh_less_than_the_query_in_both_searches(db: sennit.Database) -
         "slots", recipe="keyword", rewrite=QueryRewrite(hints=("lease", "slots"), hint_weight=0.3)
     )
     alone = db.search("slots", recipe="keyword")
-    assert found[0].score == pytest.approx(alone[0].score)  # what the question says is not said again
+    assert found[0].score == pytest.approx(alone[0].score)  # a hint that the query has does not count again
     assert {hit.id for hit in alone} < {hit.id for hit in found}
 
 
@@ -162,7 +162,7 @@ def test_why_explains_a_search_with_a_rewrite(db: sennit.Database) -> None:
         assert db.why("borrowed thing", hit.id, recipe="docs", rewrite=by_meaning).number == hit.score
 
 
-# Organised by page
+# Grouped by page
 
 
 def test_each_page_has_its_summary_then_short_examples_then_sections(db: sennit.Database) -> None:
@@ -241,7 +241,7 @@ def test_hits_are_grouped_by_page_as_specified(site: list[Record], data: st.Data
     assert sections <= set(ids)
 
 
-# Degrades
+# Degraded sources
 
 
 class _Broken:

@@ -1,4 +1,4 @@
-"""The recipe `files`: the scenarios of grep, vector and hybrid search over a folder, and reading from it."""
+"""The recipe `files`: grep, vector and hybrid search over a folder, and reading files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipe `memory`: the figures of the specification, fading, variety, and the worked example."""
+"""The recipe `memory`: the numbers of the specification, decay, diversity, and the worked example."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def turn(text: str, days: float = 0, kind: str = "", **metadata: Any) -> Record:
     )
 
 
-def aged(days: float) -> datetime:
+def days_ago(days: float) -> datetime:
     return NOW - timedelta(days=days)
 
 
@@ -83,17 +83,17 @@ def test_ranks_1_2_2_score_0_0486() -> None:
 
 @pytest.mark.parametrize(("days", "factor"), [(0, 1.0), (30, 0.5), (60, 0.25), (120, 0.0625)])
 def test_score_halves_in_thirty_days(days: int, factor: float) -> None:
-    assert Decay().factor("", aged(days), NOW) == pytest.approx(factor)
+    assert Decay().factor("", days_ago(days), NOW) == pytest.approx(factor)
 
 
 @pytest.mark.parametrize("kind", ["person", "place", "relationship"])
 @pytest.mark.parametrize(("days", "factor"), [(0, 1.0), (30, 0.5), (60, 0.3), (120, 0.3)])
 def test_evergreen_kinds_never_fall_below_the_floor(days: int, factor: float, kind: str) -> None:
-    assert Decay().factor(kind, aged(days), NOW) == pytest.approx(factor)
+    assert Decay().factor(kind, days_ago(days), NOW) == pytest.approx(factor)
 
 
 def test_future_and_missing_timestamps_have_age_0() -> None:
-    assert Decay().factor("", aged(-10), NOW) == 1.0
+    assert Decay().factor("", days_ago(-10), NOW) == 1.0
     assert Decay().factor("", None, NOW) == 1.0
 
 
@@ -113,7 +113,7 @@ def test_decay_reorders_by_the_new_scores(drawn: list[tuple[float, float]]) -> N
     assert staged.scores.tolist() == sorted(staged.scores.tolist(), reverse=True)
 
 
-# Variety
+# Diversity
 
 
 def test_mmr_prefers_a_result_unlike_those_chosen() -> None:
@@ -177,7 +177,7 @@ def test_mmr_keeps_all_results_and_starts_with_the_best(
 # The worked example
 
 
-class Fixed:
+class FixedSource:
     """A source that answers these texts in this order."""
 
     inline = True
@@ -202,7 +202,8 @@ FLIGHTS = "Looking at flights to Goa for next month"
 @pytest.fixture
 def example() -> sennit.Database:
     db = sennit.open(
-        ":memory:", sources={"keyword": Fixed(GOA, TOLD, DATES), "vector": Fixed(TOLD, GOA, FLIGHTS)}
+        ":memory:",
+        sources={"keyword": FixedSource(GOA, TOLD, DATES), "vector": FixedSource(TOLD, GOA, FLIGHTS)},
     )
     ages = {GOA: 5.0, TOLD: 3.0, DATES: 3.0, FLIGHTS: 45.0}
     now = datetime.now(UTC)
@@ -254,7 +255,7 @@ def test_worked_example_gives_the_specified_prompt_block(example: sennit.Databas
     assert lines[-1] == "</memory>"
 
 
-# What was said, and what is known
+# Turns and facts
 
 
 def test_a_fact_is_found_by_the_graph_and_not_by_its_words() -> None:

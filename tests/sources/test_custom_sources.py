@@ -1,4 +1,4 @@
-"""A source of one's own that raises, hangs or returns nonsense: the rest answer, and `degraded` names it."""
+"""Custom sources that raise, hang or return malformed answers: the others answer, and `degraded` names the failure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RECIPE = Recipe(
 PRIVATE = Record(id="private", text="harbour secret", scope="private")
 
 
-class Mine:
+class CustomSource:
     """Answers with whatever its function returns."""
 
     def __init__(self, answer: Callable[[SourceRequest], Any], *, inline: bool = False) -> None:
@@ -44,10 +44,10 @@ class Mine:
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[[Mine], Database]]:
+def open_database(tmp_path: Path) -> Iterator[Callable[[CustomSource], Database]]:
     databases = []
 
-    def open_with(mine: Mine) -> Database:
+    def open_with(mine: CustomSource) -> Database:
         db = sennit.open(tmp_path / "db", sources={"mine": mine}, search__deadline=2.0, privacy__open=True)
         databases.append(db)
         db.add([Record(id=f"r{n}", text=f"harbour number {n}") for n in range(5)])
@@ -71,14 +71,14 @@ def key(request: SourceRequest, name: str) -> int:
     return found
 
 
-def raising(error: BaseException) -> Callable[[SourceRequest], Any]:
+def raise_error(error: BaseException) -> Callable[[SourceRequest], Any]:
     def search(request: SourceRequest) -> Any:
         raise error
 
     return search
 
 
-def answering(value: object) -> Callable[[SourceRequest], Any]:
+def return_value(value: object) -> Callable[[SourceRequest], Any]:
     return lambda request: value
 
 
@@ -86,40 +86,45 @@ def answering(value: object) -> Callable[[SourceRequest], Any]:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (raising(RuntimeError("the cable is cut")), "RuntimeError: the cable is cut"),
-        (raising(SourceError("no graph here")), "no graph here"),
-        (raising(KeyError("x")), "KeyError"),
-        (raising(MemoryError()), "MemoryError"),
-        (answering(None), "NoneType"),
-        (answering("text"), "str"),
-        (answering(("a", "b")), "malformed"),
-        (answering((["r1", "r2"], [1.0, 0.5])), "not whole numbers"),
-        (answering(([1.5], [1.0])), "not whole numbers"),
-        (answering(([True], [1.0])), "not whole numbers"),
-        (answering(([1, 2], [1.0])), "one length"),
-        (answering(([[1], [2]], [[1.0], [0.5]])), "one length"),
-        (answering((1, 1.0)), "one length"),
-        (answering(([1, 2], ["high", "low"])), "malformed"),
-        (answering(([1, 2], [None, None])), "malformed"),
-        (answering(([1, 2], [float("nan"), 1.0])), "finite"),
-        (answering(([1, 2], [float("inf"), 1.0])), "finite"),
-        (answering(([1, 2], [0.5, 1.0])), "descending"),
-        (answering(([1, 1], [1.0, 0.5])), "twice"),
-        (answering(([10**6], [1.0])), "no record"),
-        (answering(([-1], [1.0])), "no record"),
-        (answering(([2**63], [1.0])), "malformed"),
+        (raise_error(RuntimeError("the cable is cut")), "RuntimeError: the cable is cut"),
+        (raise_error(SourceError("no graph here")), "no graph here"),
+        (raise_error(KeyError("x")), "KeyError"),
+        (raise_error(MemoryError()), "MemoryError"),
+        (return_value(None), "NoneType"),
+        (return_value("text"), "str"),
+        (return_value(("a", "b")), "malformed"),
+        (return_value((["r1", "r2"], [1.0, 0.5])), "not whole numbers"),
+        (return_value(([1.5], [1.0])), "not whole numbers"),
+        (return_value(([True], [1.0])), "not whole numbers"),
+        (return_value(([1, 2], [1.0])), "one length"),
+        (return_value(([[1], [2]], [[1.0], [0.5]])), "one length"),
+        (return_value((1, 1.0)), "one length"),
+        (return_value(([1, 2], ["high", "low"])), "malformed"),
+        (return_value(([1, 2], [None, None])), "malformed"),
+        (return_value(([1, 2], [float("nan"), 1.0])), "finite"),
+        (return_value(([1, 2], [float("inf"), 1.0])), "finite"),
+        (return_value(([1, 2], [0.5, 1.0])), "descending"),
+        (return_value(([1, 1], [1.0, 0.5])), "twice"),
+        (return_value(([10**6], [1.0])), "no record"),
+        (return_value(([-1], [1.0])), "no record"),
+        (return_value(([2**63], [1.0])), "malformed"),
     ],
 )
 def test_failing_or_malformed_source_is_reported(
-    opened: Callable[[Mine], Database], answer: Callable[[SourceRequest], Any], reason: str, inline: bool
+    open_database: Callable[[CustomSource], Database],
+    answer: Callable[[SourceRequest], Any],
+    reason: str,
+    inline: bool,
 ) -> None:
-    db = opened(Mine(answer, inline=inline))
+    db = open_database(CustomSource(answer, inline=inline))
     assert_others_answer(db.search("harbour", recipe=RECIPE), reason)
     assert_others_answer(db.search("harbour", recipe=RECIPE, explain=True), reason)
 
 
-def test_valid_custom_source_is_fused(opened: Callable[[Mine], Database]) -> None:
-    db = opened(Mine(lambda request: ScoredKeys(np.array([key(request, "r4")]), np.array([1.0]))))
+def test_valid_custom_source_is_fused(open_database: Callable[[CustomSource], Database]) -> None:
+    db = open_database(
+        CustomSource(lambda request: ScoredKeys(np.array([key(request, "r4")]), np.array([1.0])))
+    )
     result = db.search("harbour", recipe=RECIPE, explain=True)
     assert not result.degraded
     assert result[0].id == "r4"
@@ -127,48 +132,56 @@ def test_valid_custom_source_is_fused(opened: Callable[[Mine], Database]) -> Non
     assert [s.rank for s in result[0].explanation.source_scores if s.source == "mine"] == [1]
 
 
-def test_custom_source_may_return_lists(opened: Callable[[Mine], Database]) -> None:
-    db = opened(Mine(lambda request: ([key(request, "r3")], [2])))
+def test_custom_source_may_return_lists(open_database: Callable[[CustomSource], Database]) -> None:
+    db = open_database(CustomSource(lambda request: ([key(request, "r3")], [2])))
     assert db.search("harbour", recipe=RECIPE)[0].id == "r3"
 
 
-def test_custom_source_may_return_nothing(opened: Callable[[Mine], Database]) -> None:
-    db = opened(Mine(answering(([], []))))
+def test_custom_source_may_return_nothing(open_database: Callable[[CustomSource], Database]) -> None:
+    db = open_database(CustomSource(return_value(([], []))))
     result = db.search("harbour", recipe=RECIPE)
     assert not result.degraded
     assert len(result) == 6
 
 
-def test_custom_source_is_cut_to_its_candidate_count(opened: Callable[[Mine], Database]) -> None:
-    db = opened(Mine(lambda request: ([key(request, f"r{n}") for n in range(5)], [5, 4, 3, 2, 1])))
+def test_custom_source_is_cut_to_its_candidate_count(
+    open_database: Callable[[CustomSource], Database],
+) -> None:
+    db = open_database(
+        CustomSource(lambda request: ([key(request, f"r{n}") for n in range(5)], [5, 4, 3, 2, 1]))
+    )
     result = db.search("harbour", recipe=RECIPE, limit=2, explain=True)
     assert result.trace is not None
     assert len(result.trace.sources[2].keys) == 2
 
 
-def test_removed_record_is_refused(opened: Callable[[Mine], Database]) -> None:
+def test_removed_record_is_refused(open_database: Callable[[CustomSource], Database]) -> None:
     keys: list[int] = []
 
-    def remembered(request: SourceRequest) -> Any:
+    def search_removed(request: SourceRequest) -> Any:
         if not keys:
             keys.append(key(request, "private"))
         return (keys, [1.0])
 
-    db = opened(Mine(remembered))
+    db = open_database(CustomSource(search_removed))
     assert not db.search("harbour", recipe=RECIPE).degraded
     db.remove(["private"])
     assert_others_answer(db.search("harbour", recipe=RECIPE), "no record")
 
 
-def test_a_source_cannot_get_a_record_past_the_filter(opened: Callable[[Mine], Database]) -> None:
-    db = opened(Mine(lambda request: ([key(request, "private")], [9.0])))
+def test_a_source_cannot_get_a_record_past_the_filter(
+    open_database: Callable[[CustomSource], Database],
+) -> None:
+    db = open_database(CustomSource(lambda request: ([key(request, "private")], [9.0])))
     assert "private" in {hit.id for hit in db.search("harbour", recipe=RECIPE)}
     result = db.search("harbour", recipe=RECIPE, filters="scope = 'public'")
     assert_others_answer(result, "filter")
     assert "private" not in {hit.id for hit in result}
 
 
-def test_hanging_source_is_abandoned_and_not_called_without_end(opened: Callable[[Mine], Database]) -> None:
+def test_hanging_source_is_abandoned_and_not_called_without_end(
+    open_database: Callable[[CustomSource], Database],
+) -> None:
     never = threading.Event()
     calls: list[int] = []
 
@@ -177,7 +190,7 @@ def test_hanging_source_is_abandoned_and_not_called_without_end(opened: Callable
         never.wait(60)
         return request.context.snapshot.keyword_search([], request.bm25, 5, request.where)
 
-    db = opened(Mine(hang))
+    db = open_database(CustomSource(hang))
     threads = threading.active_count()
     for _ in range(8):
         began = time.monotonic()
@@ -192,14 +205,14 @@ def test_hanging_source_is_abandoned_and_not_called_without_end(opened: Callable
     never.set()
 
 
-def test_recovered_source_is_called_again(opened: Callable[[Mine], Database]) -> None:
+def test_recovered_source_is_called_again(open_database: Callable[[CustomSource], Database]) -> None:
     hold = threading.Event()
 
     def wait(request: SourceRequest) -> Any:
         hold.wait(60)
         return ([key(request, "r2")], [1.0])
 
-    db = opened(Mine(wait))
+    db = open_database(CustomSource(wait))
     for _ in range(6):
         assert db.search("harbour", recipe=RECIPE).degraded
     hold.set()
@@ -209,9 +222,9 @@ def test_recovered_source_is_called_again(opened: Callable[[Mine], Database]) ->
     assert result[0].id == "r2"
 
 
-def test_closing_with_a_hanging_source_is_quick(opened: Callable[[Mine], Database]) -> None:
+def test_closing_with_a_hanging_source_is_quick(open_database: Callable[[CustomSource], Database]) -> None:
     never = threading.Event()
-    db = opened(Mine(lambda request: never.wait(60)))
+    db = open_database(CustomSource(lambda request: never.wait(60)))
     assert db.search("harbour", recipe=RECIPE).degraded
     began = time.monotonic()
     db.close()
@@ -219,8 +232,8 @@ def test_closing_with_a_hanging_source_is_quick(opened: Callable[[Mine], Databas
     never.set()
 
 
-def test_unknown_source_is_reported(opened: Callable[[Mine], Database]) -> None:
-    db = opened(Mine(answering(([], []))))
+def test_unknown_source_is_reported(open_database: Callable[[CustomSource], Database]) -> None:
+    db = open_database(CustomSource(return_value(([], []))))
     recipe = Recipe(
         name="x",
         sources=(SourceConfig(source="keyword"), SourceConfig(source="nowhere")),
@@ -232,8 +245,10 @@ def test_unknown_source_is_reported(opened: Callable[[Mine], Database]) -> None:
     assert "keyword" in result.degraded[0].reason
 
 
-def test_when_every_source_fails_the_result_is_empty_and_degraded(opened: Callable[[Mine], Database]) -> None:
-    db = opened(Mine(raising(RuntimeError("no"))))
+def test_when_every_source_fails_the_result_is_empty_and_degraded(
+    open_database: Callable[[CustomSource], Database],
+) -> None:
+    db = open_database(CustomSource(raise_error(RuntimeError("no"))))
     recipe = Recipe(name="x", sources=(SourceConfig(source="mine"),), fusion=RRF(k=60, first_rank=1))
     result = db.search("harbour", recipe=recipe, explain=True)
     assert len(result) == 0

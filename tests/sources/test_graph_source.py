@@ -1,4 +1,4 @@
-"""Facts about what a question names."""
+"""The graph source: facts about the entities that a query names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links: what a question names, and what is mentioned there."""
+"""The link source: records that a query names, and records that these mention."""
 
 from __future__ import annotations
 

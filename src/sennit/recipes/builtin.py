@@ -97,7 +97,7 @@ def builtin_recipes(settings: Settings) -> dict[str, Recipe]:
 
 def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
     docs = settings.docs
-    candidates = CandidateCount(plus=docs.more)
+    candidates = CandidateCount(plus=docs.extra_candidates)
     sections = Recipe(
         name="docs",
         about="Pages of documentation, grouped by page.",

@@ -37,7 +37,7 @@ class _WalkResult(NamedTuple):
 
 
 class GraphSource:
-    """Walks breadth-first from the entities in the query along valid facts. A fact's weight counts less with each hop."""
+    """Walks breadth-first from the entities in the query along valid facts; weights count less with each hop."""
 
     inline = True
 
@@ -73,15 +73,15 @@ def _walk(request: SourceRequest, options: WalkOptions) -> _WalkResult:
     graph, where = request.context.snapshot.graph, request.where
     if not graph.has_facts:
         return _WalkResult(where, request.limit, [], {})
-    at = options.as_of or request.context.now
+    as_of = options.as_of or request.context.now
 
-    def edges_of(names: Sequence[int], count: int) -> list[list[Edge]]:
+    def read_edges(names: Sequence[int], count: int) -> list[list[Edge]]:
         """Return the heaviest facts of each entity, under all its names."""
         others = graph.synonyms(np.array(names, np.int64), where)
         groups = [others.get(name) or [name] for name in names]
         flat = [name for group in groups for name in group]
-        found = iter(graph.edges(flat, count, at, where, history=options.as_of is not None))
-        return [_heaviest((edge for _ in group for edge in next(found)), count) for group in groups]
+        found = iter(graph.edges(flat, count, as_of, where, history=options.as_of is not None))
+        return [_heaviest_edges((edge for _ in group for edge in next(found)), count) for group in groups]
 
     def find(names: Hashes) -> NameMatches:
         """Find names that have facts or that a record declares. Here the row of an entity is its name."""
@@ -91,18 +91,18 @@ def _walk(request: SourceRequest, options: WalkOptions) -> _WalkResult:
         known[declared.which[declared.flags & DECLARED != 0]] = True
         which = np.flatnonzero(known)
         # A name counts only if the caller may see a fact about it.
-        visible = [bool(edges) for edges in edges_of(numbers[which].tolist(), 1)]
+        visible = [bool(edges) for edges in read_edges(numbers[which].tolist(), 1)]
         which = which[np.array(visible, bool)]
         return NameMatches(which, numbers[which], np.full(len(which), DECLARED, np.uint8))
 
     named = find_mentions([words_of(request.context.text[:MAX_QUERY_CHARACTERS])], find)[0]
     spellings = {row: mention.surface for mention in named[:MAX_START_ENTITIES] for row in mention.rows}
     return _WalkResult(
-        where, request.limit, walk(list(spellings), edges_of, request.limit, options), spellings
+        where, request.limit, walk(list(spellings), read_edges, request.limit, options), spellings
     )
 
 
-def _heaviest(edges: Iterable[Edge], count: int) -> list[Edge]:
+def _heaviest_edges(edges: Iterable[Edge], count: int) -> list[Edge]:
     """Return the heaviest facts; a fact between two names of one entity counts once."""
     return sorted({edge.row: edge for edge in edges}.values(), key=lambda one: (-one.weight, -one.row))[
         :count

@@ -82,7 +82,7 @@ class GrepSource:
                 key = context.add_ephemeral(record)
                 keys.append(key)
                 scores.append(score_passage(passage))
-                context.add_match_reason(request.list_name, key, f"holds {', '.join(passage.keywords)}")
+                context.add_match_reason(request.list_name, key, f"contains {', '.join(passage.keywords)}")
         for limit in found.limits:
             context.warn(request.list_name, limit)
         return ScoredKeys(np.array(keys, np.int64), np.array(scores, np.float64))
@@ -96,7 +96,7 @@ class GrepSource:
     ) -> GrepResult:
         """Return the matches in the allowed folders that an audience may see."""
         return grep(
-            self._folders().roots, keywords, options, sees=lambda path: self.may_see(path, snapshot, audience)
+            self._folders().roots, keywords, options, is_visible=lambda path: self.may_see(path, snapshot, audience)
         )
 
     def may_see(self, path: Path, snapshot: Snapshot, audience: Filter) -> bool:

@@ -53,11 +53,11 @@ class LinkSource:
         if links is None or not links.link_scores:
             return ScoredKeys.empty()
         keys = np.fromiter(links.link_scores, np.int64, len(links.link_scores))
-        scores = np.array([gain.score for gain in links.link_scores.values()])
+        scores = np.array([link.score for link in links.link_scores.values()])
         best = order(keys, scores, request.context.snapshot.ids, request.limit)
         for key in keys[best].tolist():
             request.context.add_match_reason(
-                request.list_name or NAME, key, _reason(links.link_scores[key], links)
+                request.list_name or NAME, key, _explain_link(links.link_scores[key], links)
             )
         return ScoredKeys(keys[best], scores[best])
 
@@ -112,9 +112,9 @@ def _follow_links(request: SourceRequest, options: LinkOptions) -> _LinkResult:
     return _LinkResult(request.where, request.bm25, found, {row: text.label for row, text in texts.items()})
 
 
-def _reason(gain: LinkScore, links: _LinkResult) -> str:
-    if gain.seed is None:
-        return f"you named *{gain.name}*"
-    near = links.link_scores.get(gain.seed)
-    which = ", which you named," if near is not None and near.seed is None else ""
-    return f"*{links.labels[gain.seed]}*{which} mentions *{gain.name}*"
+def _explain_link(link: LinkScore, links: _LinkResult) -> str:
+    if link.seed is None:
+        return f"you named *{link.name}*"
+    seed = links.link_scores.get(link.seed)
+    which = ", which you named," if seed is not None and seed.seed is None else ""
+    return f"*{links.labels[link.seed]}*{which} mentions *{link.name}*"
