@@ -225,7 +225,9 @@ def test_older_copy_of_the_index_folder_gives_right_results(
         db.add([versioned_record(f"r{n}", n) for n in range(30)])
         db.optimise()
         shutil.copytree(folder / "index", tmp_path / "earlier")
-        expected = {record.id: record for record in [versioned_record(f"r{n}", 100 + n) for n in range(10, 30)]}
+        expected = {
+            record.id: record for record in [versioned_record(f"r{n}", 100 + n) for n in range(10, 30)]
+        }
         db.add(expected.values())
         db.remove([f"r{n}" for n in range(10)])
         db.optimise()
@@ -265,7 +267,9 @@ def test_index_of_another_database_is_not_used(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "two" / "index")
     shutil.copytree(tmp_path / "one" / "index", tmp_path / "two" / "index")
     with sennit.open(tmp_path / "two") as db:
-        assert_contains_exactly(db, {f"r{n}": versioned_record(f"r{n}", 500 + n) for n in range(20)}, [word(3)])
+        assert_contains_exactly(
+            db, {f"r{n}": versioned_record(f"r{n}", 500 + n) for n in range(20)}, [word(3)]
+        )
         assert db.store.notices
 
 

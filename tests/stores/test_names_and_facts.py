@@ -38,8 +38,8 @@ def hash_of(name: str) -> int:
 
 
 def rows_named(view: Graph, name: str) -> list[int]:
-    asked = np.array([hash_of(name)], np.int64).view(np.uint64)
-    return sorted(view.entities_named(asked).rows.tolist())
+    hashes = np.array([hash_of(name)], np.int64).view(np.uint64)
+    return sorted(view.entities_named(hashes).rows.tolist())
 
 
 def ids_named(store: EmbeddedStore, name: str, audience: str | None = None) -> list[str]:
@@ -49,15 +49,15 @@ def ids_named(store: EmbeddedStore, name: str, audience: str | None = None) -> l
         return sorted(found.decode() for found in snapshot.ids(rows))
 
 
-def facts_of(store: EmbeddedStore, name: str, count: int = 10, **asked: object) -> list[str]:
+def facts_of(store: EmbeddedStore, name: str, count: int = 10, **options: object) -> list[str]:
     """The ids of a name's facts, heaviest first."""
-    with store.snapshot(parse_filter(asked.pop("audience", None))) as snapshot:  # type: ignore[arg-type]
+    with store.snapshot(parse_filter(options.pop("audience", None))) as snapshot:  # type: ignore[arg-type]
         (edges,) = snapshot.graph.edges(
             [hash_of(name)],
             count,
-            asked.pop("at", NOW),  # type: ignore[arg-type]
-            parse_filter(asked.pop("where", None)),  # type: ignore[arg-type]
-            **asked,  # type: ignore[arg-type]
+            options.pop("at", NOW),  # type: ignore[arg-type]
+            parse_filter(options.pop("where", None)),  # type: ignore[arg-type]
+            **options,  # type: ignore[arg-type]
         )
         return [found.decode() for found in snapshot.ids(np.array([edge.row for edge in edges], np.int64))]
 
@@ -215,8 +215,8 @@ def test_a_snapshot_does_not_see_names_of_later_writes(store: EmbeddedStore) -> 
             assert other.submit(ids_named, store, "Goa").result() == ["goa"]
         assert rows_named(before.graph, "Goa") == []
         narrow = parse_filter({"collection": "default"})
-        asked = np.array([hash_of("Goa")], np.int64).view(np.uint64)
-        assert len(before.graph.entities_named(asked, narrow).rows) == 0
+        hashes = np.array([hash_of("Goa")], np.int64).view(np.uint64)
+        assert len(before.graph.entities_named(hashes, narrow).rows) == 0
 
 
 def test_hidden_names_and_facts_are_not_returned(store: EmbeddedStore) -> None:
@@ -293,31 +293,31 @@ def test_many_new_names_reload_the_name_index() -> None:
             expected.setdefault(name, []).append(row)
         connection.executemany("INSERT INTO names VALUES (?, ?, ?)", fresh)
         assert index.catch_up(connection, row)
-        asked = np.array([*list(expected)[-50:], *list(expected)[:50], 7], np.int64)
-        found = index.find(asked.view(np.uint64))
+        hashes = np.array([*list(expected)[-50:], *list(expected)[:50], 7], np.int64)
+        found = index.find(hashes.view(np.uint64))
         got: dict[int, list[int]] = {}
         for which, row_, flags in zip(*(column.tolist() for column in found), strict=True):
-            got.setdefault(int(asked[which]), []).append(row_)
+            got.setdefault(int(hashes[which]), []).append(row_)
             assert flags == row_ % 4
         assert {name: sorted(set(rows)) for name, rows in got.items()} == {
-            name: expected[name] for name in asked.tolist() if name in expected
+            name: expected[name] for name in hashes.tolist() if name in expected
         }
 
 
 def test_the_text_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(name_index, "MAX_CACHED_WORDS", 10)
-    cache, asked = TextCache(), []
+    cache, reads = TextCache(), []
 
     def read(rows: list[int]) -> list[tuple[int, str, str]]:
-        asked.append(rows)
+        reads.append(rows)
         return [(row, f"r{row}", "four words and more") for row in rows]
 
     assert cache.get([1, 2], read)[2].label == "r2"
     cache.get([2, 1], read)
-    assert asked == [[1, 2]]
+    assert reads == [[1, 2]]
     cache.get([3], read)
     cache.get([2], read)
-    assert asked == [[1, 2], [3], [2]]
+    assert reads == [[1, 2], [3], [2]]
 
 
 def test_wrong_tables_are_found_and_rebuilt(store: EmbeddedStore) -> None:

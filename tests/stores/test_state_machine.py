@@ -57,18 +57,18 @@ class Machine(RuleBasedStateMachine):
         if name in self.expected:
             self.deleted_words.append(self.expected.pop(name).text.split()[0])
 
-    @rule(name=NAMES, handle=st.integers(0, 1))
-    def add_one(self, name: str, handle: int) -> None:
+    @rule(name=NAMES, index=st.integers(0, 1))
+    def add_one(self, name: str, index: int) -> None:
         record = self.next_record(name)
-        written = self.handles[handle % len(self.handles)].add([record])
+        written = self.handles[index % len(self.handles)].add([record])
         assert (written.added, written.updated) == ((0, 1) if name in self.expected else (1, 0))
         self.mark_deleted(name)
         self.expected[name] = record
 
-    @rule(names=st.lists(NAMES, min_size=2, max_size=8), handle=st.integers(0, 1))
-    def add_many(self, names: list[str], handle: int) -> None:
+    @rule(names=st.lists(NAMES, min_size=2, max_size=8), index=st.integers(0, 1))
+    def add_many(self, names: list[str], index: int) -> None:
         batch = [self.next_record(name) for name in names]
-        self.handles[handle % len(self.handles)].add(batch)
+        self.handles[index % len(self.handles)].add(batch)
         for record in batch:
             self.mark_deleted(record.id)
             self.expected[record.id] = record
@@ -78,42 +78,45 @@ class Machine(RuleBasedStateMachine):
         if name in self.expected:
             assert self.handles[0].add([self.expected[name]]).unchanged == 1
 
-    @rule(names=st.lists(NAMES, min_size=1, max_size=5), handle=st.integers(0, 1))
-    def remove(self, names: list[str], handle: int) -> None:
+    @rule(names=st.lists(NAMES, min_size=1, max_size=5), index=st.integers(0, 1))
+    def remove(self, names: list[str], index: int) -> None:
         present = {name for name in names if name in self.expected}
-        assert self.handles[handle % len(self.handles)].remove(names) == len(present)
+        assert self.handles[index % len(self.handles)].remove(names) == len(present)
         for name in present:
             self.mark_deleted(name)
 
-    @rule(handle=st.integers(0, 1))
-    def flush(self, handle: int) -> None:
-        self.handles[handle % len(self.handles)].maintainer.flush()
+    @rule(index=st.integers(0, 1))
+    def flush(self, index: int) -> None:
+        self.handles[index % len(self.handles)].maintainer.flush()
 
-    @rule(handle=st.integers(0, 1), whole=st.booleans())
-    def merge(self, handle: int, whole: bool) -> None:
-        self.handles[handle % len(self.handles)].maintainer.merge(whole=whole)
+    @rule(index=st.integers(0, 1), whole=st.booleans())
+    def merge(self, index: int, whole: bool) -> None:
+        self.handles[index % len(self.handles)].maintainer.merge(whole=whole)
 
-    @rule(handle=st.integers(0, 1))
-    def optimise(self, handle: int) -> None:
-        self.handles[handle % len(self.handles)].optimise()
+    @rule(index=st.integers(0, 1))
+    def optimise(self, index: int) -> None:
+        self.handles[index % len(self.handles)].optimise()
 
-    @rule(handle=st.integers(0, 1))
-    def purge(self, handle: int) -> None:
-        self.handles[handle % len(self.handles)].store.purge_tombstones(1)
+    @rule(index=st.integers(0, 1))
+    def purge(self, index: int) -> None:
+        self.handles[index % len(self.handles)].store.purge_tombstones(1)
 
-    @rule(name=NAMES, handle=st.integers(0, 1))
-    def check_one(self, name: str, handle: int) -> None:
-        handle = self.handles[handle % len(self.handles)]
+    @rule(name=NAMES, index=st.integers(0, 1))
+    def check_one(self, name: str, index: int) -> None:
+        handle = self.handles[index % len(self.handles)]
         record = self.expected.get(name)
         assert handle.get(name) == record
         if record is not None:
             assert search_keyword(handle, record.text.split()[0]) == [name]
             assert is_nearest(handle, record)
 
-    @rule(handle=st.integers(0, 1))
-    def filter(self, handle: int) -> None:
+    @rule(index=st.integers(0, 1))
+    def filter(self, index: int) -> None:
         even = {name for name, record in self.expected.items() if record.metadata["even"]}
-        assert set(search_keyword(self.handles[handle % len(self.handles)], COMMON_WORD, filters="even = true")) == even
+        assert (
+            set(search_keyword(self.handles[index % len(self.handles)], COMMON_WORD, filters="even = true"))
+            == even
+        )
 
     @invariant()
     def counts_agree(self) -> None:
@@ -143,9 +146,9 @@ class FolderMachine(Machine):
     def second_handle(self) -> None:
         self.handles.append(self.open_handle())
 
-    @rule(handle=st.integers(0, 1))
-    def reopen(self, handle: int) -> None:
-        self.handles.pop(handle % len(self.handles)).close()
+    @rule(index=st.integers(0, 1))
+    def reopen(self, index: int) -> None:
+        self.handles.pop(index % len(self.handles)).close()
         if not self.handles:
             self.handles.append(self.open_handle())
             assert_contains_exactly(self.handles[0], self.expected, self.deleted_words[-5:])

@@ -148,7 +148,9 @@ def read_values(
         f"SELECT row, metadata {within} AND instr(metadata, ?)", (low, high, encode_json(path[0]))
     )
     return (
-        (value, row) for row, text in found for value in _distinct(metadata_values(decode_metadata(text), path))
+        (value, row)
+        for row, text in found
+        for value in _distinct(metadata_values(decode_metadata(text), path))
     )
 
 

@@ -68,7 +68,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         field INTEGER, type INTEGER, value, row INTEGER, PRIMARY KEY (field, type, value, row)
     ) WITHOUT ROWID;
 
-    -- Indexed files, and files that could not be read as text; the columns tell whether a file has changed.
+    -- Indexed files, and files that could not be read as text; the columns show whether a file has changed.
     CREATE TABLE files (
         path       TEXT PRIMARY KEY,
         collection TEXT NOT NULL,

@@ -63,16 +63,16 @@ class EmbeddedStore:
         self.models = ModelRegistry(self.sqlite)
         with self.sqlite.read() as connection:
             (self._origin,) = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
-        built_with = keyword_index.segment_identity(self._origin)
+        identity = keyword_index.segment_identity(self._origin)
         self._builder: SegmentBuilder | None = None
         if folder is not None:
             self._builder = SegmentBuilder(
-                folder / DATABASE_NAME, folder / INDEX_FOLDER / "keyword", built_with
+                folder / DATABASE_NAME, folder / INDEX_FOLDER / "keyword", identity
             )
-        self.keyword = KeywordIndex(self._segments("keyword", built_with), self._report, self._builder)
+        self.keyword = KeywordIndex(self._segment_store("keyword", identity), self._report, self._builder)
         self._vectors: dict[int, VectorIndex] = {}
         self.fields = FieldIndex(
-            self._segments("fields", f"{field_index.FORMAT} {self._origin:x}"), self._report
+            self._segment_store("fields", f"{field_index.FORMAT} {self._origin:x}"), self._report
         )
         self._graph_index = GraphIndex()
         self._field_cache = FieldCache()
@@ -87,7 +87,7 @@ class EmbeddedStore:
         ) = None
         self._audiences = AudienceViews()
         self._model: Model | None = None
-        """The active model at the last search. The row of a model number never changes."""
+        """The active model at the last search. Model numbers are never reused."""
         self._writer = Writer(self.sqlite)
         graph.ensure_tables(self.sqlite)
         self._reset_newer_indexes()
@@ -211,7 +211,7 @@ class EmbeddedStore:
         with self._lock:
             index = self._vectors.get(model.number)
             if index is None:
-                segments = self._segments(
+                segments = self._segment_store(
                     f"vector-{model.number}", f"{vector_index.FORMAT} {model.fingerprint} {self._origin:x}"
                 )
                 index = VectorIndex(segments, self._report, model.number, model.dimensions)
@@ -232,11 +232,14 @@ class EmbeddedStore:
         with self.sqlite.read() as connection:
             return has_pending_vectors(connection)
 
-    def purge_tombstones(self, at_least: int) -> int:
-        """Delete tombstones that every index has applied, if there are `at_least` so many; returns the number deleted."""
+    def purge_tombstones(self, min_count: int) -> int:
+        """Delete the tombstones that every index has applied, if there are at least `min_count`.
+
+        Returns the number deleted.
+        """
         with self.sqlite.read() as connection:
             (count,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
-        if count < at_least:
+        if count < min_count:
             return 0
         with contextlib.ExitStack() as stack:
             # A segment begun before a delete must not be published after its tombstone is gone.
@@ -246,12 +249,12 @@ class EmbeddedStore:
             return self._purge_applied(indexes)
 
     def _purge_applied(self, indexes: Sequence[SegmentedIndex[Any, Any]]) -> int:
-        covered = [index.segment_infos() for index in indexes]
+        segments = [index.segment_infos() for index in indexes]
         with self.sqlite.write() as connection:
             tombstones = connection.execute("SELECT seq, row FROM tombstones ORDER BY seq").fetchall()
             # In order, up to the first tombstone that is still needed. So a segment has applied every purged
             # tombstone, or it is known to be too old and is rebuilt.
-            done = list(takewhile(lambda one: is_delete_applied(one[0], one[1], covered), tombstones))
+            done = list(takewhile(lambda one: is_delete_applied(one[0], one[1], segments), tombstones))
             if done:
                 for index in indexes:
                     index.advance_tombstones(done[-1][0])
@@ -268,19 +271,19 @@ class EmbeddedStore:
 
     def _keyword_at(self, connection: sqlite3.Connection, seq: int, purged: int) -> KeywordState:
         view = self.keyword.view_at(connection, seq, purged)
-        known = self._keyword_state
-        if known is None or known[0] is not view:
+        cached = self._keyword_state
+        if cached is None or cached[0] is not view:
             parts = open_readers(view)
-            known = self._keyword_state = (view, parts, collect_statistics(parts))
-        return known[1], known[2]
+            cached = self._keyword_state = (view, parts, collect_statistics(parts))
+        return cached[1], cached[2]
 
     def _active_model(self, connection: sqlite3.Connection, number: int) -> Model | None:
-        known = self._model
-        if number and (known is None or known.number != number):
-            known = self._model = next((m for m in current_models(connection) if m.number == number), None)
-        return known if number else None
+        cached = self._model
+        if number and (cached is None or cached.number != number):
+            cached = self._model = next((m for m in current_models(connection) if m.number == number), None)
+        return cached if number else None
 
-    def _segments(self, name: str, identity: str) -> SegmentStore:
+    def _segment_store(self, name: str, identity: str) -> SegmentStore:
         if self.folder is None:
             return MemorySegmentStore()
         return DiskSegmentStore(self.folder / INDEX_FOLDER / name, identity)
@@ -288,17 +291,17 @@ class EmbeddedStore:
     def _reset_newer_indexes(self) -> None:
         """Reset indexes that contain later changes than the SQLite file, which was replaced by an older copy."""
         for index in self.live_indexes():
-            entries = index.segment_infos()
+            infos = index.segment_infos()
             with self.sqlite.read() as connection:
                 seq = read_version(connection).seq
-            if not is_visible_at(entries, seq):
+            if not is_visible_at(infos, seq):
                 self._report(f"the {index.name} index is rebuilt from the records: it is newer than they are")
                 index.reset()
-        kept = self.fields.segment_infos()
+        infos = self.fields.segment_infos()
         with self.sqlite.read() as connection:
             seq = read_version(connection).seq
-        if not is_visible_at(kept, seq):
-            self.fields.drop(entry.field for entry in kept)
+        if not is_visible_at(infos, seq):
+            self.fields.drop(info.field for info in infos)
 
     def _report(self, notice: str) -> None:
         if notice not in self.notices:
