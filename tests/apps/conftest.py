@@ -1,15 +1,17 @@
-"""A folder of one's own, and the program as a user runs it."""
+"""A temporary folder, and the program as a user runs it."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -48,7 +50,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def document(path: Path, folder: Path) -> None:
-    """A page of documentation for a database, and a section that few may see."""
+    """Index a page of documentation into a database, and add a private section."""
     folder.mkdir()
     (folder / "leases.md").write_text(LEASES)
     with open_sennit(path) as db:
@@ -58,7 +60,7 @@ def document(path: Path, folder: Path) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with a file of code."""
+    """A folder with a source file."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "auth.py").write_text(CODE)
@@ -72,8 +74,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def sennit(home: Path) -> Cli:
-    """The program in this process."""
+def cli(home: Path) -> Cli:
+    """Runs the program in this process."""
 
     def call(*args: str, input: bytes | str | None = None) -> Result:  # noqa: A002
         return CliRunner().invoke(program, list(args), input=input, prog_name="sennit")
@@ -83,23 +85,23 @@ def sennit(home: Path) -> Cli:
 
 @pytest.fixture
 def chat() -> Iterator[ChatServer]:
-    """A language model."""
+    """A fake language model server."""
     server = ChatServer()
     yield server
     server.close()
 
 
 @pytest.fixture
-def filled(sennit: Cli) -> Cli:
-    """The program in a folder whose database holds RECORDS."""
-    done = sennit("import", input=jsonl(RECORDS))
+def filled_cli(cli: Cli) -> Cli:
+    """Runs the program in a folder whose database has RECORDS."""
+    done = cli("import", input=jsonl(RECORDS))
     assert done.exit_code == 0, done.stderr
-    return sennit
+    return cli
 
 
 @pytest.fixture
 def run(home: Path) -> Run:
-    """The program as a process of its own."""
+    """Runs the program in another process."""
 
     def call(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
         env = os.environ | options.pop("env", {})
@@ -114,3 +116,15 @@ def run(home: Path) -> Run:
 
 def jsonl(records: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def parse_command(line: str) -> None:
+    """Parse a command line as `sennit` does, without running it; an unknown command or option is an error."""
+    first, name, *arguments = shlex.split(line)
+    assert first == "sennit"
+    context = click.Context(program, info_name="sennit")
+    command = program.get_command(context, name)
+    if isinstance(command, click.Group) and arguments:
+        command = command.get_command(context, arguments.pop(0))
+    assert command is not None, line
+    command.make_context(name, arguments, parent=context).close()

@@ -11,15 +11,15 @@ from .conftest import CODE, Cli
 
 
 @pytest.fixture
-def coded(sennit: Cli, home: Path, project: Path) -> Cli:
-    """The program in a folder with code that is indexed."""
-    done = sennit("index", project.name, "--recipe", "code")
+def code_cli(cli: Cli, home: Path, project: Path) -> Cli:
+    """Runs the program in a folder with indexed code."""
+    done = cli("index", project.name, "--recipe", "code")
     assert done.exit_code == 0, done.stderr
-    return sennit
+    return cli
 
 
-def test_a_plan_is_a_block_for_a_prompt_and_says_its_size_beside(coded: Cli, home: Path) -> None:
-    done = coded("plan", "fix auth.py", "--max-tokens", "1000")
+def test_plan_goes_to_stdout_and_its_size_to_stderr(code_cli: Cli, home: Path) -> None:
+    done = code_cli("plan", "fix auth.py", "--max-tokens", "1000")
     assert done.exit_code == 0, done.stderr
     path = (home / "project" / "auth.py").resolve()
     assert done.stdout == (
@@ -30,67 +30,67 @@ def test_a_plan_is_a_block_for_a_prompt_and_says_its_size_beside(coded: Cli, hom
     assert "of 1,000 tokens (o200k_base)." in done.stderr
 
 
-def test_a_plan_as_json_has_everything(coded: Cli) -> None:
-    plan = json.loads(coded("plan", "`check`", "--max-entities", "1", "--json").stdout)
+def test_plan_as_json_has_all_fields(code_cli: Cli) -> None:
+    plan = json.loads(code_cli("plan", "`check`", "--max-entities", "1", "--json").stdout)
     assert [entry["qualified"] for entry in plan["entries"]] == ["check"]
     assert plan["entries"][0]["text"].startswith("def check")
     assert [one["wanted"] for one in plan["dropped"]] == ["anchor:caller"]
 
 
-def test_what_does_not_fit_can_be_shortened(coded: Cli, home: Path) -> None:
+def test_partial_shortens_an_entity_that_does_not_fit(code_cli: Cli, home: Path) -> None:
     body = "".join(f"    step_{n} = {n}\n" for n in range(60))
     (home / "project" / "long.py").write_text(f"def long_way():\n{body}    return the_answer\n")
-    coded("index", "project", "--recipe", "code")
-    whole = coded("plan", "the_answer of `long_way`", "--max-tokens", "120")
+    code_cli("index", "project", "--recipe", "code")
+    whole = code_cli("plan", "the_answer of `long_way`", "--max-tokens", "120")
     assert "def long_way" not in whole.stdout
-    assert "is left out" in whole.stderr
-    short = coded("plan", "the_answer of `long_way`", "--max-tokens", "120", "--partial")
+    assert "is dropped" in whole.stderr
+    short = code_cli("plan", "the_answer of `long_way`", "--max-tokens", "120", "--partial")
     assert "def long_way():\n… (60 lines left out)\n    return the_answer\n" in short.stdout
 
 
-def test_of_many_that_are_left_out_the_first_are_named_and_the_rest_counted(coded: Cli, home: Path) -> None:
+def test_warnings_name_the_first_dropped_entities_and_count_the_rest(code_cli: Cli, home: Path) -> None:
     many = "".join(f"def step_{n}():\n    return {n}\n\n\n" for n in range(12))
     (home / "project" / "many.py").write_text(many)
-    coded("index", "project", "--recipe", "code")
-    done = coded("plan", "look at many.py", "--max-entities", "1", "--episode", "e")
-    assert done.stderr.count("is left out: the plan has its 1 entity") == 5
-    assert "6 more are left out; 'sennit introspect e' lists them all" in done.stderr
-    assert coded("plan", "look at many.py", "--max-entities", "1", "--quiet").stderr == ""
-    dropped = json.loads(coded("introspect", "e", "--json").stdout)["dropped"]
+    code_cli("index", "project", "--recipe", "code")
+    done = code_cli("plan", "look at many.py", "--max-entities", "1", "--episode", "e")
+    assert done.stderr.count("is dropped: the plan already has 1 entity") == 5
+    assert "6 more are dropped; 'sennit introspect e' lists them all" in done.stderr
+    assert code_cli("plan", "look at many.py", "--max-entities", "1", "--quiet").stderr == ""
+    dropped = json.loads(code_cli("introspect", "e", "--json").stdout)["dropped"]
     assert sum(one["wanted"] == "anchor:explicit_file_mention" for one in dropped) == 11
 
 
-def test_an_episode_can_be_looked_into(coded: Cli, home: Path) -> None:
-    coded("plan", "`check`", "--episode", "e", "--max-entities", "1")
-    coded("plan", "`login`", "--episode", "e")
-    last = coded("introspect", "e")
+def test_introspect_shows_the_plans_of_an_episode(code_cli: Cli, home: Path) -> None:
+    code_cli("plan", "`check`", "--episode", "e", "--max-entities", "1")
+    code_cli("plan", "`login`", "--episode", "e")
+    last = code_cli("introspect", "e")
     assert last.exit_code == 0
     assert "e, turn 2 of 2" in last.stdout
     assert "anchor:explicit_symbol_mention" in last.stdout
-    first = coded("introspect", "e", "--turn", "1")
+    first = code_cli("introspect", "e", "--turn", "1")
     assert "Dropped:" in first.stdout
-    assert "the plan has its 1 entity" in first.stdout
+    assert "the plan already has 1 entity" in first.stdout
     (home / "project" / "auth.py").write_text(CODE.replace("bool(name)", "name is not None"))
-    coded("index", "project", "--recipe", "code")
-    again = coded("introspect", "e", "--turn", "1", "--replay")
+    code_cli("index", "project", "--recipe", "code")
+    again = code_cli("introspect", "e", "--turn", "1", "--replay")
     assert "changed" in again.stdout
     assert again.stdout.rstrip().endswith("auth.py::check")
-    values = json.loads(coded("introspect", "e", "--json", "--replay").stdout)
+    values = json.loads(code_cli("introspect", "e", "--json", "--replay").stdout)
     assert values["turns"] == [1, 2]
     assert len(values["replay"]["changed"]) == 1
 
 
-def test_an_episode_that_is_not_there_is_not_found(coded: Cli) -> None:
-    done = coded("introspect", "nothing")
+def test_missing_episode_is_not_found(code_cli: Cli) -> None:
+    done = code_cli("introspect", "nothing")
     assert done.exit_code == 3
     assert "There is no episode 'nothing'" in done.stderr
 
 
-def test_a_budget_of_nothing_is_wrong_usage(coded: Cli) -> None:
-    done = coded("plan", "x", "--max-tokens", "0")
+def test_budget_of_zero_is_a_usage_error(code_cli: Cli) -> None:
+    done = code_cli("plan", "x", "--max-tokens", "0")
     assert done.exit_code == 2
     assert "max_tokens" in done.stderr
 
 
-def test_an_unknown_recipe_is_not_found(coded: Cli) -> None:
-    assert coded("index", "project", "--recipe", "nothing").exit_code == 3
+def test_unknown_recipe_is_not_found(code_cli: Cli) -> None:
+    assert code_cli("index", "project", "--recipe", "nothing").exit_code == 3

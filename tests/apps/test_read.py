@@ -13,7 +13,7 @@ from .conftest import Cli
 
 @pytest.fixture
 def notes(home: Path) -> Path:
-    """A folder of notes, and a secret beside it."""
+    """A folder of notes, and a secret file next to it."""
     folder = home / "notes"
     (folder / "sub").mkdir(parents=True)
     (folder / "a.md").write_bytes("one\r\nzwei ünd\nthree".encode())
@@ -24,8 +24,8 @@ def notes(home: Path) -> Path:
     return folder
 
 
-def test_the_text_and_nothing_else_is_printed(sennit: Cli, notes: Path) -> None:
-    done = sennit("read", "notes/a.md", "--folder", "notes")
+def test_prints_exactly_the_text(cli: Cli, notes: Path) -> None:
+    done = cli("read", "notes/a.md", "--folder", "notes")
     assert (done.exit_code, done.stdout_bytes, done.stderr) == (0, (notes / "a.md").read_bytes(), "")
 
 
@@ -33,26 +33,26 @@ def test_the_text_and_nothing_else_is_printed(sennit: Cli, notes: Path) -> None:
     ("lines", "text"),
     [("2-3", "zwei ünd\nthree"), ("2-", "zwei ünd\nthree"), ("1", "one\r\n"), ("3-9", "three")],
 )
-def test_lines_are_chosen(sennit: Cli, notes: Path, lines: str, text: str) -> None:
-    assert sennit("read", "a.md", "--folder", "notes", "--lines", lines).stdout_bytes.decode() == text
+def test_lines_option_selects_lines(cli: Cli, notes: Path, lines: str, text: str) -> None:
+    assert cli("read", "a.md", "--folder", "notes", "--lines", lines).stdout_bytes.decode() == text
 
 
-def test_json_says_where_the_text_is_from(sennit: Cli, notes: Path) -> None:
-    done = sennit("read", "sub/../a.md", "--folder", "notes", "--lines", "2", "--json")
+def test_json_has_path_and_lines(cli: Cli, notes: Path) -> None:
+    done = cli("read", "sub/../a.md", "--folder", "notes", "--lines", "2", "--json")
     assert json.loads(done.stdout) == {
         "path": f"{os.path.realpath(notes)}/a.md", "text": "zwei ünd\n", "first": 2, "last": 2, "lines": 3,
     }  # fmt: skip
 
 
-def test_a_path_is_one_of_the_current_folder_or_of_an_allowed_one(
-    sennit: Cli, notes: Path, monkeypatch: pytest.MonkeyPatch
+def test_path_is_relative_to_the_current_or_an_allowed_folder(
+    cli: Cli, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (notes / "sub" / "a.md").write_text("nearer")
     for path in ("notes/a.md", "a.md", str(notes / "a.md")):
-        assert sennit("read", path, "--folder", "notes").stdout_bytes.startswith(b"one"), path
+        assert cli("read", path, "--folder", "notes").stdout_bytes.startswith(b"one"), path
     monkeypatch.chdir(notes / "sub")
-    assert sennit("read", "a.md", "--folder", "..").stdout == "nearer"
-    assert sennit("read", "../a.md", "--folder", "..").stdout_bytes.startswith(b"one")
+    assert cli("read", "a.md", "--folder", "..").stdout == "nearer"
+    assert cli("read", "../a.md", "--folder", "..").stdout_bytes.startswith(b"one")
 
 
 @pytest.mark.parametrize(
@@ -68,31 +68,29 @@ def test_a_path_is_one_of_the_current_folder_or_of_an_allowed_one(
         ("a\udcff", "BAD_PATH", 2),
     ],
 )
-def test_a_refusal_has_its_code_on_standard_error(
-    sennit: Cli, notes: Path, path: str, code: str, status: int
-) -> None:
-    done = sennit("read", path, "--folder", "notes")
+def test_refusal_prints_its_code_on_stderr(cli: Cli, notes: Path, path: str, code: str, status: int) -> None:
+    done = cli("read", path, "--folder", "notes")
     assert (done.exit_code, done.stdout) == (status, "")
     assert done.stderr.startswith(f"[ERROR: {code}] ")
-    in_json = sennit("read", path, "--folder", "notes", "--json")
+    in_json = cli("read", path, "--folder", "notes", "--json")
     assert in_json.exit_code == status
     error = json.loads(in_json.stderr)["error"]
     assert error["type"] == "ReadError"
     assert error["message"].startswith(f"[ERROR: {code}] ")
 
 
-def test_lines_that_are_none(sennit: Cli, notes: Path) -> None:
-    assert sennit("read", "a.md", "--folder", "notes", "--lines", "9").stderr.startswith("[ERROR: BAD_RANGE]")
-    assert sennit("read", "a.md", "--folder", "notes", "--lines", "3-2").exit_code == 2
-    done = sennit("read", "a.md", "--folder", "notes", "--lines", "some")
+def test_invalid_line_ranges(cli: Cli, notes: Path) -> None:
+    assert cli("read", "a.md", "--folder", "notes", "--lines", "9").stderr.startswith("[ERROR: BAD_RANGE]")
+    assert cli("read", "a.md", "--folder", "notes", "--lines", "3-2").exit_code == 2
+    done = cli("read", "a.md", "--folder", "notes", "--lines", "some")
     assert done.exit_code == 2
     assert "is not a range of lines such as 10-20" in done.stderr
 
 
-def test_the_folders_of_the_database_are_those_that_were_indexed(sennit: Cli, notes: Path) -> None:
-    done = sennit("read", "a.md")
+def test_indexed_folders_are_allowed(cli: Cli, notes: Path) -> None:
+    done = cli("read", "a.md")
     assert done.exit_code == 3
     assert "--folder" in done.stderr
-    assert sennit("index", "notes").exit_code == 0
-    assert sennit("read", "a.md").stdout_bytes.startswith(b"one")
-    assert sennit("read", "secret.txt").stderr.startswith("[ERROR: ACCESS_DENIED]")
+    assert cli("index", "notes").exit_code == 0
+    assert cli("read", "a.md").stdout_bytes.startswith(b"one")
+    assert cli("read", "secret.txt").stderr.startswith("[ERROR: ACCESS_DENIED]")

@@ -8,8 +8,8 @@ from itertools import pairwise
 import click
 import pytest
 
-from sennit.apps.cli.demo import samples
-from sennit.apps.cli.snippets import matches, snippet
+from sennit.apps.cli.demo import load_samples
+from sennit.apps.cli.snippets import find_matches, make_snippet
 
 from .conftest import Cli, jsonl
 
@@ -33,30 +33,30 @@ LANGUAGES = [
 
 
 @pytest.fixture
-def sampled(sennit: Cli) -> Cli:
-    done = sennit("import", input=jsonl([record.to_dict() for record in samples()]))
+def samples_cli(cli: Cli) -> Cli:
+    done = cli("import", input=jsonl([record.to_dict() for record in load_samples()]))
     assert done.exit_code == 0, done.stderr
-    return sennit
+    return cli
 
 
-def test_text_in_any_script_and_identifiers_by_part_are_found(sampled: Cli) -> None:
+def test_all_scripts_and_parts_of_identifiers_are_found(samples_cli: Cli) -> None:
     for query, wanted in LANGUAGES:
-        answer = json.loads(sampled("search", query, "--json").stdout)
+        answer = json.loads(samples_cli("search", query, "--json").stdout)
         assert answer["hits"][0]["id"] == wanted, query
 
 
-def test_a_hit_shows_rank_score_title_citation_and_text(filled: Cli) -> None:
-    done = filled("search", "how do I bake dough", "-n", "1")
+def test_hit_shows_rank_score_title_citation_and_text(filled_cli: Cli) -> None:
+    done = filled_cli("search", "how do I bake dough", "-n", "1")
     assert done.exit_code == 0
     first, second = done.stdout.splitlines()
     assert first.split()[0] == "1"
     assert "Sunday bread  bread" in first
     assert second.strip() == "Knead the dough and bake it in a hot oven."
-    assert "docs/a.md:3-9" in filled("search", "line of text", "-n", "1").stdout
+    assert "docs/a.md:3-9" in filled_cli("search", "line of text", "-n", "1").stdout
 
 
-def test_an_answer_in_json_is_the_result_itself(filled: Cli) -> None:
-    answer = json.loads(filled("search", "ferry", "--json", "--limit", "2").stdout)
+def test_json_is_the_whole_result(filled_cli: Cli) -> None:
+    answer = json.loads(filled_cli("search", "ferry", "--json", "--limit", "2").stdout)
     assert set(answer) == {"query", "recipe", "hits", "degraded", "milliseconds"}
     assert answer["hits"][0] | {"score": 0} == {
         "rank": 1,
@@ -68,20 +68,20 @@ def test_an_answer_in_json_is_the_result_itself(filled: Cli) -> None:
         "collection": "travel",
         "metadata": {"price": 12},
     }
-    explained = json.loads(filled("--json", "search", "ferry", "--explain").stdout)
+    explained = json.loads(filled_cli("--json", "search", "ferry", "--explain").stdout)
     assert explained["hits"][0]["explanation"]["sources"][0]["source"] == "keyword"
     assert explained["trace"]["candidates"]
 
 
-def test_an_explanation_names_every_source(filled: Cli) -> None:
-    lines = filled("search", "ferry", "--explain", "-n", "1").stdout.splitlines()
+def test_explain_lists_every_source(filled_cli: Cli) -> None:
+    lines = filled_cli("search", "ferry", "--explain", "-n", "1").stdout.splitlines()
     assert lines[2].split() == ["source", "rank", "score", "share"]
     assert [line.split()[0] for line in lines[3:5]] == ["keyword", "vector"]
 
 
-def test_recipe_collection_and_filter_narrow_the_answer(filled: Cli) -> None:
+def test_recipe_collection_and_filter_narrow_the_result(filled_cli: Cli) -> None:
     def ids(*args: str) -> list[str]:
-        return [hit["id"] for hit in json.loads(filled("search", "--json", *args).stdout)["hits"]]
+        return [hit["id"] for hit in json.loads(filled_cli("search", "--json", *args).stdout)["hits"]]
 
     assert ids("ferry", "--recipe", "keyword") == ["boat"]
     assert ids("the", "-c", "travel") == ["boat"]
@@ -91,14 +91,14 @@ def test_recipe_collection_and_filter_narrow_the_answer(filled: Cli) -> None:
     assert ids("the", "--filter", 'kind = "note"') == ["bread"]
 
 
-def test_nothing_found_is_an_answer(filled: Cli) -> None:
-    done = filled("search", "zzz", "--recipe", "keyword")
+def test_nothing_found_is_not_an_error(filled_cli: Cli) -> None:
+    done = filled_cli("search", "zzz", "--recipe", "keyword")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "Nothing found.\n")
-    assert filled("search", "zzz", "--recipe", "keyword", "-q").stderr == ""
+    assert filled_cli("search", "zzz", "--recipe", "keyword", "-q").stderr == ""
 
 
-def test_a_bad_filter_shows_where(filled: Cli) -> None:
-    done = filled("search", "x", "--filter", "price <")
+def test_invalid_filter_error_points_at_the_position(filled_cli: Cli) -> None:
+    done = filled_cli("search", "x", "--filter", "price <")
     assert done.exit_code == 2
     assert "^" in done.stderr
     assert "Traceback" not in done.stderr
@@ -113,51 +113,51 @@ def test_a_bad_filter_shows_where(filled: Cli) -> None:
         (("--nope",), 2, "No such option"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_sentence(
-    filled: Cli, args: tuple[str, ...], code: int, said: str
+def test_invalid_options_are_one_sentence(
+    filled_cli: Cli, args: tuple[str, ...], code: int, said: str
 ) -> None:
-    done = filled("search", "x", *args)
+    done = filled_cli("search", "x", *args)
     assert done.exit_code == code
     assert done.stderr.startswith("Error: ")
     assert said in done.stderr
 
 
-def test_a_source_that_is_off_is_named_and_the_rest_answers(
-    filled: Cli, monkeypatch: pytest.MonkeyPatch
+def test_disabled_source_is_reported_and_the_others_answer(
+    filled_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SENNIT_EMBEDDING_PROVIDER", "none")
-    done = filled("search", "ferry")
+    done = filled_cli("search", "ferry")
     assert done.exit_code == 0
     assert "Warning: the source vector did not answer: embedding is off" in done.stderr
     assert "The ferry leaves" in done.stdout
-    answer = filled("search", "ferry", "--json")
+    answer = filled_cli("search", "ferry", "--json")
     assert json.loads(answer.stdout)["degraded"][0]["source"] == "vector"
     assert answer.stderr == ""
-    assert filled("search", "ferry", "--recipe", "vector").exit_code == 5
-    assert filled("why", "ferry", "bread", "--recipe", "vector").exit_code == 5
+    assert filled_cli("search", "ferry", "--recipe", "vector").exit_code == 5
+    assert filled_cli("why", "ferry", "bread", "--recipe", "vector").exit_code == 5
 
 
-def test_why_tells_the_stage_and_the_number(filled: Cli) -> None:
-    kept = filled("why", "ferry", "boat")
+def test_why_reports_stage_and_number(filled_cli: Cli) -> None:
+    kept = filled_cli("why", "ferry", "boat")
     assert kept.stdout.startswith("boat is in the answer\n    rank 1 of 3: keyword")
-    dropped = json.loads(filled("why", "ferry", "bread", "--limit", "1", "--json").stdout)
+    dropped = json.loads(filled_cli("why", "ferry", "bread", "--limit", "1", "--json").stdout)
     assert (dropped["kept"], dropped["stage"]) == (False, "limit")
     assert dropped["number"] < dropped["needed"]
-    assert "would need" in filled("why", "ferry", "bread", "--limit", "1").stdout
-    assert "decided by: filter" in filled("why", "ferry", "bread", "-c", "travel").stdout
-    missing = filled("why", "ferry", "nobody")
+    assert "would need" in filled_cli("why", "ferry", "bread", "--limit", "1").stdout
+    assert "decided by: filter" in filled_cli("why", "ferry", "bread", "-c", "travel").stdout
+    missing = filled_cli("why", "ferry", "nobody")
     assert missing.exit_code == 3
     assert "There is no record 'nobody'" in missing.stderr
 
 
-def test_text_cannot_steer_the_terminal(sennit: Cli) -> None:
+def test_control_characters_of_records_are_not_printed(cli: Cli) -> None:
     evil = "\x1b[31mred\x1b]0;title\x07 \u009b2J \u202eback"
-    sennit("import", input=jsonl([{"id": "a\x1b[2J", "text": evil, "title": evil}]))
+    cli("import", input=jsonl([{"id": "a\x1b[2J", "text": evil, "title": evil}]))
     for args in (("search", "red", "-e"), ("get", "a\x1b[2J"), ("why", "red", "a\x1b[2J")):
-        done = sennit(*args)
+        done = cli(*args)
         assert done.exit_code == 0, done.stderr
         assert not set("\x1b\x07\u009b\u202e") & set(done.output), args
-    answer = sennit("search", "red", "--json")
+    answer = cli("search", "red", "--json")
     assert not set("\x1b\x07\u009b\u202e") & set(answer.output)
     assert json.loads(answer.stdout)["hits"][0]["text"] == evil
 
@@ -166,7 +166,7 @@ def test_text_cannot_steer_the_terminal(sennit: Cli) -> None:
 
 
 def marked(text: str, query: str, width: int = 200) -> str:
-    return snippet(text, query, width, lambda word: f"[{word}]")
+    return make_snippet(text, query, width, lambda word: f"[{word}]")
 
 
 @pytest.mark.parametrize(
@@ -183,11 +183,11 @@ def marked(text: str, query: str, width: int = 200) -> str:
         ("", "x", ""),
     ],
 )
-def test_the_words_of_the_question_are_marked(text: str, query: str, shown: str) -> None:
+def test_query_words_are_highlighted(text: str, query: str, shown: str) -> None:
     assert marked(text, query) == shown
 
 
-def test_a_snippet_is_cut_around_the_words_of_the_question() -> None:
+def test_snippet_is_cropped_around_query_words() -> None:
     text = "word " * 200 + "needle in the hay " + "word " * 200
     shown = marked(text, "needle", 60)
     assert shown.startswith("…")
@@ -196,11 +196,14 @@ def test_a_snippet_is_cut_around_the_words_of_the_question() -> None:
     assert len(shown) == 60 + len("……[]")
 
 
-def test_marks_are_apart_and_ascending() -> None:
-    spans = matches("naïve needle, NEEDLE's eye; 针尖针尖", "needle naive 针尖")
+def test_matches_are_ordered_and_do_not_overlap() -> None:
+    spans = find_matches("naïve needle, NEEDLE's eye; 针尖针尖", "needle naive 针尖")
     assert spans == sorted(spans)
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
 
 
-def test_styles_are_for_screens_only(filled: Cli) -> None:
-    assert click.unstyle(filled("search", "ferry", "-e").output) == filled("search", "ferry", "-e").output
+def test_output_in_a_pipe_has_no_styles(filled_cli: Cli) -> None:
+    assert (
+        click.unstyle(filled_cli("search", "ferry", "-e").output)
+        == filled_cli("search", "ferry", "-e").output
+    )

@@ -1,4 +1,4 @@
-"""A small library of files, indexed."""
+"""A small folder of files, and a database of them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import pytest
 
 import sennit
 
-from .stage import SECONDS, write_files
+from .harness import TIMEOUT_SECONDS, write_files
 
 RECIPES = f"""
 [search]
-deadline = {SECONDS}
+deadline = {TIMEOUT_SECONDS}
 [recipes.both]
 sources = ["keyword", "vector"]
 fusion = {{ method = "rrf" }}
-[recipes.gated]
-sources = ["keyword", "gate"]
+[recipes.custom]
+sources = ["keyword", "custom"]
 fusion = {{ method = "rrf" }}
 """
-"""Of the tests' own, because the built-in ones may grow."""
+"""Recipes for these tests, because the built-in ones may change."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with files."""
+    """The current folder, with the sample files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
     write_files(tmp_path)
@@ -35,8 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def library(folder: Path) -> Iterator[sennit.Database]:
-    """A database that holds them."""
+def database(folder: Path) -> Iterator[sennit.Database]:
+    """A database of the sample files."""
     with sennit.open(folder / ".sennit") as db:
         db.index([folder / "docs", folder / "src"])
         yield db

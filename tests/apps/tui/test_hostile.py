@@ -1,4 +1,4 @@
-"""Records that try to do something to the screen."""
+"""Records with text that tries to control the screen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 import sennit
 from sennit.apps.tui.app import SennitApp
 
-from .stage import SIZE, WIDE, answered, panes, play, rows_of, text_of
+from .harness import SMALL, WIDE, get_panes, get_rows, get_text, run_app, wait_for_results
 
 HOSTILE = {
     "markup": "xylophone [bold red]not bold[/] [link=http://example.com]x[/link] [@click=app.quit]q[/]",
@@ -21,53 +21,51 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("size", [SIZE, WIDE])
+@pytest.mark.parametrize("size", [SMALL, WIDE])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_record_is_shown_harmlessly(
-    library: sennit.Database, name: str, size: tuple[int, int]
-) -> None:
+def test_hostile_record_is_sanitized(database: sennit.Database, name: str, size: tuple[int, int]) -> None:
     text = HOSTILE[name]
     field = text[:200]
-    library.add(
+    database.add(
         [sennit.Record(id=field, text=text, title=field, path=field, lines=(1, 2), collection=field)],
     )
 
     async def script(pilot: Pilot[None]) -> None:
-        await answered(pilot, "xylophone")
+        await wait_for_results(pilot, "xylophone")
         await pilot.press("e")
         await pilot.press("e", "enter", "G", "y", "escape", "o")
-        rows = rows_of(pilot)
+        rows = get_rows(pilot)
         for row in rows:
             for part, style in row:
                 assert {letter for letter in part if not letter.isprintable()} <= {"\u200d"}, part
                 assert "on red" not in style
-        assert len(text_of(pilot).splitlines()) <= size[1]
-        results, preview, _ = panes(pilot)
+        assert len(get_text(pilot).splitlines()) <= size[1]
+        results, preview, _ = get_panes(pilot)
         assert results.item is not None
         assert preview.rows < 100
         assert pilot.app.is_running
 
-    play(SennitApp(library, recipe="keyword", query="xylophone"), script, size)
+    run_app(SennitApp(database, recipe="keyword", query="xylophone"), script, size)
 
 
-def test_markup_is_text(library: sennit.Database) -> None:
-    library.add([sennit.Record(id="[bold]id[/]", text="xylophone [bold]x[/bold]", title="[red]t[/red]")])
+def test_markup_is_shown_as_text(database: sennit.Database) -> None:
+    database.add([sennit.Record(id="[bold]id[/]", text="xylophone [bold]x[/bold]", title="[red]t[/red]")])
 
     async def script(pilot: Pilot[None]) -> None:
-        await answered(pilot, "xylophone")
-        screen = text_of(pilot)
+        await wait_for_results(pilot, "xylophone")
+        screen = get_text(pilot)
         assert "[red]t[/red]" in screen
         assert "[bold]x[/bold]" in screen
         assert "─ [bold]id[/] ─" in screen
         await pilot.press("y")
-        assert "Copied [bold]id[/]" in text_of(pilot)
+        assert "Copied [bold]id[/]" in get_text(pilot)
 
-    play(SennitApp(library, recipe="keyword", query="xylophone"), script)
+    run_app(SennitApp(database, recipe="keyword", query="xylophone"), script)
 
 
-def test_the_question_itself_may_be_anything(library: sennit.Database) -> None:
+def test_query_may_contain_markup_and_escapes(database: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await answered(pilot, "[bold]calendar[/] \\x1b[31m")
-        assert "[bold]calendar[/]" in text_of(pilot)
+        await wait_for_results(pilot, "[bold]calendar[/] \\x1b[31m")
+        assert "[bold]calendar[/]" in get_text(pilot)
 
-    play(SennitApp(library, recipe="keyword", query="[bold]calendar[/] \\x1b[31m"), script)
+    run_app(SennitApp(database, recipe="keyword", query="[bold]calendar[/] \\x1b[31m"), script)

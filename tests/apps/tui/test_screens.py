@@ -1,4 +1,4 @@
-"""The main screens, cell by cell, as they were when a person looked at them."""
+"""The main screens, compared cell by cell with recorded ones that a person has looked at."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ import pytest
 from textual.pilot import Pilot
 
 import sennit
-from sennit.apps.tui.app import Query, SennitApp
-from sennit.apps.tui.windows import Recipes
+from sennit.apps.tui.app import QueryInput, SennitApp
+from sennit.apps.tui.dialogs import RecipeDialog
 
-from .gates import Broken, gated
-from .stage import SIZE, WIDE, answered, app_of, compare, play, rows_of, status_of, until
+from .fake_sources import FailingSource, open_with_source
+from .harness import (
+    SMALL,
+    WIDE,
+    assert_screen,
+    get_app,
+    get_rows,
+    get_status,
+    run_app,
+    wait_for_results,
+    wait_until,
+)
 
-QUESTION = "how do I restore a file"
+QUERY = "how do I restore a file"
 
 
-@pytest.mark.parametrize(("size", "form"), [(SIZE, "80x24"), (WIDE, "120x40")])
+@pytest.mark.parametrize(("size", "form"), [(SMALL, "80x24"), (WIDE, "120x40")])
 @pytest.mark.parametrize(
     ("name", "keys"),
     [
@@ -27,22 +37,20 @@ QUESTION = "how do I restore a file"
         ("keys", ["question_mark"]),
     ],
 )
-def test_an_answer_looks_as_it_did(
-    library: sennit.Database, name: str, keys: list[str], size: tuple[int, int], form: str
+def test_results_screen(
+    database: sennit.Database, name: str, keys: list[str], size: tuple[int, int], form: str
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await answered(pilot, QUESTION)
+        await wait_for_results(pilot, QUERY)
         await pilot.press(*keys)
-        await answered(pilot, QUESTION)
-        await compare(pilot, f"{name}-{form}")
+        await wait_for_results(pilot, QUERY)
+        await assert_screen(pilot, f"{name}-{form}")
 
-    play(SennitApp(library, recipe="both", query=QUESTION), script, size)
+    run_app(SennitApp(database, recipe="both", query=QUERY), script, size)
 
 
-@pytest.mark.parametrize(("size", "form"), [(SIZE, "80x24"), (WIDE, "120x40")])
-def test_the_choice_of_a_recipe_looks_as_it_did(
-    library: sennit.Database, size: tuple[int, int], form: str
-) -> None:
+@pytest.mark.parametrize(("size", "form"), [(SMALL, "80x24"), (WIDE, "120x40")])
+def test_recipe_dialog_screen(database: sennit.Database, size: tuple[int, int], form: str) -> None:
     choices = [
         ("default", "keyword + vector", "Keyword and meaning together, for anything."),
         ("keyword", "keyword", "Exact words only."),
@@ -54,71 +62,71 @@ def test_the_choice_of_a_recipe_looks_as_it_did(
     ]
 
     async def script(pilot: Pilot[None]) -> None:
-        await answered(pilot, QUESTION)
-        pilot.app.push_screen(Recipes(choices, "keyword"))
-        await compare(pilot, f"recipes-{form}")
+        await wait_for_results(pilot, QUERY)
+        pilot.app.push_screen(RecipeDialog(choices, "keyword"))
+        await assert_screen(pilot, f"recipes-{form}")
 
-    play(SennitApp(library, recipe="both", query=QUESTION), script, size)
+    run_app(SennitApp(database, recipe="both", query=QUERY), script, size)
 
 
-@pytest.mark.parametrize(("size", "form"), [(SIZE, "80x24"), (WIDE, "120x40")])
-def test_a_grep_looks_as_it_did(library: sennit.Database, size: tuple[int, int], form: str) -> None:
+@pytest.mark.parametrize(("size", "form"), [(SMALL, "80x24"), (WIDE, "120x40")])
+def test_grep_screen(database: sennit.Database, size: tuple[int, int], form: str) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await answered(pilot, "copy")
-        await compare(pilot, f"grep-{form}")
+        await wait_for_results(pilot, "copy")
+        await assert_screen(pilot, f"grep-{form}")
 
-    play(SennitApp(library, recipe="grep", query="copy"), script, size)
+    run_app(SennitApp(database, recipe="grep", query="copy"), script, size)
 
 
-def test_the_first_screen_looks_as_it_did(library: sennit.Database) -> None:
+def test_initial_screen(database: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await pilot.pause()
-        await compare(pilot, "empty-80x24")
+        await assert_screen(pilot, "empty-80x24")
 
-    play(SennitApp(library, recipe="both"), script)
+    run_app(SennitApp(database, recipe="both"), script)
 
 
-def test_nothing_found_looks_as_it_did(library: sennit.Database) -> None:
+def test_nothing_found_screen(database: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await answered(pilot, "xylophone")
-        await compare(pilot, "nothing-80x24")
+        await wait_for_results(pilot, "xylophone")
+        await assert_screen(pilot, "nothing-80x24")
 
-    play(SennitApp(library, recipe="keyword", query="xylophone"), script)
+    run_app(SennitApp(database, recipe="keyword", query="xylophone"), script)
 
 
-def test_an_error_looks_as_it_did(library: sennit.Database) -> None:
+def test_error_screen(database: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        query = app_of(pilot).query_one(Query)
+        query = get_app(pilot).query_one(QueryInput)
         query.value = "w" * 100_001
-        await until(pilot, lambda: "Error" in status_of(pilot))
-        await compare(pilot, "error-80x24")
+        await wait_until(pilot, lambda: "Error" in get_status(pilot))
+        await assert_screen(pilot, "error-80x24")
 
-    play(SennitApp(library, recipe="both"), script)
+    run_app(SennitApp(database, recipe="both"), script)
 
 
-def test_a_degraded_answer_looks_as_it_did(folder: Path) -> None:
-    with gated(folder, Broken()) as db:
+def test_degraded_search_screen(folder: Path) -> None:
+    with open_with_source(folder, FailingSource()) as db:
 
         async def script(pilot: Pilot[None]) -> None:
-            await answered(pilot, QUESTION)
+            await wait_for_results(pilot, QUERY)
             await pilot.press("e")
             await pilot.pause()
-            await compare(pilot, "degraded-80x24")
+            await assert_screen(pilot, "degraded-80x24")
 
-        play(SennitApp(db, recipe="gated", query=QUESTION), script)
+        run_app(SennitApp(db, recipe="custom", query=QUERY), script)
 
 
-def test_without_colours_all_is_told_by_other_means(
-    library: sennit.Database, monkeypatch: pytest.MonkeyPatch
+def test_screen_without_colours_uses_other_marks(
+    database: sennit.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
     async def script(pilot: Pilot[None]) -> None:
-        await answered(pilot, QUESTION)
-        drawn = {style for row in rows_of(pilot) for _, style in row}
+        await wait_for_results(pilot, QUERY)
+        drawn = {style for row in get_rows(pilot) for _, style in row}
         assert drawn <= {"", "bold", "dim", "reverse", "dim reverse"}
-        bold = [part for row in rows_of(pilot) for part, style in row if style == "bold"]
-        assert {"Restore", "restored", "file"} <= set(bold), "what was asked for is bold"
-        assert any("▌" in part for row in rows_of(pilot) for part, _ in row), "a bar marks what is chosen"
+        bold = [part for row in get_rows(pilot) for part, style in row if style == "bold"]
+        assert {"Restore", "restored", "file"} <= set(bold), "matches are bold"
+        assert any("▌" in part for row in get_rows(pilot) for part, _ in row), "a bar marks the selection"
 
-    play(SennitApp(library, recipe="both", query=QUESTION), script)
+    run_app(SennitApp(database, recipe="both", query=QUERY), script)

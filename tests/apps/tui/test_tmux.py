@@ -1,4 +1,4 @@
-"""A real run: the program in a real terminal, played by keys and judged by what is on the screen."""
+"""The program in a real terminal (tmux), used by keys and checked by what is on the screen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 import sennit
 
-from .stage import SECONDS
+from .harness import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ SENNIT = Path(sys.executable).with_name("sennit")
 
 
 class Terminal:
-    """A tmux server of one's own with one window."""
+    """A separate tmux server with one window."""
 
     def __init__(self, folder: Path, size: tuple[int, int] = (80, 24)) -> None:
         self._socket = str(folder / "tmux.socket")
@@ -34,7 +34,7 @@ class Terminal:
         self._tmux(
             "-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, *given, shell, cwd=folder
         )
-        # The keys of an escape sequence arrive together; a lone Escape is not waited for.
+        # The keys of an escape sequence arrive together, so tmux need not wait after an Escape.
         self._tmux("set-option", "-s", "escape-time", "0")
 
     def _tmux(self, *arguments: str, cwd: Path | None = None) -> str:
@@ -54,9 +54,9 @@ class Terminal:
         return self._tmux("capture-pane", "-p", *(["-e"] if colours else []))
 
     def until(self, holds: Callable[[str], bool]) -> str:
-        end = time.monotonic() + 2 * SECONDS
+        end = time.monotonic() + 2 * TIMEOUT_SECONDS
         while not holds(screen := self.screen()):
-            assert time.monotonic() < end, f"it did not happen; the screen is\n{screen}"
+            assert time.monotonic() < end, f"timed out; the screen is\n{screen}"
             time.sleep(0.02)
         return screen
 
@@ -66,9 +66,9 @@ class Terminal:
 
 @pytest.fixture
 def terminal(
-    library: sennit.Database, folder: Path, leave_out: Callable[[str], NoReturn]
+    database: sennit.Database, folder: Path, leave_out: Callable[[str], NoReturn]
 ) -> Iterator[Terminal]:
-    """A terminal in the folder of the library."""
+    """A terminal in the folder of the sample files."""
     if shutil.which("tmux") is None:
         leave_out("tmux is not installed; scripts/tools.sh installs it")
     opened = Terminal(folder)
@@ -84,9 +84,9 @@ def start(terminal: Terminal, *options: str, before: str = "") -> None:
     terminal.keys("Enter")
 
 
-def test_search_read_explain_and_leave(terminal: Terminal) -> None:
+def test_search_read_explain_and_quit(terminal: Terminal) -> None:
     start(terminal)
-    terminal.until(lambda screen: "Ask anything" in screen)
+    terminal.until(lambda screen: "Type a question" in screen)
     terminal.write("restore a file")
     screen = terminal.until(lambda screen: "19 ▌ ## Restore a file" in screen)
     assert "docs/backup.md:19-24" in screen
@@ -108,7 +108,7 @@ def test_search_read_explain_and_leave(terminal: Terminal) -> None:
         lambda screen: "2×" in screen and "1 file matched" in screen and "src/copy.py:1-14" in screen
     )
     terminal.keys("Escape")
-    # Escape and a letter at once would be that letter with Alt.
+    # Escape and a letter sent together would be Alt with that letter.
     terminal.until(lambda screen: "/ search" in screen)
     terminal.write("?")
     terminal.until(lambda screen: "open the file in $EDITOR" in screen)
@@ -116,10 +116,10 @@ def test_search_read_explain_and_leave(terminal: Terminal) -> None:
     terminal.until(lambda screen: "open the file in $EDITOR" not in screen)
     terminal.write("q")
     screen = terminal.until(lambda screen: "code=0" in screen)
-    assert "❯" not in screen, "the terminal is as it was"
+    assert "❯" not in screen, "the terminal is restored"
 
 
-def test_the_editor_opens_the_file_at_the_line(terminal: Terminal, folder: Path) -> None:
+def test_editor_opens_the_file_at_the_line(terminal: Terminal, folder: Path) -> None:
     editor = folder / "editor.sh"
     editor.write_text('#!/bin/bash\necho "opened $*"; read -r\n')
     editor.chmod(0o755)
@@ -133,7 +133,7 @@ def test_the_editor_opens_the_file_at_the_line(terminal: Terminal, folder: Path)
     terminal.until(lambda screen: "code=0" in screen)
 
 
-def test_the_window_changes_its_size(terminal: Terminal) -> None:
+def test_window_can_be_resized(terminal: Terminal) -> None:
     start(terminal, "calendar", "--recipe", "keyword")
     terminal.until(lambda screen: "19 ▌ ## Restore a file" in screen)
     terminal.resize(140, 50)
@@ -144,19 +144,17 @@ def test_the_window_changes_its_size(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize("kind", ["xterm", "xterm-256color", "screen", "linux"])
-def test_only_the_sixteen_colours_of_the_terminal_are_used(terminal: Terminal, kind: str) -> None:
+def test_only_the_sixteen_terminal_colours_are_used(terminal: Terminal, kind: str) -> None:
     start(terminal, "calendar", "--recipe", "keyword", before=f"TERM={kind} ")
     terminal.until(lambda screen: "19 ▌ ## Restore a file" in screen)
     drawn = terminal.screen(colours=True)
-    assert "\x1b[1m\x1b[31m" in drawn, "what was asked for is bold and red"
+    assert "\x1b[1m\x1b[31m" in drawn, "matches are bold and red"
     assert "38;2;" not in drawn
     assert "38;5;" not in drawn
-    assert "\x1b[4" not in drawn.replace("\x1b[49m", "").replace("\x1b[4m", ""), (
-        "no background but the terminal's"
-    )
+    assert "\x1b[4" not in drawn.replace("\x1b[49m", "").replace("\x1b[4m", ""), "no background colour"
 
 
-def test_no_colour_is_used_where_none_is_wanted(terminal: Terminal) -> None:
+def test_no_color_disables_colours(terminal: Terminal) -> None:
     start(terminal, "calendar", "--recipe", "keyword", before="NO_COLOR=1 ")
     terminal.until(lambda screen: "19 ▌ ## Restore a file" in screen)
     drawn = terminal.screen(colours=True)
@@ -164,8 +162,10 @@ def test_no_colour_is_used_where_none_is_wanted(terminal: Terminal) -> None:
     assert "\x1b[1m" in drawn
 
 
-def test_what_the_terminal_is_sent_by_a_record_is_text(terminal: Terminal, library: sennit.Database) -> None:
-    library.add(
+def test_control_characters_of_a_record_are_not_sent_to_the_terminal(
+    terminal: Terminal, database: sennit.Database
+) -> None:
+    database.add(
         [sennit.Record(id="x", text="xylophone \x1b]0;owned\x07\x1b[2J\x1b[31m [bold]x[/bold] \u202egnp")]
     )
     start(terminal, "xylophone", "--recipe", "keyword")

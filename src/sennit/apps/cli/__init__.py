@@ -1,4 +1,4 @@
-"""The command line: `sennit`. A command is one module here and one row in `program.COMMANDS`."""
+"""The command line, `sennit`. `program.SECTIONS` lists the commands and the modules that define them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["main", "program"]
 
 
 def main() -> None:
-    """Run the program and leave with its exit code."""
+    """Run the program and exit with its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        # JSON is UTF-8 wherever it goes, and a terminal that cannot show a character is no reason to fail.
+        # JSON is always UTF-8, and a terminal that cannot show a character must not cause an error.
         getattr(stream, "reconfigure", lambda **_: None)(encoding="utf-8", errors="backslashreplace")
     program.main(prog_name="sennit")

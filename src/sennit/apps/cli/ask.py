@@ -1,4 +1,4 @@
-"""`sennit ask`: an answer in words, with where each statement is from."""
+"""`sennit ask`: an answer in sentences, with citations."""
 
 from __future__ import annotations
 
@@ -8,28 +8,43 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.exits import OK, SOURCES
-from sennit.apps.cli.session import TEXT, Session, common, pass_session
+from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
+from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
+from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from sennit.engine.answering import Answer
+    from sennit.engine.answers import Answer
 
-MOST_EDITOR_BYTES: Final = 4 * 1024 * 1024
-"""A larger file is not one that a person is writing."""
+MAX_EDITOR_BYTES: Final = 4 * 1024 * 1024
+"""A larger file is not source code that somebody edits."""
 
 _FILE: Final = click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True)
 
 
 @click.command()
 @click.argument("query", type=TEXT)
-@click.option("-r", "--recipe", type=TEXT, default="docs", show_default=True, help="How to search.")
-@click.option("-n", "--limit", type=int, default=5, show_default=True, help="How many sections to use.")
-@click.option("--editor", metavar="FILE", type=_FILE, help="The code you are writing; it joins the question.")
-@click.option("--language", type=TEXT, help="The language of that code. Default: by its looks.")
-@click.option("--no-transform", is_flag=True, help="Search for the question as it is.")
-@click.option("--prompt", is_flag=True, help="Print the system prompt, and have no answer written.")
-@common
+@click.option(
+    "-r",
+    "--recipe",
+    type=TEXT,
+    default="docs",
+    show_default=True,
+    help="How to search; see 'sennit recipes'.",
+)
+@click.option(
+    "-n", "--limit", type=int, default=5, show_default=True, help="Number of sections to answer from."
+)
+@click.option(
+    "--editor",
+    metavar="FILE",
+    type=_FILE,
+    help="Code open in your editor; its keywords are added to the query.",
+)
+@click.option("--language", type=TEXT, help="Language of that code. Default: detected.")
+@click.option("--no-transform", is_flag=True, help="Search for QUERY as it is, without rewriting it.")
+@click.option("--prompt", is_flag=True, help="Print the system prompt instead of an answer.")
+@common_options
 @pass_session
 def ask(
     session: Session,
@@ -41,41 +56,45 @@ def ask(
     no_transform: bool,
     prompt: bool,
 ) -> int:
-    """Answer a question from what is indexed, with citations.
+    """Answer a question from the indexed documents, with citations.
 
-    With a language model (llm.provider and llm.model) it writes the answer, and every citation is checked. Without
-    one, the answer is put together from the best sentences that were found.
+    \b
+    Example:
+      sennit ask "how often is a failed task retried?"
+
+    If a language model is configured (llm.provider and llm.model), it writes the answer, and every citation is
+    checked. Otherwise the answer consists of the best matching sentences.
     """
     with session.open() as db:
         stream = db.ask_stream(
             query,
             recipe=recipe,
             limit=limit,
-            editor=None if editor is None else _code(editor),
+            editor=None if editor is None else _read_editor_file(editor),
             language=language,
             transform=not no_transform,
             write=not prompt,
         )
         if not session.json:
             for part in stream:
-                click.echo(output.plain(part), nl=False)
+                click.echo(sanitize_for_terminal(part), nl=False)
         answer = stream.answer
     if session.json:
-        output.emit({**answer.to_dict(), "prompt": answer.prompt} if prompt else answer.to_dict())
+        output.write_json({**answer.to_dict(), "prompt": answer.prompt} if prompt else answer.to_dict())
     elif prompt:
-        output.say(output.plain(answer.prompt))
+        output.write_line(sanitize_for_terminal(answer.prompt))
     else:
-        output.say()
+        output.write_line()
         _show_citations(session, answer)
-    return OK if answer.answered else SOURCES
+    return OK if answer.answered else SOURCES_FAILED
 
 
-def _code(file: Path) -> str:
+def _read_editor_file(file: Path) -> str:
     with click.open_file(str(file), "rb") as stream:
-        content = stream.read(MOST_EDITOR_BYTES + 1)
-    if len(content) > MOST_EDITOR_BYTES:
+        content = stream.read(MAX_EDITOR_BYTES + 1)
+    if len(content) > MAX_EDITOR_BYTES:
         raise InvalidInput(
-            f"{file} has more than {MOST_EDITOR_BYTES >> 20} MB; --editor takes a file of code."
+            f"{file} is larger than {MAX_EDITOR_BYTES >> 20} MB; --editor takes a source file."
         )
     try:
         return str(content.decode("utf-8-sig"))
@@ -85,13 +104,17 @@ def _code(file: Path) -> str:
 
 def _show_citations(session: Session, answer: Answer) -> None:
     if answer.citations:
-        output.say()
+        output.write_line()
         for citation in answer.citations:
-            output.say(output.one_line(str(citation)))
+            output.write_line(output.one_line(str(citation)))
     for missing in answer.degraded:
-        output.warn(f"{missing.source}: {output.plain(missing.reason)}")
+        output.write_warning(f"{missing.source}: {sanitize_for_terminal(missing.reason)}")
     if answer.removed_citations:
         numbers = ", ".join(map(str, answer.removed_citations))
-        output.warn(f"the answer cited what is no passage, and this was taken out: {numbers}")
+        output.write_warning(
+            f"the answer cited passages that do not exist; these citations were removed: {numbers}"
+        )
     if answer.model:
-        output.note(session, f"Written by {output.one_line(answer.model)}; check what matters.")
+        output.write_note(
+            session, f"Written by {output.one_line(answer.model)}; verify important statements."
+        )

@@ -1,4 +1,4 @@
-"""`sennit config`: every setting, its value, where that came from; and which folders are trusted."""
+"""`sennit config`: every setting, its value and origin, and which folders are trusted."""
 
 from __future__ import annotations
 
@@ -8,31 +8,35 @@ from pathlib import Path
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.session import Session, common, load_settings, pass_session
+from sennit.apps.cli.session import Session, common_options, load_settings, pass_session
 
 
 @click.group(invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
-@common
+@common_options
 @click.pass_context
 @pass_session
 def config(session: Session, ctx: click.Context) -> None:
-    """Show every setting: its value, where it came from, and what it means.
+    """Show every setting: its value, where it comes from, and what it means.
 
-    Settings come from the user's own sennit.toml, the nearest sennit.toml here or above (or the file that
-    SENNIT_CONFIG names), SENNIT_SECTION_NAME variables and arguments, each over the one before.
+    \b
+    Example:
+      sennit config
+
+    Settings come from your own sennit.toml, then the nearest sennit.toml here or above (or the file in
+    SENNIT_CONFIG), then SENNIT_SECTION_NAME variables, then arguments. Later ones win.
     """
     if ctx.invoked_subcommand is not None:
         return
-    from sennit.settings import SETTINGS, describe
+    from sennit.settings import SETTINGS, describe_settings
 
-    rows = describe(load_settings())
+    rows = describe_settings(load_settings())
     if session.json:
-        output.emit(
+        output.write_json(
             {
                 "settings": [
                     {
                         "key": row.key,
-                        "value": _json(row.value),
+                        "value": _to_json(row.value),
                         "origin": row.origin,
                         "about": row.doc,
                         "variable": SETTINGS[row.key].variable if row.key in SETTINGS else None,
@@ -42,51 +46,63 @@ def config(session: Session, ctx: click.Context) -> None:
             }
         )
         return
-    output.table(
+    output.write_table(
         ("setting", "value", "from", "about"),
-        [(row.key, _shown(row.value), row.origin, row.doc) for row in rows],
+        [(row.key, _format(row.value), row.origin, row.doc) for row in rows],
     )
 
 
 @config.command()
 @click.argument("path", type=click.Path(path_type=Path), default=Path())
-@common
+@common_options
 @pass_session
 def trust(session: Session, path: Path) -> None:
-    """Let the sennit.toml in the folder PATH say where text is sent and which files are opened."""
-    from sennit.settings import trust as add
+    """Trust the sennit.toml in the folder PATH.
 
-    folder = add(path)
+    \b
+    Example:
+      sennit config trust ~/project
+
+    A trusted file may set where text is sent and which files are opened.
+    """
+    from sennit.settings import trust_folder
+
+    folder = trust_folder(path)
     if session.json:
-        output.emit({"folder": str(folder), "trusted": True})
+        output.write_json({"folder": str(folder), "trusted": True})
     else:
-        output.note(session, f"{folder} is trusted from now on.")
+        output.write_note(session, f"{folder} is now trusted.")
 
 
 @config.command()
 @click.argument("path", type=click.Path(path_type=Path), default=Path())
-@common
+@common_options
 @pass_session
 def untrust(session: Session, path: Path) -> None:
-    """Take back the trust in the folder PATH."""
-    from sennit.settings import distrust
+    """Stop trusting the sennit.toml in the folder PATH.
 
-    was = distrust(path)
+    \b
+    Example:
+      sennit config untrust ~/project
+    """
+    from sennit.settings import distrust_folder
+
+    was_trusted = distrust_folder(path)
     if session.json:
-        output.emit({"folder": str(path.resolve()), "trusted": False, "was_trusted": was})
+        output.write_json({"folder": str(path.resolve()), "trusted": False, "was_trusted": was_trusted})
     else:
-        said = "is no longer trusted" if was else "was not trusted"
-        output.note(session, f"{path.resolve()} {said}.")
+        outcome = "is no longer trusted" if was_trusted else "was not trusted"
+        output.write_note(session, f"{path.resolve()} {outcome}.")
 
 
-def _shown(value: object) -> str:
+def _format(value: object) -> str:
     if value is None or value == "":
         return "-"
-    return str(_json(value))
+    return str(_to_json(value))
 
 
-def _json(value: object) -> object:
-    """What a settings file said, as plain values."""
+def _to_json(value: object) -> object:
+    """Convert a value of a settings file to JSON values."""
     if isinstance(value, Mapping):
-        return {key: _json(item) for key, item in value.items()}
-    return [_json(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {key: _to_json(item) for key, item in value.items()}
+    return [_to_json(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,4 +1,4 @@
-"""`sennit doctor`."""
+"""`sennit doctor`: check the database and repair its indexes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.exits import OK, PROBLEMS
-from sennit.apps.cli.session import Session, common, load_settings, pass_session
+from sennit.apps.cli.exit_codes import OK, PROBLEMS_FOUND
+from sennit.apps.cli.session import Session, common_options, load_settings, pass_session
 from sennit.errors import SennitError, StoreCorrupt
 
 if TYPE_CHECKING:
@@ -19,97 +19,104 @@ if TYPE_CHECKING:
     from sennit.stores.embedded.models import Model
     from sennit.stores.embedded.store import EmbeddedStore
 
-LOCAL: Final = ("static", "onnx")
-"""Providers that make vectors in this process; a remote one would be asked for money to check its work."""
+LOCAL_PROVIDERS: Final = ("static", "onnx")
+"""Embedding providers whose vectors are recomputed for the check; a remote provider would charge for it."""
 
 STYLES: Final = {"ok": "green", "note": "yellow", "problem": "red"}
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Look closely at a sample of 1000 records only.")
-@click.option("--repair", "mend", is_flag=True, help="Make anew what disagrees; records are never changed.")
-@common
+@click.option("--quick", is_flag=True, help="Check a sample of 1000 records only.")
+@click.option(
+    "--repair", is_flag=True, help="Rebuild indexes that disagree with the records; records never change."
+)
+@common_options
 @pass_session
-def doctor(session: Session, quick: bool, mend: bool) -> int:
-    """Prove that the database is sound and that every index agrees with the records.
+def doctor(session: Session, quick: bool, repair: bool) -> int:
+    """Check the database, and that every index agrees with the records.
 
-    Leaves with 6 when there are problems (with --repair: when some remain).
+    \b
+    Example:
+      sennit doctor --repair
+
+    The exit code is 6 if there are problems (with --repair: if some remain).
     """
-    folder = session.existing()
-    found, done = _examined(session, quick=quick, mend=mend)
-    if done:
+    folder = session.existing_database()
+    findings, repaired = _examine(session, quick=quick, repair=repair)
+    if repaired:
         if not session.json:
-            _show([finding for finding in found if finding.fix is not None])
-            for line in done:
-                output.say(f"{click.style('repaired', fg='green')}  {line}")
-        # What is on disk now is looked at again, by a store that knows nothing of before.
-        found, _ = _examined(session, quick=quick, mend=False)
-    sound = not any(finding.level == "problem" for finding in found)
+            _show([finding for finding in findings if finding.fix is not None])
+            for line in repaired:
+                output.write_line(f"{click.style('repaired', fg='green')}  {line}")
+        # Check again with a newly opened store, which has nothing cached.
+        findings, _ = _examine(session, quick=quick, repair=False)
+    is_sound = not any(finding.level == "problem" for finding in findings)
     if session.json:
-        output.emit(
+        output.write_json(
             {
                 "database": str(folder),
-                "ok": sound,
-                "findings": [finding.to_dict() for finding in found],
-                "repaired": done,
+                "ok": is_sound,
+                "findings": [finding.to_dict() for finding in findings],
+                "repaired": repaired,
             }
         )
     else:
-        _show(found)
-        if any(finding.fix for finding in found):
-            output.note(session, "'sennit doctor --repair' mends what can be mended.")
-    return OK if sound else PROBLEMS
+        _show(findings)
+        if any(finding.fix for finding in findings):
+            output.write_note(session, "'sennit doctor --repair' repairs what can be repaired.")
+    return OK if is_sound else PROBLEMS_FOUND
 
 
-def _examined(session: Session, *, quick: bool, mend: bool) -> tuple[list[Finding], list[str]]:
-    """What a check found, and what was mended of it."""
-    from sennit.stores.embedded.checks import Finding, check, repair
+def _examine(session: Session, *, quick: bool, repair: bool) -> tuple[list[Finding], list[str]]:
+    """Check the database and repair it if asked; return the findings and what was repaired."""
+    from sennit.stores.embedded.checks import Finding, check
+    from sennit.stores.embedded.checks import repair as repair_findings
 
     try:
-        with contextlib.closing(session.store()) as store:
-            with output.progress(session, "Checking") as update:
-                found = check(
+        with contextlib.closing(session.open_store()) as store:
+            with output.progress_bar(session, "Checking") as update:
+                findings = check(
                     store, quick=quick, embed=_embed, progress=lambda _, done, total: update(done, total)
                 )
-                found += _scale(store)
-            if not mend:
-                return found, []
-            with output.progress(session, "Repairing") as update:
-                return found, repair(found, progress=update)
+                findings += _check_threshold(store)
+            if not repair:
+                return findings, []
+            with output.progress_bar(session, "Repairing") as update:
+                return findings, repair_findings(findings, progress=update)
     except StoreCorrupt as error:
         return [Finding("database", "problem", str(error))], []
 
 
-def _scale(store: EmbeddedStore) -> list[Finding]:
-    """What the threshold of plans means for the model that the vectors of code are by."""
+def _check_threshold(store: EmbeddedStore) -> list[Finding]:
+    """Report how selective the similarity threshold of plans is for the model of the code vectors."""
     from sennit.filters import Equal
-    from sennit.hydration.scale import SAMPLE, measured
+    from sennit.hydration.similarity_stats import MAX_SAMPLED_VECTORS, measure_similarity
     from sennit.stores.embedded.checks import Finding
 
     threshold = load_settings().hydration.semantic_threshold
     with store.snapshot() as snapshot:
-        vectors = snapshot.vectors(snapshot.sample(Equal("collection", "code"), SAMPLE))
+        vectors = snapshot.vectors(snapshot.sample(Equal("collection", "code"), MAX_SAMPLED_VECTORS))
         name = snapshot.model.name if snapshot.model else ""
-    scale = measured(vectors, threshold)
+    scale = measure_similarity(vectors, threshold)
     return [] if scale is None else [Finding("threshold", "ok", f"{scale} ({name})")]
 
 
 def _embed(model: Model, texts: Sequence[str]) -> Sequence[bytes] | None:
-    """Vectors by a model of this machine; None when there is no such model."""
-    from sennit.embedding import EmbeddingSpec, build
-    from sennit.stores.embedded.codec import half
+    """Embed texts with a local model; None if the model is remote or not installed."""
+    from sennit.embedding import EmbeddingSpec, create_embedder
+    from sennit.stores.embedded.codec import to_float16_bytes
 
-    kept = json.loads(model.spec)
-    if kept.get("provider") not in LOCAL:
+    spec = json.loads(model.spec)
+    if spec.get("provider") not in LOCAL_PROVIDERS:
         return None
     try:
-        embedder = build(EmbeddingSpec(**kept))
+        embedder = create_embedder(EmbeddingSpec(**spec))
     except SennitError:
         return None
     if embedder is None or embedder.fingerprint != model.fingerprint:
         return None
     try:
-        return half(embedder.embed_documents(texts))
+        return to_float16_bytes(embedder.embed_documents(texts))
     finally:
         embedder.close()
 
@@ -118,4 +125,4 @@ def _show(findings: Sequence[Finding]) -> None:
     width = max((len(finding.check) for finding in findings), default=0)
     for finding in findings:
         level = click.style(f"{finding.level:<8}", fg=STYLES[finding.level])
-        output.say(f"{level}  {finding.check:<{width}}  {output.one_line(finding.message)}")
+        output.write_line(f"{level}  {finding.check:<{width}}  {output.one_line(finding.message)}")

@@ -1,4 +1,4 @@
-"""`sennit eval`: how good and how fast search is, on collections with judgements."""
+"""`sennit eval`: measure search quality and speed on labelled collections."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.session import TEXT, Session, common, load_settings, pass_session
+from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
+from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sennit.evaluation.datasets import Collection
-    from sennit.evaluation.run import Measured
+    from sennit.evaluation.run import Measurement
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -26,14 +27,14 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command("eval")
 @click.argument("folders", metavar="DIR...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("-r", "--recipe", "recipes", type=TEXT, multiple=True, help="How to search; repeatable.")
+@click.option("-r", "--recipe", "recipes", type=TEXT, multiple=True, help="Recipe to measure; repeatable.")
 @click.option(
     "-m",
     "--model",
     "models",
     type=TEXT,
     multiple=True,
-    help="static, minilm or PROVIDER/MODEL; repeatable. Default: the one in the settings.",
+    help="static, minilm or PROVIDER/MODEL; repeatable. Default: from the settings.",
 )
 @click.option(
     "--scope",
@@ -41,21 +42,25 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="FIELD",
     type=TEXT,
     multiple=True,
-    help="Search only records whose metadata FIELD equals the query's; NAME=FIELD: in the folder NAME only.",
+    help="Search only records whose metadata FIELD equals the query's. NAME=FIELD applies to the folder NAME only.",
+)
+@click.option("--category", metavar="FIELD", type=TEXT, help="Also report each value of the queries' FIELD.")
+@click.option("--code", is_flag=True, help="The folders have the code format.")
+@click.option(
+    "--projects", metavar="DIR", type=_FOLDER, help="Folder of the projects' sources. Default: DIR/projects."
+)
+@click.option("--ablation", is_flag=True, help="With --code: measure the recipe without each of its parts.")
+@click.option(
+    "--limit-queries", metavar="N", type=click.IntRange(min=1), help="Use only the first N queries."
 )
 @click.option(
-    "--category", metavar="FIELD", type=TEXT, help="Figures for each value of the queries' FIELD too."
+    "--per-query", metavar="FILE", type=_FILE, help="Write the figures of each query as JSON lines."
 )
-@click.option("--code", is_flag=True, help="The folders have the code format: questions about projects.")
+@click.option("--cache", metavar="DIR", type=_FOLDER, help="Keep the databases there for the next run.")
 @click.option(
-    "--projects", metavar="DIR", type=_FOLDER, help="Where the projects' sources are. Default: DIR/projects."
+    "--write", metavar="FILE", type=_FILE, help="Write the tables between the markers of this page."
 )
-@click.option("--ablation", is_flag=True, help="With --code: what each part of the recipe is worth.")
-@click.option("--limit-queries", metavar="N", type=click.IntRange(min=1), help="Only the first N queries.")
-@click.option("--per-query", metavar="FILE", type=_FILE, help="Write each query's figures as JSON lines.")
-@click.option("--cache", metavar="DIR", type=_FOLDER, help="Keep the built databases there for the next run.")
-@click.option("--write", metavar="FILE", type=_FILE, help="Put the tables between the marks of this page.")
-@common
+@common_options
 @pass_session
 def eval_(
     session: Session,
@@ -72,47 +77,53 @@ def eval_(
     cache: Path | None,
     write: Path | None,
 ) -> None:
-    """Measure search on BEIR-style folders: corpus.jsonl, queries.jsonl and qrels.tsv.
+    """Measure search quality and speed on BEIR-style folders.
 
-    Each folder becomes a database of its own, which is removed afterwards. Reported are nDCG@10, MRR@10, R@5,
-    R@10, R@100 and the median milliseconds of a search, for each source alone, for RRF and for the recipe.
+    \b
+    Example:
+      sennit eval data/scifact --recipe default --model static
 
-    With --code: annotations/PROJECT.json, questions and the files that answer them, for each project and for all.
+    A folder has corpus.jsonl, queries.jsonl and qrels.tsv. It is indexed into a temporary database. The report has
+    nDCG@10, MRR@10, R@5, R@10, R@100 and the median milliseconds of a search, for each source alone, for RRF and
+    for the recipe.
+
+    With --code, a folder has annotations/PROJECT.json: questions and the files that answer them. The report has a
+    row for each project and one for all.
     """
     from sennit.evaluation.datasets import read_collection
-    from sennit.evaluation.report import degraded_notes, to_dict
-    from sennit.evaluation.run import Options, evaluate
+    from sennit.evaluation.report import degraded_warnings, measurement_to_dict
+    from sennit.evaluation.run import EvaluationOptions, evaluate
 
     if code:
-        from sennit.evaluation.code import evaluate_code, read_code
+        from sennit.evaluation.code import evaluate_code, read_code_collections
 
         evaluate = partial(evaluate_code, ablation=ablation)
         category = category or "category"
-        collections = [one for folder in folders for one in read_code(folder, projects)]
+        collections = [one for folder in folders for one in read_code_collections(folder, projects)]
     else:
-        _refuse_without_code(projects, ablation=ablation)
+        _check_code_options(projects, ablation=ablation)
         collections = [read_collection(folder) for folder in folders]
     names = [collection.name for collection in collections]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InvalidInput(f"Two folders are called {twice!r}; their figures could not be told apart.")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise InvalidInput(f"Two folders are called {duplicate!r}; the report cannot distinguish them.")
     for collection in collections:
         for warning in collection.warnings:
-            output.warn(output.plain(warning))
-    options = Options(
+            output.write_warning(sanitize_for_terminal(warning))
+    options = EvaluationOptions(
         models=models,
         recipes=recipes,
-        scopes=_scopes(scopes, collections),
-        queries=limit_queries,
-        cache=cache,
+        scopes=_parse_scopes(scopes, collections),
+        max_queries=limit_queries,
+        cache_dir=cache,
     )
 
-    def watch(label: str) -> AbstractContextManager[output.Update]:
-        return output.progress(session, label)
+    def show_progress(label: str) -> AbstractContextManager[output.ProgressCallback]:
+        return output.progress_bar(session, label)
 
-    measured = evaluate(collections, options, load_settings(), watch)
-    for text in degraded_notes(measured):
-        output.warn(output.plain(text))
+    measured = evaluate(collections, options, load_settings(), show_progress)
+    for text in degraded_warnings(measured):
+        output.write_warning(sanitize_for_terminal(text))
     if per_query is not None:
         _write_per_query(per_query, measured)
     if write is not None:
@@ -121,47 +132,49 @@ def eval_(
         write_tables(write, measured)
     if session.json:
         warnings = [warning for collection in collections for warning in collection.warnings]
-        output.emit({"results": [to_dict(one, category) for one in measured], "warnings": warnings})
+        output.write_json(
+            {"results": [measurement_to_dict(one, category) for one in measured], "warnings": warnings}
+        )
     else:
         _show(measured, category, code=code)
 
 
-def _refuse_without_code(projects: Path | None, *, ablation: bool) -> None:
+def _check_code_options(projects: Path | None, *, ablation: bool) -> None:
     if projects is not None or ablation:
-        raise InvalidInput("--projects and --ablation go with --code.")
+        raise InvalidInput("--projects and --ablation need --code.")
 
 
-def _scopes(given: Sequence[str], collections: Sequence[Collection]) -> dict[str, str]:
-    """The scope of each collection: as given, or what is known of the collections we measure with."""
-    from sennit.evaluation.quality import SCOPES
+def _parse_scopes(given: Sequence[str], collections: Sequence[Collection]) -> dict[str, str]:
+    """Return the scope field of each collection: as given, or the default of a known collection."""
+    from sennit.evaluation.quality import KNOWN_SCOPES
 
     names = [collection.name for collection in collections]
-    out = {name: SCOPES[name] for name in names if name in SCOPES}
+    out = {name: KNOWN_SCOPES[name] for name in names if name in KNOWN_SCOPES}
     for text in given:
         name, equals, field = text.rpartition("=")
         if not field or (equals and name not in names):
             raise InvalidInput(
-                f"--scope {text}: give FIELD, or NAME=FIELD with a folder of: {', '.join(names)}."
+                f"--scope {text}: give FIELD, or NAME=FIELD with one of these folders: {', '.join(names)}."
             )
         out.update({name: field} if equals else dict.fromkeys(names, field))
     return out
 
 
-def _write_per_query(file: Path, measured: Sequence[Measured]) -> None:
-    from sennit.evaluation.report import per_query
+def _write_per_query(file: Path, measured: Sequence[Measurement]) -> None:
+    from sennit.evaluation.report import query_result_dicts
 
     with file.open("w", encoding="utf-8") as stream:
-        for value in per_query(measured):
+        for value in query_result_dicts(measured):
             stream.write(json.dumps(value, ensure_ascii=False) + "\n")
 
 
-def _show(measured: Sequence[Measured], category: str | None, *, code: bool) -> None:
-    from sennit.evaluation.report import FIRST_NUMBER, HEADERS, rows_of
+def _show(measured: Sequence[Measurement], category: str | None, *, code: bool) -> None:
+    from sennit.evaluation.report import FIRST_NUMERIC_COLUMN, HEADERS, table_rows
 
     if code:
-        from sennit.evaluation.code import code_rows
+        from sennit.evaluation.code import code_table_rows
 
-        rows = code_rows(measured, category or "category")
+        rows = code_table_rows(measured, category or "category")
     else:
-        rows = rows_of(measured, category)
-    output.table(HEADERS, rows, right=range(FIRST_NUMBER, len(HEADERS)))
+        rows = table_rows(measured, category)
+    output.write_table(HEADERS, rows, right=range(FIRST_NUMERIC_COLUMN, len(HEADERS)))

@@ -1,4 +1,4 @@
-"""`sennit grep`: exact text in files, as passages."""
+"""`sennit grep`: exact text in files, shown as passages."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.folders import database, named_folders
-from sennit.apps.cli.session import TEXT, Session, common, pass_session
+from sennit.apps.cli.options import folder_option, open_for_files
+from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
+from sennit.context.sanitize import sanitize_for_terminal
 
 if TYPE_CHECKING:
-    from sennit.folders import GrepAnswer, GrepOptions, Passage
+    from sennit.folders import GrepOptions, GrepResult, Passage
 
 
 @click.command()
@@ -24,18 +25,23 @@ if TYPE_CHECKING:
     type=click.Choice(["smart", "sensitive", "ignore"]),
     default="smart",
     show_default=True,
-    help="Smart: a QUERY without capitals is found in any case.",
+    help="smart: a QUERY in lower case matches any case.",
 )
 @click.option(
-    "--glob", "globs", metavar="GLOB", type=TEXT, multiple=True, help="Only such files, or !no such."
+    "--glob",
+    "globs",
+    metavar="GLOB",
+    type=TEXT,
+    multiple=True,
+    help="Only these files; a leading ! excludes.",
 )
-@click.option("--hidden", is_flag=True, help="Also files and folders whose names begin with a dot.")
-@click.option("--no-ignore", is_flag=True, help="Do not heed .gitignore and .ignore.")
+@click.option("--hidden", is_flag=True, help="Include files and folders whose names begin with a dot.")
+@click.option("--no-ignore", is_flag=True, help="Do not apply .gitignore and .ignore.")
 @click.option(
-    "-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many passages."
+    "-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="Number of passages."
 )
-@named_folders("Where to search")
-@common
+@folder_option("Search this folder")
+@common_options
 @pass_session
 def grep(
     session: Session,
@@ -48,51 +54,55 @@ def grep(
     limit: int,
     folders: tuple[Path, ...],
 ) -> None:
-    """Find exact text in files, and show it with the ten lines before and after.
+    """Find exact text in files, and show ten lines before and after each match.
 
-    Passages with more of the QUERYs come first, then those with more matches. GLOB is a pattern as in .gitignore:
-    '*.md', 'docs/**', '!build/'.
+    \b
+    Example:
+      sennit grep "max_retries" --folder src --glob "*.py"
+
+    Passages that contain more of the QUERYs come first, then those with more matches. GLOB is a pattern as in
+    .gitignore: '*.md', 'docs/**', '!build/'.
     """
     from sennit.folders import GrepOptions
 
     options = GrepOptions(
         regex=regex, case=case, globs=globs, hidden=hidden, ignored=no_ignore, max_passages=limit
     )
-    answer = _ask(session, keywords, options, folders)
+    answer = _grep(session, keywords, options, folders)
     if session.json:
-        output.emit({"keywords": list(keywords), **answer.to_dict()})
+        output.write_json({"keywords": list(keywords), **answer.to_dict()})
         return
     for reason in answer.skipped:
-        output.warn(f"not searched: {output.plain(reason)}")
-    for at, passage in enumerate(answer.passages):
-        if at:
-            output.say()
-        show(passage)
+        output.write_warning(f"not searched: {sanitize_for_terminal(reason)}")
+    for index, passage in enumerate(answer.passages):
+        if index:
+            output.write_line()
+        show_passage(passage)
     for sentence in answer.limits:
-        output.warn(output.plain(sentence))
+        output.write_warning(sanitize_for_terminal(sentence))
     matches = f"{answer.matches:,} {'match' if answer.matches == 1 else 'matches'}"
-    found = f"{matches} in {output.counted(answer.files, 'file')}."
-    output.note(session, found if answer.files else "Nothing found.")
+    summary = f"{matches} in {output.pluralize(answer.files, 'file')}."
+    output.write_note(session, summary if answer.files else "Nothing found.")
 
 
-def show(passage: Passage) -> None:
-    """A passage for people: where it is, then its lines with their numbers and a mark at those that match."""
-    place = passage.citation.removeprefix(f"{Path.cwd()}{os.sep}")
+def show_passage(passage: Passage) -> None:
+    """Print a passage: its citation, then its numbered lines with a mark at those that match."""
+    citation = passage.citation.removeprefix(f"{Path.cwd()}{os.sep}")
     about = f"{passage.matches:,} × {', '.join(passage.keywords)}"
-    output.say(
-        f"{click.style(output.one_line(place), bold=True)}  {click.style(output.one_line(about), dim=True)}"
+    output.write_line(
+        f"{click.style(output.one_line(citation), bold=True)}  {click.style(output.one_line(about), dim=True)}"
     )
     for line, (_, _, matches) in zip(passage.marked().split("\n"), passage.numbered(), strict=True):
-        text = output.plain(line)
-        output.say(click.style(text, fg="yellow", bold=True) if matches else text)
+        text = sanitize_for_terminal(line)
+        output.write_line(click.style(text, fg="yellow", bold=True) if matches else text)
 
 
-def _ask(
+def _grep(
     session: Session, keywords: tuple[str, ...], options: GrepOptions, folders: tuple[Path, ...]
-) -> GrepAnswer:
+) -> GrepResult:
     if folders:
-        from sennit.folders import grep as find
+        from sennit.folders import grep as grep_folders
 
-        return find(folders, keywords, options)
-    with database(session, "search") as db:
+        return grep_folders(folders, keywords, options)
+    with open_for_files(session, "search") as db:
         return db.grep(keywords, options=options)

@@ -1,4 +1,4 @@
-"""`sennit mcp`: sennit as tools of an assistant."""
+"""`sennit mcp`: search and memory as tools of an assistant."""
 
 from __future__ import annotations
 
@@ -9,33 +9,31 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.addresses import allowed_hosts, allowed_origins, listening_at
-from sennit.apps.cli.session import TEXT, Session, common, load_settings, pass_session
+from sennit.apps.cli.options import allowed_hosts, allowed_origins, host_and_port
+from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
 from sennit.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from sennit.engine import Database
 
-PORT: Final = 8766
-"""Beside that of `sennit serve`."""
+DEFAULT_PORT: Final = 8766
+"""The port after the one of `sennit serve`."""
 
 
 @click.command()
-@click.option(
-    "-r", "--recipe", type=TEXT, help="How to search when a call does not say; 'sennit recipes' lists them."
-)
-@click.option("--read-only", is_flag=True, help="Offer no tool that writes.")
-@click.option("--clearance", type=TEXT, help="The highest sensitivity that callers see.")
-@click.option("--scope", "scopes", type=TEXT, multiple=True, help="A scope that callers see; repeatable.")
-@click.option("--tenant", type=TEXT, help="The tenant whose records callers see.")
-@click.option("--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
-@listening_at(PORT)
+@click.option("-r", "--recipe", type=TEXT, help="Default recipe of the tools; see 'sennit recipes'.")
+@click.option("--read-only", is_flag=True, help="Offer no tools that write.")
+@click.option("--clearance", type=TEXT, help="Highest sensitivity that callers see.")
+@click.option("--scope", "scopes", type=TEXT, multiple=True, help="Scope that callers see; repeatable.")
+@click.option("--tenant", type=TEXT, help="Tenant whose records callers see.")
+@click.option("--http", is_flag=True, help="Serve streamable HTTP instead of standard input/output.")
+@host_and_port(DEFAULT_PORT)
 @allowed_hosts
-@allowed_origins("An Origin header that is answered besides the loopback ones")
+@allowed_origins("Accept this Origin header besides the loopback ones")
 @click.option(
-    "--require-token", is_flag=True, help="Ask every HTTP caller for a token; 'sennit tokens' makes them."
+    "--require-token", is_flag=True, help="Require a token from every HTTP caller; see 'sennit tokens'."
 )
-@common
+@common_options
 @pass_session
 def mcp(
     session: Session,
@@ -51,11 +49,15 @@ def mcp(
     origins: tuple[str, ...],
     require_token: bool,
 ) -> None:
-    """Offer search, reading and memory as tools of an assistant, by the Model Context Protocol.
+    """Serve search, reading and memory to an assistant over the Model Context Protocol.
 
-    The assistant's program starts this command and speaks to it over standard input and output; with --http it
-    listens instead. What callers may see is decided here, by --clearance, --scope and --tenant or the settings, or
-    by the token that an HTTP caller shows, and never by a call. Callers from other machines must show one.
+    \b
+    Example:
+      sennit mcp --db ~/notes/.sennit --read-only
+
+    An MCP client starts this command and talks to it over standard input and output; with --http it listens on a
+    port. What callers may see is decided by --clearance, --scope and --tenant, by the settings, or by the token of
+    an HTTP caller, but never by a tool call. Callers on other machines need a token.
     """
     if not http and (hosts or origins or require_token):
         raise InvalidInput("--allowed-host, --allowed-origin and --require-token are for --http.")
@@ -65,23 +67,23 @@ def mcp(
         privacy__clearance=clearance,
         privacy__scopes=scopes or None,
         privacy__tenant=tenant,
-        # Who says what callers see does not mean everything.
+        # A restriction on the command line overrides privacy.open in the settings.
         privacy__open=False if restricted else None,
     )
-    named = session.db is not None or os.environ.get("SENNIT_DB")
-    # A client starts servers in folders of its own choosing: a database is made only where one was named.
-    path = session.writable() if named and not read_only else session.existing()
+    is_named = session.db is not None or os.environ.get("SENNIT_DB")
+    # MCP clients start servers in arbitrary folders, so only a database that was named explicitly is created.
+    path = session.writable_database() if is_named and not read_only else session.existing_database()
 
-    def opened() -> Database:
+    def open_database() -> Database:
         import sennit
 
         return sennit.open(path, settings=settings)
 
-    # What is imported stays; looking for garbage in it meanwhile takes a fifth of the start.
+    # Imported modules are never garbage; collecting during the imports takes a fifth of the start-up time.
     gc.disable()
     try:
-        from sennit.apps.mcp.server import Desk, make_server
-        from sennit.apps.mcp.serving import Address, serve_http, serve_stdio
+        from sennit.apps.mcp.server import LazyDatabase, make_server
+        from sennit.apps.mcp.transports import HttpTransport, serve_http, serve_stdio
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("sennit"):
             raise
@@ -89,17 +91,19 @@ def mcp(
     finally:
         gc.enable()
 
-    desk = Desk(opened)
-    server = make_server(desk, read_only=read_only)
+    database = LazyDatabase(open_database)
+    server = make_server(database, read_only=read_only)
     if not http:
         serve_stdio(server)
         return
-    address = Address(host=host, port=port, hosts=hosts, origins=origins, tokens=require_token)
+    transport = HttpTransport(
+        host=host, port=port, allowed_hosts=hosts, allowed_origins=origins, require_token=require_token
+    )
 
-    def ready(url: str) -> None:
+    def on_ready(url: str) -> None:
         if session.json:
-            output.emit({"url": url})
+            output.write_json({"url": url})
         else:
-            output.note(session, f"Serving MCP at {url}")
+            output.write_note(session, f"Serving MCP at {url}")
 
-    serve_http(server, desk, address, ready)
+    serve_http(server, database, transport, on_ready)

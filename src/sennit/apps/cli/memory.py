@@ -1,4 +1,4 @@
-"""`sennit remember`, `sennit context` and `sennit facts`: what was said, and what is known."""
+"""`sennit remember`, `sennit context` and `sennit facts`: the memory of an assistant."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.exits import OK, SOURCES
-from sennit.apps.cli.session import TEXT, Session, common, pass_session
+from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
+from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
+from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from sennit.facts import Fact
-    from sennit.segments import Segment
+    from sennit.turns import Turn
 
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
@@ -23,16 +24,14 @@ _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 @click.command()
 @click.argument("text", type=TEXT, required=False)
 @click.option(
-    "--from", "file", metavar="FILE", type=_FILE, help="A conversation: JSON lines or a transcript."
+    "--from", "file", metavar="FILE", type=_FILE, help="A conversation, as JSON lines or a transcript."
 )
-@click.option(
-    "--session", "name", type=TEXT, help="What the conversation is called. Default: the file's name."
-)
+@click.option("--session", "name", type=TEXT, help="Name of the conversation. Default: the name of FILE.")
 @click.option("--speaker", type=TEXT, default="", help="Who said TEXT.")
-@click.option("--collection", type=TEXT, default="memory", show_default=True, help="Where TEXT is kept.")
-@click.option("--sensitivity", type=TEXT, help="The level of TEXT.")
-@click.option("--scope", type=TEXT, help="Who may see TEXT.")
-@common
+@click.option("--collection", type=TEXT, default="memory", show_default=True, help="Collection of TEXT.")
+@click.option("--sensitivity", type=TEXT, help="Sensitivity level of TEXT.")
+@click.option("--scope", type=TEXT, help="Scope of TEXT: who may see it.")
+@common_options
 @pass_session
 def remember(
     session: Session,
@@ -44,39 +43,46 @@ def remember(
     sensitivity: str | None,
     scope: str | None,
 ) -> None:
-    """Keep TEXT for later, or a whole conversation --from a file; it is found at once by its words.
+    """Store a TEXT, or a conversation from a file, so that a search can recall it.
 
-    A conversation is one JSON object per line ("text", "speaker", "session", "timestamp"; the names that other
-    programs use are known), or a transcript such as '[2026-03-01 09:30] Rajesh: we could go in March'.
+    \b
+    Example:
+      sennit remember "Priya prefers the aisle seat" --speaker Rajesh
+      sennit remember --from call.txt
+
+    A conversation has one JSON object per line ("text", "speaker", "session", "timestamp"; common other names are
+    recognised), or it is a transcript with lines such as '[2026-03-01 09:30] Rajesh: we could go in March'.
     """
     if (text is None) == (file is None):
         raise InvalidInput("Give either a TEXT to remember, or a conversation with --from FILE.")
     with session.open(create=True) as db:
         if text is not None:
-            about: dict[str, str] = {"speaker": speaker} if speaker else {}
+            metadata: dict[str, str] = {"speaker": speaker} if speaker else {}
             record = db.remember(
                 text,
                 collection=collection,
-                metadata={**about, **({"session": name} if name else {})},
+                metadata={**metadata, **({"session": name} if name else {})},
                 sensitivity=sensitivity,
                 scope=scope,
                 source="command line",
             )
             if session.json:
-                output.emit(record.to_dict())
+                output.write_json(record.to_dict())
             else:
-                output.note(session, f"Remembered as {record.id}.")
+                output.write_note(session, f"Remembered as {record.id}.")
             return
         assert file is not None
-        written = db.add_segments(_conversation(file, name))
+        written = db.add_turns(_read_turns(file, name))
     if session.json:
-        output.emit({"added": written.added, "updated": written.updated, "unchanged": written.unchanged})
+        output.write_json(
+            {"added": written.added, "updated": written.updated, "unchanged": written.unchanged}
+        )
     else:
         turns = written.added + written.updated + written.unchanged
-        output.note(session, f"Remembered {output.counted(turns, 'turn')}, {written.added} of them new.")
+        output.write_note(session, f"Remembered {output.pluralize(turns, 'turn')}, {written.added} new.")
 
 
-def _conversation(file: Path, name: str | None) -> list[Segment]:
+def _read_turns(file: Path, name: str | None) -> list[Turn]:
     from sennit.ingest.conversation import read_conversation
 
     with click.open_file(str(file), "rb") as stream:
@@ -90,11 +96,18 @@ def _conversation(file: Path, name: str | None) -> list[Segment]:
 
 @click.command()
 @click.argument("query", type=TEXT, default="recent conversations and key facts")
-@click.option("-r", "--recipe", type=TEXT, default="memory", show_default=True, help="How to search.")
-@click.option("-n", "--limit", type=int, help="How many memories.")
-@click.option("--look-back", type=float, metavar="HOURS", help="Nothing older than this.")
-@click.option("--provenance", is_flag=True, help="Say of each line where it is from.")
-@common
+@click.option(
+    "-r",
+    "--recipe",
+    type=TEXT,
+    default="memory",
+    show_default=True,
+    help="How to search; see 'sennit recipes'.",
+)
+@click.option("-n", "--limit", type=int, help="Number of memories.")
+@click.option("--look-back", type=float, metavar="HOURS", help="Leave out what is older than this.")
+@click.option("--provenance", is_flag=True, help="Add the source of each line.")
+@common_options
 @pass_session
 def context(
     session: Session,
@@ -104,40 +117,54 @@ def context(
     look_back: float | None,
     provenance: bool,
 ) -> int:
-    """Print what is remembered about QUERY as a block for a system prompt; nothing when there is nothing."""
-    from sennit.context.briefing import briefing, memory_of
+    """Print the memories about QUERY as a block for a system prompt.
+
+    \b
+    Example:
+      sennit context "What did Rajesh say about the vacation?" --limit 5
+
+    Without QUERY, it looks for recent conversations and key facts.
+    """
+    from sennit.context.briefing import briefing, memory_from_record
 
     with session.open() as db:
         result = db.search(
             query, recipe=recipe, limit=limit, look_back=False if look_back is None else look_back
         )
-    block = briefing([memory_of(hit.record) for hit in result], provenance=provenance)
+    block = briefing([memory_from_record(hit.record) for hit in result], provenance=provenance)
     if session.json:
-        output.emit({**result.to_dict(), "block": block})
+        output.write_json({**result.to_dict(), "block": block})
     else:
         output.warn_degraded(result.degraded)
         if block:
-            output.say(block)
+            output.write_line(block)
         else:
-            output.note(session, "Nothing is remembered about that.")
-    return OK if result.answered else SOURCES
+            output.write_note(session, "Nothing is remembered about that.")
+    return OK if result.answered else SOURCES_FAILED
 
 
 @click.group()
-@common
+@common_options
 def facts() -> None:
-    """Say what is known, list it, and take it back: 'Rajesh -> Goa: planning a trip in March'."""
+    """Add, list, import, extract and remove facts.
+
+    \b
+    Example:
+      sennit facts add Rajesh planning Goa --text "planning a trip in March"
+
+    A fact relates a subject to an object: 'Rajesh -> Goa: planning a trip in March'.
+    """
 
 
 @facts.command()
 @click.argument("subject", type=TEXT)
 @click.argument("relation", type=TEXT)
 @click.argument("object_", metavar="OBJECT", type=TEXT)
-@click.option("--text", type=TEXT, default="", help="The relation in words.")
-@click.option("--weight", type=float, default=1.0, show_default=True, help="How much it counts.")
-@click.option("--since", type=TEXT, help="When it began to be true, e.g. 2026-03-01.")
-@click.option("--replace", is_flag=True, help="End what else is said of SUBJECT in this RELATION.")
-@common
+@click.option("--text", type=TEXT, default="", help="The relation as a phrase.")
+@click.option("--weight", type=float, default=1.0, show_default=True, help="Weight in the ranking.")
+@click.option("--since", type=TEXT, help="Date from which it is true, e.g. 2026-03-01.")
+@click.option("--replace", is_flag=True, help="End other facts of SUBJECT with this RELATION.")
+@common_options
 @pass_session
 def add(
     session: Session,
@@ -149,7 +176,12 @@ def add(
     since: str | None,
     replace: bool,
 ) -> None:
-    """Keep the fact that SUBJECT stands in RELATION to OBJECT."""
+    """Add a fact: SUBJECT has a RELATION to OBJECT.
+
+    \b
+    Example:
+      sennit facts add Priya lives_in Pune --since 2026-03-01 --replace
+    """
     from sennit.facts import Fact
     from sennit.records import as_utc
 
@@ -165,33 +197,38 @@ def add(
         )
         db.add_facts([fact], same_relation=replace)
     if session.json:
-        output.emit(fact.to_record().to_dict())
+        output.write_json(fact.to_record().to_dict())
     else:
-        output.note(session, f"{fact.line}  ({fact.id})")
+        output.write_note(session, f"{fact.line}  ({fact.id})")
 
 
 @facts.command("list")
 @click.argument("name", type=TEXT, required=False)
-@click.option("--history", is_flag=True, help="What is no longer true, too.")
-@common
+@click.option("--history", is_flag=True, help="Include facts that are no longer true.")
+@common_options
 @pass_session
 def list_(session: Session, name: str | None, history: bool) -> None:
-    """List the facts, or those about NAME."""
+    """List all facts, or those about NAME.
+
+    \b
+    Example:
+      sennit facts list Rajesh --history
+    """
     from sennit.facts import Fact, ended_at, is_fact
 
-    wanted = None if name is None else name.casefold()
+    folded_name = None if name is None else name.casefold()
     with session.open() as db:
         found: list[Fact] = [
             Fact.from_record(record)
             for record in db
             if is_fact(record) and (history or ended_at(record) is None)
         ]
-    if wanted is not None:
-        found = [fact for fact in found if wanted in (fact.subject.casefold(), fact.object.casefold())]
+    if folded_name is not None:
+        found = [fact for fact in found if folded_name in (fact.subject.casefold(), fact.object.casefold())]
     if session.json:
-        output.emit({"facts": [fact.to_record().to_dict() for fact in found]})
+        output.write_json({"facts": [fact.to_record().to_dict() for fact in found]})
         return
-    output.table(
+    output.write_table(
         ("fact", "weight", "since", "id"),
         [
             (
@@ -207,10 +244,17 @@ def list_(session: Session, name: str | None, history: bool) -> None:
 
 @facts.command("import")
 @click.argument("file", type=_FILE)
-@common
+@common_options
 @pass_session
 def import_(session: Session, file: Path) -> None:
-    """Keep facts from FILE: one JSON object per line with subject, relation, object and what else is known."""
+    """Add facts from FILE, one JSON object per line.
+
+    \b
+    Example:
+      sennit facts import facts.jsonl
+
+    An object has "subject", "relation" and "object", and may have the other fields of a fact.
+    """
     from sennit.facts import Fact
 
     batch = []
@@ -224,50 +268,62 @@ def import_(session: Session, file: Path) -> None:
     with session.open(create=True) as db:
         written = db.add_facts(batch)
     if session.json:
-        output.emit({"added": written.added, "updated": written.updated, "unchanged": written.unchanged})
+        output.write_json(
+            {"added": written.added, "updated": written.updated, "unchanged": written.unchanged}
+        )
     else:
-        output.note(session, f"Kept {output.counted(len(batch), 'fact')}.")
+        output.write_note(session, f"Imported {output.pluralize(len(batch), 'fact')}.")
 
 
 @facts.command()
 @click.argument("ids", metavar="[ID]...", type=TEXT, nargs=-1)
-@click.option("--dry-run", is_flag=True, help="Only show what would be kept.")
-@common
+@click.option("--dry-run", is_flag=True, help="Show the facts without storing them.")
+@common_options
 @pass_session
 def extract(session: Session, ids: tuple[str, ...], dry_run: bool) -> None:
-    """Read facts out of the records ID, or all: by the language model of the settings, or by plain statements.
+    """Extract facts from the records ID, or from all records.
 
-    What a model says is kept only if its names stand in the text. A fact knows the record it is from.
+    \b
+    Example:
+      sennit facts extract --dry-run
+
+    The configured language model extracts them; without one, simple statements and Markdown links are recognised.
+    A fact from a model is stored only if the record's text contains its names. Each fact refers to its record.
     """
     with session.open() as db:
         records = [record for record in (map(db.get, ids) if ids else db) if record is not None]
         if len(records) < len(ids):
-            raise NotFound("One of the records is not there; nothing was read.")
+            raise NotFound("One of the records does not exist; nothing was extracted.")
         found = db.extract_facts(records, keep=not dry_run)
     for problem in found.problems:
-        output.warn(output.plain(problem))
+        output.write_warning(sanitize_for_terminal(problem))
     if session.json:
         listed = [fact.to_record().to_dict() for fact in found.facts]
-        output.emit({"by": found.by, "facts": listed, "problems": list(found.problems)})
+        output.write_json({"by": found.by, "facts": listed, "problems": list(found.problems)})
         return
     for fact in found.facts:
-        output.say(output.one_line(fact.line))
-    output.note(
+        output.write_line(output.one_line(fact.line))
+    output.write_note(
         session,
-        f"{output.counted(len(found.facts), 'fact')} from {output.counted(len(records), 'record')}, by {found.by}.",
+        f"{output.pluralize(len(found.facts), 'fact')} from {output.pluralize(len(records), 'record')}, by {found.by}.",
     )
 
 
 @facts.command()
 @click.argument("fact_id", metavar="ID", type=TEXT)
-@common
+@common_options
 @pass_session
 def remove(session: Session, fact_id: str) -> None:
-    """Take back the fact ID, as if it had never been said."""
+    """Remove the fact ID, also from the history.
+
+    \b
+    Example:
+      sennit facts remove fact:1f3a97c2
+    """
     with session.open() as db:
         if not db.remove([fact_id], caller=db.caller):
             raise NotFound(f"There is no fact {fact_id!r}.")
     if session.json:
-        output.emit({"removed": fact_id})
+        output.write_json({"removed": fact_id})
     else:
-        output.note(session, f"Took back {fact_id}.")
+        output.write_note(session, f"Removed {fact_id}.")

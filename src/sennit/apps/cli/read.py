@@ -1,4 +1,4 @@
-"""`sennit read`: the text of a file, from allowed folders only."""
+"""`sennit read`: print a file, from allowed folders only."""
 
 from __future__ import annotations
 
@@ -13,88 +13,96 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.exits import NOT_FOUND, OK, REFUSED, USAGE, Complaint
-from sennit.apps.cli.folders import database, named_folders
-from sennit.apps.cli.session import Session, common, pass_session
+from sennit.apps.cli.exit_codes import NOT_FOUND, OK, REFUSED, USAGE, ErrorMessage
+from sennit.apps.cli.options import folder_option, open_for_files
+from sennit.apps.cli.session import Session, common_options, pass_session
+from sennit.context.sanitize import sanitize_for_terminal
 
 if TYPE_CHECKING:
     from sennit.folders import FileText
 
 EXIT_CODES: Final = {"NOT_FOUND": NOT_FOUND, "BAD_PATH": USAGE, "BAD_RANGE": USAGE}
-"""By the code of the error; every other is a refusal."""
+"""The exit code for an error code; all others exit with REFUSED."""
 
-END: Final = (1 << 62) - 1
+LAST_LINE: Final = (1 << 62) - 1
+"""Stands for the end of the file in a range such as `10-`."""
 
-Lines = tuple[int, int]
-Read = Callable[[str], "FileText"]
+LineRange = tuple[int, int]
+Reader = Callable[[str], "FileText"]
 
 
-def _range(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Lines | None:
+def _parse_lines(_ctx: click.Context, _param: click.Parameter, value: str | None) -> LineRange | None:
     if value is None:
         return None
     found = re.fullmatch(r"([0-9]{1,15})(-([0-9]{1,15})?)?", value)
     if found is None:
         raise click.BadParameter(f"{value!r} is not a range of lines such as 10-20, 10- or 10.")
     first, more, last = found.groups()
-    return int(first), int(last or END) if more else int(first)
+    return int(first), int(last or LAST_LINE) if more else int(first)
 
 
 @click.command()
 @click.argument("path", metavar="PATH")
-@click.option("--lines", metavar="FIRST-LAST", callback=_range, help="Only these: 10-20, 10- or 10.")
-@named_folders("A folder that may be read")
-@common
+@click.option(
+    "--lines", metavar="FIRST-LAST", callback=_parse_lines, help="Print only these lines: 10-20, 10- or 10."
+)
+@folder_option("Allow reading from this folder")
+@common_options
 @pass_session
-def read(session: Session, path: str, lines: Lines | None, folders: tuple[Path, ...]) -> int:
-    """Print the UTF-8 text of the file at PATH, if it is in an allowed folder.
+def read(session: Session, path: str, lines: LineRange | None, folders: tuple[Path, ...]) -> int:
+    """Print a UTF-8 text file, if it is in an allowed folder.
 
-    A relative PATH is looked for in the current folder, then in the allowed ones. Whatever PATH and links on its way
-    are, nothing outside the allowed folders is read.
+    \b
+    Example:
+      sennit read docs/backup.md --lines 10-20
+
+    A relative PATH is tried in the current folder, then in the allowed folders. Files outside the allowed folders
+    are never read, not even through symbolic links.
     """
     from sennit.folders import ReadError
 
     try:
-        found = _found(session, path, lines, folders)
+        found = _read(session, path, lines, folders)
     except ReadError as error:
         if session.json:
-            output.complain(Complaint("ReadError", str(error)), as_json=True)
+            output.write_error(ErrorMessage("ReadError", str(error)), as_json=True)
         else:
-            click.echo(output.plain(str(error)), err=True)
+            click.echo(sanitize_for_terminal(str(error)), err=True)
         return EXIT_CODES.get(error.code, REFUSED)
     if session.json:
-        output.emit(asdict(found))
+        output.write_json(asdict(found))
     elif sys.stdout.isatty():
-        output.say(output.plain(found.text.replace("\r\n", "\n")))
+        output.write_line(sanitize_for_terminal(found.text.replace("\r\n", "\n")))
     else:
         click.echo(found.text.encode(), nl=False)
     return OK
 
 
-def _found(session: Session, path: str, lines: Lines | None, folders: tuple[Path, ...]) -> FileText:
+def _read(session: Session, path: str, lines: LineRange | None, folders: tuple[Path, ...]) -> FileText:
     if folders:
         from sennit.folders import Folders
 
         allowed = Folders(folders)
-        return _here_or_there(path, lambda name: allowed.read(name, lines))
-    with database(session, "read") as db:
-        return _here_or_there(path, lambda name: db.read_file(name, lines=lines))
+        return _read_first(path, lambda name: allowed.read(name, lines))
+    with open_for_files(session, "read") as db:
+        return _read_first(path, lambda name: db.read_file(name, lines=lines))
 
 
-def _here_or_there(path: str, read: Read) -> FileText:
-    """A relative path as the shell would take it, else as one of the allowed folders has it."""
+def _read_first(path: str, read: Reader) -> FileText:
+    """Read a path relative to the current folder, else relative to one of the allowed folders."""
     from sennit.folders import ReadError
 
     if path and not Path(path).is_absolute():
         try:
             return read(f"{Path.cwd()}{os.sep}{path}")
         except ReadError as error:
-            # What is there for whoever runs this is what was meant, even if it may not be read.
-            if error.code not in ("NOT_FOUND", "ACCESS_DENIED") or _is_there(path):
+            # A file that exists in the current folder is the one meant, even if it may not be read.
+            if error.code not in ("NOT_FOUND", "ACCESS_DENIED") or _exists(path):
                 raise
     return read(path)
 
 
-def _is_there(path: str) -> bool:
+def _exists(path: str) -> bool:
     try:
         return os.path.lexists(path)
     except ValueError:

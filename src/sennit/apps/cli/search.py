@@ -1,4 +1,4 @@
-"""`sennit search` and `sennit why`."""
+"""`sennit search`, `sennit why` and `sennit recipes`."""
 
 from __future__ import annotations
 
@@ -9,50 +9,61 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.exits import OK, SOURCES
-from sennit.apps.cli.session import TEXT, Session, common, pass_session
+from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
+from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
 
 if TYPE_CHECKING:
     from sennit.filters import Filter
-    from sennit.results import Hit, Result, Why
+    from sennit.results import Hit, SearchResult, Why
 
-SNIPPET: Final = 200
-"""Characters of text shown for a hit where there is no screen to measure."""
+SNIPPET_CHARACTERS: Final = 200
+"""Characters of text shown for a hit when the output is not a terminal."""
 
-_options: Final = (
-    click.option("-r", "--recipe", type=TEXT, help="How to search; 'sennit recipes' lists them."),
+_SEARCH_OPTIONS: Final = (
+    click.option("-r", "--recipe", type=TEXT, help="How to search; see 'sennit recipes'."),
     click.option(
-        "-c", "--collection", "collections", type=TEXT, multiple=True, help="Only this; repeatable."
+        "-c",
+        "--collection",
+        "collections",
+        type=TEXT,
+        multiple=True,
+        help="Search only this collection; repeatable.",
     ),
-    click.option("-n", "--limit", type=int, help="How many results."),
+    click.option("-n", "--limit", type=int, help="Number of results."),
     click.option(
         "-f",
         "--filter",
         "where",
         type=TEXT,
-        help="Only what passes, e.g. 'kind = \"note\" and timestamp >= 2026-01-01'.",
+        help="Condition on records, e.g. 'kind = \"note\" and timestamp >= 2026-01-01'.",
     ),
     click.option(
-        "-k", "--keyword", "keywords", type=TEXT, multiple=True, help="Exact text for grep; repeatable."
+        "-k",
+        "--keyword",
+        "keywords",
+        type=TEXT,
+        multiple=True,
+        help="Exact text for the grep source; repeatable.",
     ),
     click.option(
-        "--include", type=TEXT, multiple=True, help="A collection that the recipe has on request; repeatable."
+        "--include", type=TEXT, multiple=True, help="Add an optional collection of the recipe; repeatable."
     ),
 )
 
 
-def _asking(function: click.decorators.FC) -> click.decorators.FC:
-    for option in reversed(_options):
-        function = option(function)
-    return function
+def _search_options(command: Command) -> Command:
+    """Add the options that `search` and `why` share."""
+    for option in reversed(_SEARCH_OPTIONS):
+        command = option(command)
+    return command
 
 
 @click.command()
 @click.argument("query", type=TEXT)
-@_asking
-@click.option("--neighbours", type=int, default=0, help="Show this many chunks around a found one.")
-@click.option("-e", "--explain", is_flag=True, help="Show what every source said about each result.")
-@common
+@_search_options
+@click.option("--neighbours", type=int, default=0, help="Add this many chunks before and after each hit.")
+@click.option("-e", "--explain", is_flag=True, help="Show rank, score and share of every source.")
+@common_options
 @pass_session
 def search(
     session: Session,
@@ -66,33 +77,38 @@ def search(
     neighbours: int,
     explain: bool,
 ) -> int:
-    """Find the best records for a question, in one ranking of keyword and meaning."""
+    """Search the records by keyword and by meaning, and print one ranking.
+
+    \b
+    Example:
+      sennit search "how do I restore a backup?" --limit 3 --explain
+    """
     with session.open() as db:
         result = db.search(
             query,
             recipe=recipe,
             limit=limit,
-            filters=_filter(collections, where),
+            filters=_build_filter(collections, where),
             keywords=keywords or None,
             include=include,
             neighbours=neighbours,
             explain=explain,
         )
     if session.json:
-        output.emit(result.to_dict())
+        output.write_json(result.to_dict())
     else:
         output.warn_degraded(result.degraded)
-        show(result)
+        show_result(result)
         if not result:
-            output.note(session, "Nothing found.")
-    return OK if result.answered else SOURCES
+            output.write_note(session, "Nothing found.")
+    return OK if result.answered else SOURCES_FAILED
 
 
 @click.command()
 @click.argument("query", type=TEXT)
 @click.argument("record_id", metavar="ID", type=TEXT)
-@_asking
-@common
+@_search_options
+@common_options
 @pass_session
 def why(
     session: Session,
@@ -105,34 +121,83 @@ def why(
     keywords: tuple[str, ...],
     include: tuple[str, ...],
 ) -> int:
-    """Say why the record ID is in the answer to a question, or which stage and number kept it out."""
+    """Explain why the record ID is in the result of a search, or which stage dropped it.
+
+    \b
+    Example:
+      sennit why "how do I restore a backup?" note-17
+    """
     with session.open() as db:
         found = db.why(
             query,
             record_id,
             recipe=recipe,
             limit=limit,
-            filters=_filter(collections, where),
+            filters=_build_filter(collections, where),
             keywords=keywords or None,
             include=include,
         )
     if session.json:
-        output.emit(found.to_dict())
+        output.write_json(found.to_dict())
     else:
         output.warn_degraded(found.degraded)
         show_why(found)
-    return OK if found.answered else SOURCES
+    return OK if found.answered else SOURCES_FAILED
 
 
-def show(result: Result) -> None:
-    """A result for people."""
+@click.command()
+@common_options
+@pass_session
+def recipes(session: Session) -> None:
+    """List the recipes: the built-in ones and those in sennit.toml.
+
+    \b
+    Example:
+      sennit recipes
+    """
+    from sennit.recipes import find_recipe, load_recipes
+
+    settings = load_settings()
+    known = load_recipes(settings)
+    default = find_recipe(settings.search.recipe, known).name
+    if session.json:
+        output.write_json(
+            {
+                "recipes": [
+                    {
+                        "name": name,
+                        **recipe.to_dict(),
+                        "default": name == default,
+                        "built_in": name not in settings.recipes,
+                    }
+                    for name, recipe in known.items()
+                ]
+            }
+        )
+        return
+    output.write_table(
+        ("recipe", "sources", "about"),
+        [
+            (
+                f"{name} *" if name == default else name,
+                " + ".join(source.name for source in recipe.sources),
+                recipe.about,
+            )
+            for name, recipe in known.items()
+        ],
+    )
+    output.write_note(session, "* the default")
+
+
+def show_result(result: SearchResult) -> None:
+    """Print a result as text."""
     for hit in result:
         show_hit(hit, result.query)
 
 
 def show_hit(hit: Hit, query: str) -> None:
-    """Rank, score, what it is and where, a piece of its text, and its explanation if it has one."""
-    from sennit.apps.cli.snippets import snippet
+    """Print rank, score, title, citation and a snippet, and the explanation if there is one."""
+    from sennit.apps.cli.snippets import make_snippet
 
     title = output.one_line(hit.title)
     heading = (
@@ -140,39 +205,41 @@ def show_hit(hit: Hit, query: str) -> None:
     )
     about = [output.one_line(hit.citation)] if title else []
     about += [output.one_line(hit.collection)] if hit.collection != "default" else []
-    behind = f"  {click.style(' · '.join(about), dim=True)}" if about else ""
-    output.say(f"{hit.rank:>2}  {hit.score:.4f}  {heading}{behind}")
-    width = shutil.get_terminal_size().columns - 6 if sys.stdout.isatty() else SNIPPET
-    text = snippet(hit.passage, query, max(width, 40), lambda word: click.style(word, fg="yellow", bold=True))
+    details = f"  {click.style(' · '.join(about), dim=True)}" if about else ""
+    output.write_line(f"{hit.rank:>2}  {hit.score:.4f}  {heading}{details}")
+    width = shutil.get_terminal_size().columns - 6 if sys.stdout.isatty() else SNIPPET_CHARACTERS
+    text = make_snippet(
+        hit.passage, query, max(width, 40), lambda word: click.style(word, fg="yellow", bold=True)
+    )
     if text:
-        output.say(f"    {text}")
+        output.write_line(f"    {text}")
     if hit.explanation is not None:
-        output.standings_table(hit.explanation.standings, indent=4)
+        output.source_score_table(hit.explanation.source_scores, indent=4)
         for adjustment in hit.explanation.adjustments:
-            output.say(
+            output.write_line(
                 f"    {adjustment.stage}: {adjustment.before:.4f} -> {adjustment.after:.4f} {adjustment.reason}"
             )
         if hit.explanation.displaced:
-            output.say(f"    in place of: {output.one_line(', '.join(hit.explanation.displaced))}")
+            output.write_line(f"    in place of: {output.one_line(', '.join(hit.explanation.displaced))}")
 
 
 def show_why(found: Why) -> None:
-    """A verdict for people."""
+    """Print the outcome for one record as text."""
     name = output.one_line(found.id)
-    verdict = "is in the answer" if found.kept else f"is not in the answer; decided by: {found.stage}"
-    output.say(f"{click.style(name, bold=True)} {verdict}")
-    output.say(f"    {output.one_line(found.reason)}")
+    outcome = "is in the answer" if found.kept else f"is not in the answer; decided by: {found.stage}"
+    output.write_line(f"{click.style(name, bold=True)} {outcome}")
+    output.write_line(f"    {output.one_line(found.reason)}")
     if not found.kept and found.number is not None and found.needed is not None:
-        output.say(f"    it has {found.number:.4f} and would need {found.needed:.4f}")
-    if found.standings:
-        output.standings_table(found.standings, indent=4)
+        output.write_line(f"    it has {found.number:.4f} and would need {found.needed:.4f}")
+    if found.source_scores:
+        output.source_score_table(found.source_scores, indent=4)
 
 
-def _filter(collections: tuple[str, ...], where: str | None) -> Filter:
+def _build_filter(collections: tuple[str, ...], where: str | None) -> Filter:
     from sennit.filters import EVERYTHING, In, parse_filter
 
-    wanted = parse_filter(where)
+    condition = parse_filter(where)
     if not collections:
-        return wanted
-    inside = In("collection", collections)
-    return inside if wanted == EVERYTHING else inside & wanted
+        return condition
+    in_collections = In("collection", collections)
+    return in_collections if condition == EVERYTHING else in_collections & condition

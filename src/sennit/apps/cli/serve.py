@@ -1,4 +1,4 @@
-"""`sennit serve`: sennit over HTTP."""
+"""`sennit serve`: the HTTP service."""
 
 from __future__ import annotations
 
@@ -8,61 +8,61 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.addresses import allowed_hosts, allowed_origins, listening_at
-from sennit.apps.cli.session import Session, common, load_settings, pass_session
-from sennit.apps.listening import is_loopback, listen, url_of
+from sennit.apps.cli.options import allowed_hosts, allowed_origins, host_and_port
+from sennit.apps.cli.session import Session, common_options, load_settings, pass_session
+from sennit.apps.sockets import is_loopback, listen, socket_url
 from sennit.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from sennit.engine import Database
 
-PORT: Final = 8765
+DEFAULT_PORT: Final = 8765
 
 
 @click.command()
-@listening_at(PORT)
+@host_and_port(DEFAULT_PORT)
 @click.option(
     "--open",
     "is_open",
     is_flag=True,
-    help="Ask for no token: whoever reaches this machine's loopback may ask.",
+    help="Require no token: every process on this machine may call.",
 )
-@click.option("--read-only", is_flag=True, help="Write for nobody, whatever a token says.")
+@click.option("--read-only", is_flag=True, help="Reject all writes, whatever a token allows.")
 @allowed_hosts
-@allowed_origins("A page that may ask from a browser (CORS), such as https://app.example")
+@allowed_origins("Let this web page call from a browser (CORS), e.g. https://app.example")
 @click.option(
     "--timeout",
     type=click.FloatRange(0.1, 600),
     default=30.0,
     show_default=True,
-    help="Seconds for a body to arrive, and for an answer.",
+    help="Seconds to receive a body, and to answer.",
 )
 @click.option(
     "--max-body",
     type=click.IntRange(1024, 1 << 30),
     default=8 * 1024 * 1024,
     show_default=True,
-    help="Bytes of a request's body.",
+    help="Maximum bytes of a request body.",
 )
 @click.option(
     "--max-requests",
     type=click.IntRange(1, 256),
     default=16,
     show_default=True,
-    help="Requests that are worked on at once; eight times as many may wait.",
+    help="Requests handled at once; eight times as many may wait.",
 )
 @click.option(
-    "--rate", type=click.FloatRange(0), default=0.0, help="Requests per second of one token; 0: any number."
+    "--rate", type=click.FloatRange(0), default=0.0, help="Requests per second and token; 0: no limit."
 )
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="Processes that answer; each takes a core and the memory of a database.",
+    help="Worker processes; each uses a core and the memory of a database.",
 )
-@click.option("--log-queries", is_flag=True, help="Have what was searched for in the log.")
-@common
+@click.option("--log-queries", is_flag=True, help="Log the query text.")
+@common_options
 @pass_session
 def serve(
     session: Session,
@@ -79,66 +79,75 @@ def serve(
     workers: int,
     log_queries: bool,
 ) -> None:
-    """Offer search, context and writing over HTTP, until interrupted.
+    """Serve search, context and writes over HTTP, until interrupted.
 
-    Callers show a token of 'sennit tokens add', which decides what they see and whether they may write. The log goes to
-    standard error, one JSON object per line.
+    \b
+    Example:
+      sennit serve --port 8765 --workers 2
+
+    Callers send a token of 'sennit tokens add', which decides what they see and whether they may write. The log
+    goes to standard error, one JSON object per line.
     """
     if is_open and not is_loopback(host):
-        raise InvalidInput(f"--open is for this machine alone, and {host} can be reached from others.")
+        raise InvalidInput(f"--open works only on a loopback address; other machines can reach {host}.")
     try:
-        from sennit.apps.http.addresses import Addresses
-        from sennit.apps.http.app import Options
+        from sennit.apps.http.app import HttpOptions
+        from sennit.apps.http.hosts import HostPolicy
         from sennit.apps.http.limits import Limits
-        from sennit.apps.http.logs import configure
-        from sennit.apps.http.serving import serve as run
-        from sennit.apps.http.workers import Work, serve_many
+        from sennit.apps.http.logs import configure_logging
+        from sennit.apps.http.server import WorkerConfig, serve_with_workers
+        from sennit.apps.http.server import serve as serve_in_process
     except ImportError as error:
         raise MissingExtra("The HTTP service", "http") from error
 
-    options = Options(
+    options = HttpOptions(
         limits=Limits(
-            body=max_body, seconds=timeout, threads=max_requests, waiting=8 * max_requests, rate=rate
+            max_body_bytes=max_body,
+            timeout_seconds=timeout,
+            threads=max_requests,
+            max_queued=8 * max_requests,
+            requests_per_second=rate,
         ),
-        # Beyond loopback a token is always asked for, and no foreign page has one.
-        addresses=Addresses(any_host=not is_loopback(host) and not hosts, hosts=hosts, origins=origins),
-        open=is_open,
+        # Beyond loopback a token is always required, and a foreign page has none.
+        host_policy=HostPolicy(any_host=not is_loopback(host) and not hosts, hosts=hosts, origins=origins),
+        open_access=is_open,
         read_only=read_only,
         log_queries=log_queries,
     )
-    with _opened(session, is_open=is_open) as db, listen(host, port) as listener:
+    with _open_database(session, is_open=is_open) as db, listen(host, port) as listener:
         if session.json:
-            output.emit({"url": url_of(listener)})
+            output.write_json({"url": socket_url(listener)})
         else:
-            output.note(session, f"Serving {url_of(listener)} (Ctrl-C ends it)")
-        configure(quiet=session.quiet, verbose=session.verbose)
+            output.write_note(session, f"Serving {socket_url(listener)} (Ctrl-C stops)")
+        configure_logging(quiet=session.quiet, verbose=session.verbose)
         if workers == 1:
-            run(db, listener, options)
+            serve_in_process(db, listener, options)
             return
         path = db.path
         assert path is not None, "a service has a database on disk"
         db.close()
-        work = Work(
+        config = WorkerConfig(
             path=path,
             options=options,
             quiet=session.quiet,
             verbose=session.verbose,
         )
-        serve_many(work, listener, workers)
+        serve_with_workers(config, listener, workers)
 
 
-def _opened(session: Session, *, is_open: bool) -> Database:
-    """The database, if there is anybody who may ask."""
+def _open_database(session: Session, *, is_open: bool) -> Database:
+    """Open the database; refuse if no caller could be accepted."""
     import sennit
 
-    named = session.db is not None or os.environ.get("SENNIT_DB")
+    is_named = session.db is not None or os.environ.get("SENNIT_DB")
     db = sennit.open(
-        session.writable() if is_open and named else session.existing(), settings=load_settings()
+        session.writable_database() if is_open and is_named else session.existing_database(),
+        settings=load_settings(),
     )
-    if not is_open and not db.permits.tokens():
+    if not is_open and not db.tokens.all():
         db.close()
         raise InvalidInput(
-            "Nobody could ask: there is no token yet. Make one with 'sennit tokens add NAME' (--write lets it write), "
-            "or let everyone on this machine in with --open."
+            "No tokens exist, so every request would be rejected. Create one with 'sennit tokens add NAME' (add "
+            "--write to allow writes), or accept every process on this machine with --open."
         )
     return db

@@ -1,4 +1,4 @@
-"""What every command shares: its common options, the database it works on, and logging."""
+"""What all commands share: the common options, the choice of the database, and logging."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from sennit.apps.cli.output import plain
+from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -19,80 +19,81 @@ if TYPE_CHECKING:
     from sennit.settings import Settings
     from sennit.stores.embedded.store import EmbeddedStore
 
-FOLDER: Final = ".sennit"
+DATABASE_FOLDER: Final = ".sennit"
 DATABASE_FILE: Final = "sennit.db"
 
-F = TypeVar("F", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @dataclass
 class Session:
-    """The common options of one call, wherever on the command line they stood."""
+    """The values of the common options, which may stand before or after the command's name."""
 
     db: Path | None = None
     json: bool = False
     quiet: bool = False
     verbose: int = 0
 
-    def existing(self) -> Path:
-        """The folder of a database that is there."""
-        path = self._named()
+    def existing_database(self) -> Path:
+        """Return the folder of the database to use, which must exist."""
+        path = self._chosen_path()
         if path is not None:
             if not (path / DATABASE_FILE).is_file():
                 raise NotFound(
-                    f"There is no sennit database in {path}. Name another with --db, or put records into this "
-                    "one with 'sennit import'."
+                    f"There is no sennit database in {path}. Choose another with --db, or create this one with "
+                    "'sennit index' or 'sennit import'."
                 )
             return path
-        found = nearest(Path.cwd())
+        found = nearest_database(Path.cwd())
         if found is None:
             raise NotFound(
-                f"There is no sennit database here: no {FOLDER} in {Path.cwd()} or above. Name one with --db or "
-                "SENNIT_DB, or make one with 'sennit import'."
+                f"There is no sennit database here: no {DATABASE_FOLDER} in {Path.cwd()} or in a folder above. Create "
+                "one with 'sennit index' or 'sennit import', or choose one with --db or SENNIT_DB."
             )
         return found
 
-    def writable(self) -> Path:
-        """The folder of the database to write to; one in the current folder when there is none yet."""
-        return self._named() or nearest(Path.cwd()) or Path(FOLDER)
+    def writable_database(self) -> Path:
+        """Return the folder of the database to write to; if there is none, a new one in the current folder."""
+        return self._chosen_path() or nearest_database(Path.cwd()) or Path(DATABASE_FOLDER)
 
     def open(self, *, create: bool = False, **overrides: object) -> Database:
-        """The database, with its models."""
+        """Open the database with its embedding models."""
         import sennit
 
-        path = self.writable() if create else self.existing()
+        path = self.writable_database() if create else self.existing_database()
         return sennit.open(path, settings=load_settings(**overrides))
 
-    def store(self) -> EmbeddedStore:
-        """The database alone: no model is loaded and no background work begins."""
+    def open_store(self) -> EmbeddedStore:
+        """Open only the record store: this loads no model and starts no background work."""
         from sennit.stores.embedded.store import EmbeddedStore
 
-        return EmbeddedStore(self.existing())
+        return EmbeddedStore(self.existing_database())
 
-    def _named(self) -> Path | None:
+    def _chosen_path(self) -> Path | None:
+        """Return the path from --db or SENNIT_DB, if there is one."""
         if self.db is not None:
             return self.db
-        named = os.environ.get("SENNIT_DB")
-        return Path(named).expanduser() if named else None
+        variable = os.environ.get("SENNIT_DB")
+        return Path(variable).expanduser() if variable else None
 
 
-def nearest(start: Path) -> Path | None:
-    """The database of the nearest folder at or above `start` that has one."""
+def nearest_database(start: Path) -> Path | None:
+    """Return the database in `start` or in the nearest folder above that has one."""
     for folder in (start, *start.parents):
-        if (folder / FOLDER / DATABASE_FILE).is_file():
-            return folder / FOLDER
+        if (folder / DATABASE_FOLDER / DATABASE_FILE).is_file():
+            return folder / DATABASE_FOLDER
     return None
 
 
 def load_settings(**overrides: object) -> Settings:
-    """The settings in force here."""
-    from sennit.settings import load
+    """Load the settings that apply in the current folder; `overrides` win over all others."""
+    from sennit.settings import load_settings
 
-    return load(overrides={key.replace("__", "."): value for key, value in overrides.items()})
+    return load_settings(overrides={key.replace("__", "."): value for key, value in overrides.items()})
 
 
 class UnicodeText(click.types.StringParamType):
-    """An argument that is text: bytes that are not UTF-8 are refused and not guessed at."""
+    """A text argument; refuses bytes that are not UTF-8."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(super().convert(value, param, ctx))
@@ -108,14 +109,14 @@ class UnicodeText(click.types.StringParamType):
 TEXT: Final = UnicodeText()
 
 
-class _Handler(logging.Handler):
-    """To whatever standard error is at the moment."""
+class _StderrHandler(logging.Handler):
+    """Writes to the current standard error, which tests replace."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(f"sennit: {plain(self.format(record))}", err=True)
+        click.echo(f"sennit: {sanitize_for_terminal(self.format(record))}", err=True)
 
 
-def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+def _store_in_session(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     def callback(ctx: click.Context, _: click.Parameter, value: Any) -> None:
         session = ctx.ensure_object(Session)
         if value:
@@ -131,8 +132,8 @@ def _configure(ctx: click.Context, session: Session) -> None:
     levels = {0: logging.WARNING, 1: logging.INFO}
     logger = logging.getLogger("sennit")
     logger.setLevel(logging.ERROR if session.quiet else levels.get(session.verbose, logging.DEBUG))
-    if not any(isinstance(handler, _Handler) for handler in logger.handlers):
-        logger.addHandler(_Handler())
+    if not any(isinstance(handler, _StderrHandler) for handler in logger.handlers):
+        logger.addHandler(_StderrHandler())
 
 
 _OPTIONS: Final = (
@@ -140,34 +141,36 @@ _OPTIONS: Final = (
         "--db",
         type=click.Path(path_type=Path, file_okay=False),
         expose_value=False,
-        callback=_keep("db"),
-        help="The database folder. Default: SENNIT_DB, else the nearest .sennit here or above.",
+        callback=_store_in_session("db"),
+        help="Database folder. Default: $SENNIT_DB, else the nearest .sennit here or above.",
     ),
-    click.option("--json", is_flag=True, expose_value=False, callback=_keep("json"), help="Answer in JSON."),
+    click.option(
+        "--json", is_flag=True, expose_value=False, callback=_store_in_session("json"), help="Print JSON."
+    ),
     click.option(
         "-q",
         "--quiet",
         is_flag=True,
         expose_value=False,
-        callback=_keep("quiet"),
-        help="Only results and errors; no progress and no notes.",
+        callback=_store_in_session("quiet"),
+        help="Print only results and errors.",
     ),
     click.option(
         "-v",
         "--verbose",
         count=True,
         expose_value=False,
-        callback=_keep("verbose"),
-        help="Log to standard error; twice for more.",
+        callback=_store_in_session("verbose"),
+        help="Log to standard error; -vv logs more.",
     ),
 )
 
 
-def common(function: F) -> F:
-    """Give a command the options that every command has."""
+def common_options(command: Command) -> Command:
+    """Add the options that every command has."""
     for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+        command = option(command)
+    return command
 
 
 pass_session: Final = click.make_pass_decorator(Session, ensure=True)

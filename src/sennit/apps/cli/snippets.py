@@ -1,4 +1,4 @@
-"""A short piece of a record's text around the words of the question, and where those words are."""
+"""Snippets: a short piece of a text around the words of the query, with those words highlighted."""
 
 from __future__ import annotations
 
@@ -6,55 +6,55 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from sennit.analysis import query_terms, terms
+from sennit.analysis import index_terms, query_terms
 from sennit.apps.cli.output import one_line
 
-LEAD: Final = 24
-"""Characters kept before the first word that was asked for, so that it is read in its sentence."""
+LEAD_CHARACTERS: Final = 24
+"""Characters shown before the first matching word, so that it is read in its sentence."""
 
 _WORD: Final = re.compile(r"\w+(?:[-'’]\w+)*")
-_UNSPACED: Final = re.compile(
+_UNSPACED_SCRIPT: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]"
 )
 
 Span = tuple[int, int]
 
 
-def snippet(text: str, query: str, width: int, mark: Callable[[str], str]) -> str:
-    """At most `width` characters of the text on one line, with the words of the query marked."""
+def make_snippet(text: str, query: str, width: int, highlight: Callable[[str], str]) -> str:
+    """Return at most `width` characters of the text on one line; `highlight` styles the words of the query."""
     line = one_line(text[: 100 * width] if len(text) > 100 * width else text)
-    spans = matches(line, query)
+    spans = find_matches(line, query)
     start, stop = _window(len(line), spans, width)
     pieces = ["…" if start else ""]
     at = start
     for first, last in spans:
         first, last = max(first, at), min(last, stop)
         if first < last:
-            pieces += [line[at:first], mark(line[first:last])]
+            pieces += [line[at:first], highlight(line[first:last])]
             at = last
     pieces += [line[at:stop], "…" if stop < len(line) else ""]
     return "".join(pieces)
 
 
-def matches(text: str, query: str) -> list[Span]:
-    """Where the text says what the query asks for, ascending and apart."""
+def find_matches(text: str, query: str) -> list[Span]:
+    """Return the spans of the words that match the query, in order and without overlap."""
     wanted = {term.term for term in query_terms(query)}
     found: list[Span] = []
     for word in _WORD.finditer(text):
-        if not wanted.isdisjoint(terms(word[0])):
-            if _UNSPACED.search(word[0]):
-                found += _inside(word, wanted)
+        if not wanted.isdisjoint(index_terms(word[0])):
+            if _UNSPACED_SCRIPT.search(word[0]):
+                found += _matches_in_run(word, wanted)
             else:
                 found.append(word.span())
     return found
 
 
-def _inside(word: re.Match[str], wanted: set[str]) -> list[Span]:
-    """The parts of a run without spaces that the query names."""
+def _matches_in_run(word: re.Match[str], wanted: set[str]) -> list[Span]:
+    """Return the parts of a run of unspaced text (Chinese, Japanese, Thai) that match the query."""
     covered = [False] * len(word[0])
-    # Pairs say more than single characters, which every pair also brings along.
-    pairs = {term for term in wanted if len(term) > 1 and term in word[0]}
-    for term in pairs or wanted:
+    # The analyzer yields bigrams and their single characters; bigrams are the more precise match.
+    bigrams = {term for term in wanted if len(term) > 1 and term in word[0]}
+    for term in bigrams or wanted:
         for found in re.finditer(f"(?={re.escape(term)})", word[0]):
             covered[found.start() : found.start() + len(term)] = [True] * len(term)
     spans = re.finditer("1+", "".join("1" if here else "0" for here in covered))
@@ -62,9 +62,9 @@ def _inside(word: re.Match[str], wanted: set[str]) -> list[Span]:
 
 
 def _window(length: int, spans: list[Span], width: int) -> Span:
-    """The stretch that shows most of the spans; the first of several."""
+    """Return the window that shows the most spans; the earliest, if several show as many."""
     if length <= width:
         return 0, length
-    starts = [max(0, min(first - LEAD, length - width)) for first, _ in spans] or [0]
+    starts = [max(0, min(first - LEAD_CHARACTERS, length - width)) for first, _ in spans] or [0]
     best = max(starts, key=lambda start: (sum(start <= a and b <= start + width for a, b in spans), -start))
     return best, best + width

@@ -1,30 +1,36 @@
-"""`sennit tokens`: who may ask from outside."""
+"""`sennit tokens`: access tokens for HTTP and MCP callers."""
 
 from __future__ import annotations
 
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.session import TEXT, Session, common, load_settings, pass_session
+from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
 
 
 @click.group()
-@common
+@common_options
 def tokens() -> None:
-    """Give out, list and take back the tokens that HTTP and MCP callers show.
+    """Create, list and revoke the tokens of HTTP and MCP callers.
 
-    A token stands for a caller: what that caller may see is decided here and not by what it asks.
+    \b
+    Example:
+      sennit tokens add reader --scope team
+
+    A token identifies a caller. The token decides what the caller may see; a request cannot change it.
     """
 
 
 @tokens.command()
 @click.argument("name", type=TEXT)
-@click.option("--clearance", type=TEXT, default="", help="The highest level it sees; default: the lowest.")
-@click.option("--scope", "scopes", type=TEXT, multiple=True, help="A scope it sees; repeatable.")
-@click.option("--tenant", type=TEXT, default="", help="The tenant whose records it sees.")
-@click.option("--everything", is_flag=True, help="Every level and scope of the tenant.")
-@click.option("--write", is_flag=True, help="It may also add, replace and remove what it sees.")
-@common
+@click.option(
+    "--clearance", type=TEXT, default="", help="Highest sensitivity it sees. Default: the lowest level."
+)
+@click.option("--scope", "scopes", type=TEXT, multiple=True, help="Scope it sees; repeatable.")
+@click.option("--tenant", type=TEXT, default="", help="Tenant whose records it sees.")
+@click.option("--everything", is_flag=True, help="It sees every level and scope of the tenant.")
+@click.option("--write", is_flag=True, help="It may also add, replace and remove records that it sees.")
+@common_options
 @pass_session
 def add(
     session: Session,
@@ -35,42 +41,56 @@ def add(
     everything: bool,
     write: bool,
 ) -> None:
-    """Make a token called NAME and show it, this once: only its hash is kept."""
-    from sennit.engine.callers import policy_of
+    """Create a token called NAME and print it once.
+
+    \b
+    Example:
+      sennit tokens add editor --everything --write
+
+    Only the hash of the token is stored.
+    """
+    from sennit.engine.configuration import make_policy
     from sennit.privacy import Caller
-    from sennit.stores.embedded.permits import Permits
     from sennit.stores.embedded.store import EmbeddedStore
+    from sennit.stores.embedded.tokens import TokenStore
 
     caller = Caller(
         clearance=clearance, scopes=frozenset(scopes), tenant=tenant, name=name, everything=everything
     )
-    policy_of(load_settings()).audience(caller)
-    store = EmbeddedStore(session.writable())
+    make_policy(load_settings()).audience(caller)
+    store = EmbeddedStore(session.writable_database())
     try:
-        token = Permits(store.database).issue(name, caller, write=write)
+        token = TokenStore(store.sqlite).issue(name, caller, write=write)
     finally:
         store.close()
     if session.json:
-        output.emit({"name": name, "token": token})
+        output.write_json({"name": name, "token": token})
     else:
-        output.say(token)
-        output.note(session, "Keep it: it cannot be shown again. 'sennit tokens remove' takes it back.")
+        output.write_line(token)
+        output.write_note(
+            session, "Save the token: it cannot be shown again. 'sennit tokens remove' revokes it."
+        )
 
 
 @tokens.command("list")
-@common
+@common_options
 @pass_session
 def list_(session: Session) -> None:
-    """List the tokens by name, and what each may see."""
-    from sennit.stores.embedded.permits import Permits
+    """List the tokens and what each may see.
 
-    store = session.store()
+    \b
+    Example:
+      sennit tokens list
+    """
+    from sennit.stores.embedded.tokens import TokenStore
+
+    store = session.open_store()
     try:
-        found = Permits(store.database).tokens()
+        found = TokenStore(store.sqlite).all()
     finally:
         store.close()
     if session.json:
-        output.emit(
+        output.write_json(
             {
                 "tokens": [
                     {
@@ -87,7 +107,7 @@ def list_(session: Session) -> None:
             }
         )
         return
-    output.table(
+    output.write_table(
         ("token", "clearance", "scopes", "tenant", "may", "created"),
         [
             (
@@ -105,18 +125,23 @@ def list_(session: Session) -> None:
 
 @tokens.command()
 @click.argument("name", type=TEXT)
-@common
+@common_options
 @pass_session
 def remove(session: Session, name: str) -> None:
-    """Take back the token NAME: whoever shows it is refused from now on."""
-    from sennit.stores.embedded.permits import Permits
+    """Revoke the token NAME; requests with it are rejected from now on.
 
-    store = session.store()
+    \b
+    Example:
+      sennit tokens remove reader
+    """
+    from sennit.stores.embedded.tokens import TokenStore
+
+    store = session.open_store()
     try:
-        Permits(store.database).revoke(name)
+        TokenStore(store.sqlite).revoke(name)
     finally:
         store.close()
     if session.json:
-        output.emit({"removed": name})
+        output.write_json({"removed": name})
     else:
-        output.note(session, f"Took back {name}.")
+        output.write_note(session, f"Revoked {name}.")

@@ -1,4 +1,4 @@
-"""`sennit tui`: the terminal interface."""
+"""`sennit tui`: the full-screen terminal interface."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import sys
 
 import click
 
-from sennit.apps.cli.session import TEXT, Session, common, pass_session
+from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.errors import InvalidInput, MissingExtra
 
 
 @click.command()
 @click.argument("query", type=TEXT, required=False, default="")
-@click.option("-r", "--recipe", type=TEXT, help="How to search at first: one of 'sennit recipes', or grep.")
-@common
+@click.option("-r", "--recipe", type=TEXT, help="Initial recipe: one of 'sennit recipes', or grep.")
+@common_options
 @pass_session
 def tui(session: Session, query: str, recipe: str | None) -> None:
-    """Search, read and explain in the terminal, with the keyboard."""
+    """Search, read and explain in a full-screen terminal interface.
+
+    \b
+    Example:
+      sennit tui "how do I restore a backup?"
+    """
     try:
         from sennit.apps.tui.app import SennitApp
     except ModuleNotFoundError as error:
@@ -28,9 +33,9 @@ def tui(session: Session, query: str, recipe: str | None) -> None:
     from sennit.recipes import find_recipe
 
     if session.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InvalidInput("sennit tui needs a terminal. Into a pipe or as JSON, use 'sennit search'.")
+        raise InvalidInput("sennit tui needs a terminal. In a pipe or for JSON, use 'sennit search'.")
     for stale in ("COLUMNS", "LINES"):
-        # Where they are exported, they are the size of a window that may have changed since.
+        # If exported, they hold the size of the window at that time, which Textual would trust.
         os.environ.pop(stale, None)
     with session.open() as db:
         name = recipe or db.settings.search.recipe

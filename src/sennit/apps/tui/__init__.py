@@ -1,1 +1,1 @@
-"""The terminal interface: search, read and explain without leaving the keyboard."""
+"""The terminal interface: search, read and explain with the keyboard."""

@@ -1,4 +1,4 @@
-"""The program: a question, its results, the text around one of them, and why it is there."""
+"""The application: query, results, preview and explanation."""
 
 from __future__ import annotations
 
@@ -18,83 +18,83 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from sennit.apps.cli.exits import describe_error
-from sennit.apps.tui.editor import command
-from sennit.apps.tui.explain import Explain
-from sennit.apps.tui.items import Answer, Item, ask, recipes_of, shortened
-from sennit.apps.tui.pages import Page, own_page, page_of
-from sennit.apps.tui.preview import Preview
-from sennit.apps.tui.results import Results
-from sennit.apps.tui.text import BOLD, DIM, ERROR, PLAIN, brief
-from sennit.apps.tui.windows import Help, Recipes
+from sennit.apps.cli.exit_codes import describe_error
+from sennit.apps.tui.dialogs import KeyHelp, RecipeDialog
+from sennit.apps.tui.editor import editor_command
+from sennit.apps.tui.explain import ExplainPane
+from sennit.apps.tui.items import ResultItem, ResultList, list_recipes, run_query, shorten_path
+from sennit.apps.tui.preview import PreviewPane
+from sennit.apps.tui.preview_content import PreviewContent, load_preview, record_preview
+from sennit.apps.tui.results import ResultsPane
+from sennit.apps.tui.text import BOLD, DIM, ERROR, PLAIN, sanitize_title
 from sennit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sennit.engine import Database
 
-PAUSE: Final = 0.12
-"""Seconds without a key after which a question is asked: less than a reader notices, more than a typist's beat."""
+DEBOUNCE_SECONDS: Final = 0.12
+"""Seconds without a key before a search starts: more than the time between keys, less than one notices."""
 
-LONG: Final = 0.3
-"""Seconds after which a search that has not answered is said to be running."""
+SLOW_SEARCH_SECONDS: Final = 0.3
+"""Seconds after which the status line says that a search is running."""
 
-WRITING: Final = (
+QUERY_KEY_HINTS: Final = (
     ("Enter", "results"), ("↑↓", "move"), ("Tab", "next pane"), ("^R", "recipe"), ("F1", "keys"), ("^C", "quit"),
 )  # fmt: skip
-READING: Final = (
+RESULT_KEY_HINTS: Final = (
     ("/", "search"), ("Enter", "read"), ("e", "explain"), ("r", "recipe"), ("o", "open"), ("y", "copy"),
     ("?", "keys"), ("q", "quit"),
 )  # fmt: skip
 
 WELCOME: Final = (
-    Text("  Ask anything: a question, a few words, a name.", BOLD),
+    Text("  Type a question, a few words or a name.", BOLD),
     Text(),
-    Text("  Results come while you write.", DIM),
-    Text("  Enter goes to them, F1 shows all keys.", DIM),
+    Text("  Results appear while you type.", DIM),
+    Text("  Enter goes to the results, F1 shows all keys.", DIM),
 )
 
 
-class Query(Input):
-    """The question; the results can be moved through while it is written."""
+class QueryInput(Input):
+    """The query; the arrow keys move through the results while it is typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "app.move(1)", show=False),
         Binding("up", "app.move(-1)", show=False),
-        # Those that lead away have priority, as in Pane.
+        # Keys that move the focus have priority, as in MainPane.
         Binding("enter", "app.results", show=False, priority=True),
-        Binding("escape", "app.leave", show=False, priority=True),
+        Binding("escape", "app.go_back", show=False, priority=True),
         Binding("tab", "app.focus_next", show=False, priority=True),
         Binding("shift+tab", "app.focus_previous", show=False, priority=True),
     ]
 
     async def _on_key(self, event: Key) -> None:
-        """Edit in the order of the keys: left to the screen, Ctrl+U would also take what was typed after it."""
+        """Run bindings in the order of the keys; otherwise Ctrl+U would also delete what is typed after it."""
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
             event.stop()
             event.prevent_default()
             await self.run_action(binding.action)
 
 
-class Answered(Message):
-    """A search has ended."""
+class SearchFinished(Message):
+    """A search has returned results or an error."""
 
-    def __init__(self, ticket: int, outcome: Answer | Exception) -> None:
+    def __init__(self, search_number: int, outcome: ResultList | Exception) -> None:
         super().__init__()
-        self.ticket = ticket
+        self.search_number = search_number
         self.outcome = outcome
 
 
-class Read(Message):
-    """The text of a result is there."""
+class PreviewLoaded(Message):
+    """The preview of a result has been loaded."""
 
-    def __init__(self, page: Page, query: str) -> None:
+    def __init__(self, content: PreviewContent, query: str) -> None:
         super().__init__()
-        self.page = page
-        self.asked = query
+        self.content = content
+        self.query = query
 
 
 class SennitApp(App[None]):
-    """sennit in a terminal."""
+    """The terminal interface of sennit."""
 
     TITLE = "sennit"
     CSS_PATH = "sennit.tcss"
@@ -110,155 +110,155 @@ class SennitApp(App[None]):
     def __init__(self, db: Database, *, recipe: str, query: str = "") -> None:
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
-        # Over a slow line every frame is waited for.
+        # Over a slow connection, the user would wait for every frame.
         self.animation_level = "none"
         self._db = db
         self.recipe = recipe
-        self._first = query
-        self._ticket = 0
-        self._waiting = False
-        self._pause: Timer | None = None
-        self.answer: Answer | None = None
+        self._initial_query = query
+        self._search_number = 0
+        self._is_searching = False
+        self._debounce_timer: Timer | None = None
+        self.result_list: ResultList | None = None
 
     def compose(self) -> ComposeResult:
-        # Kept by name: a timer or an answer may still come when the screen is already taken down.
+        # Kept as attributes, because a timer or a search may end after the screen has been removed.
         self._prompt = Static(id="recipe", markup=False)
-        self._query = Query(placeholder="Search", id="query", compact=True, select_on_focus=False)
-        self._results = Results(id="results")
-        self._preview = Preview(id="preview")
-        self._explain = Explain(id="explain")
+        self._query = QueryInput(placeholder="Search", id="query", compact=True, select_on_focus=False)
+        self._results = ResultsPane(id="results")
+        self._preview = PreviewPane(id="preview")
+        self._explain = ExplainPane(id="explain")
         self._status = Static(id="status", markup=False)
-        self._hints = Static(id="keys", markup=False)
+        self._key_hints = Static(id="keys", markup=False)
         with Horizontal(id="top"):
             yield self._prompt
             yield self._query
-            yield Static(brief(shortened(str(self._db.path or ""))), id="database", markup=False)
+            yield Static(sanitize_title(shorten_path(str(self._db.path or ""))), id="database", markup=False)
         with Container(id="body"):
             yield self._results
             with Vertical(id="side"):
                 yield self._preview
                 yield self._explain
         yield self._status
-        yield self._hints
+        yield self._key_hints
 
     def on_mount(self) -> None:
         self._query.cursor_blink = False
         self._query.focus()
         self._show_recipe()
         self._show(None, WELCOME)
-        if self._first.strip():
+        if self._initial_query.strip():
             with self._query.prevent(Input.Changed):
-                self._query.value = self._first
+                self._query.value = self._initial_query
             self._query.action_end()
-            self._ask()
+            self._start_search()
             self._results.focus()
 
-    # Asking.
+    # Search.
 
     @on(Input.Changed, "#query")
-    def _typed(self) -> None:
-        self._hold()
-        self._pause = self.set_timer(PAUSE, self._ask)
+    def _query_changed(self) -> None:
+        self._cancel_pending()
+        self._debounce_timer = self.set_timer(DEBOUNCE_SECONDS, self._start_search)
 
-    def _hold(self) -> None:
-        """Let what was asked be forgotten."""
-        self._ticket += 1
-        self._waiting = False
-        if self._pause is not None:
-            self._pause.stop()
-            self._pause = None
+    def _cancel_pending(self) -> None:
+        """Forget the pending or running search; its result will be ignored."""
+        self._search_number += 1
+        self._is_searching = False
+        if self._debounce_timer is not None:
+            self._debounce_timer.stop()
+            self._debounce_timer = None
 
-    def _ask(self) -> None:
-        self._hold()
+    def _start_search(self) -> None:
+        self._cancel_pending()
         query = self._query.value.strip()
         if not query:
             self._show(None, WELCOME)
             return
-        self._waiting = True
-        self.set_timer(LONG, partial(self._still_waiting, self._ticket))
-        self._search(self._ticket, query, self.recipe)
+        self._is_searching = True
+        self.set_timer(SLOW_SEARCH_SECONDS, partial(self._show_searching, self._search_number))
+        self._search(self._search_number, query, self.recipe)
 
-    def _still_waiting(self, ticket: int) -> None:
-        if ticket == self._ticket and self._waiting:
-            self._say("searching…", DIM)
+    def _show_searching(self, search_number: int) -> None:
+        if search_number == self._search_number and self._is_searching:
+            self._set_status("searching…", DIM)
 
     @work(thread=True, group="search", exit_on_error=False)
-    def _search(self, ticket: int, query: str, recipe: str) -> None:
-        outcome: Answer | Exception
+    def _search(self, search_number: int, query: str, recipe: str) -> None:
+        outcome: ResultList | Exception
         try:
-            outcome = ask(self._db, query, recipe)
-        except Exception as error:  # noqa: BLE001 - whatever happens in a search, the screen says it
+            outcome = run_query(self._db, query, recipe)
+        except Exception as error:  # noqa: BLE001 - every error is shown on the screen
             outcome = error
-        self.post_message(Answered(ticket, outcome))
+        self.post_message(SearchFinished(search_number, outcome))
 
-    @on(Answered)
-    def _answered(self, event: Answered) -> None:
-        if event.ticket != self._ticket:
+    @on(SearchFinished)
+    def _search_finished(self, event: SearchFinished) -> None:
+        if event.search_number != self._search_number:
             return
-        self._waiting = False
+        self._is_searching = False
         if isinstance(event.outcome, Exception):
             self._show(None, hint=())
-            self._say(f"Error: {describe_error(event.outcome).message}", ERROR)
+            self._set_status(f"Error: {describe_error(event.outcome).message}", ERROR)
         else:
-            self._show(event.outcome, hint=_nothing(self.recipe))
+            self._show(event.outcome, hint=_no_results_hint(self.recipe))
 
-    # Showing.
+    # Display.
 
-    def _show(self, answer: Answer | None, hint: Sequence[Text]) -> None:
-        self.answer = answer
-        self._results.show(answer, hint)
-        if answer is None:
-            self._say("", PLAIN)
+    def _show(self, result_list: ResultList | None, hint: Sequence[Text]) -> None:
+        self.result_list = result_list
+        self._results.show(result_list, hint)
+        if result_list is None:
+            self._set_status("", PLAIN)
         else:
-            self._say(answer.status, PLAIN, answer.warnings)
+            self._set_status(result_list.status, PLAIN, result_list.warnings)
 
-    def _say(self, text: str, style: Style, warnings: tuple[str, ...] = ()) -> None:
-        line = Text(brief(text), style)
+    def _set_status(self, text: str, style: Style, warnings: tuple[str, ...] = ()) -> None:
+        line = Text(sanitize_title(text), style)
         for warning in warnings:
-            line.append("\n! ", ERROR).append(brief(warning), BOLD)
+            line.append("\n! ", ERROR).append(sanitize_title(warning), BOLD)
         self._status.update(line)
 
     def _show_recipe(self) -> None:
-        self._prompt.update(Text(f"{brief(self.recipe)} ❯ "))
+        self._prompt.update(Text(f"{sanitize_title(self.recipe)} ❯ "))
 
-    @on(Results.Moved)
-    def _moved(self, event: Results.Moved) -> None:
-        self._explain.show(self.answer, event.item)
-        if event.item is None or self.answer is None:
+    @on(ResultsPane.SelectionChanged)
+    def _selection_changed(self, event: ResultsPane.SelectionChanged) -> None:
+        self._explain.show(self.result_list, event.item)
+        if event.item is None or self.result_list is None:
             self._preview.show(None, "")
         else:
-            self._read(event.item, self.answer.query)
+            self._load_preview(event.item, self.result_list.query)
 
     @work(thread=True, group="read", exit_on_error=False)
-    def _read(self, item: Item, query: str) -> None:
+    def _load_preview(self, item: ResultItem, query: str) -> None:
         try:
-            page = page_of(self._db, item)
-        except Exception as error:  # noqa: BLE001 - the record is there to be read, whatever became of the file
-            page = own_page(item, describe_error(error).message)
-        self.post_message(Read(page, query))
+            content = load_preview(self._db, item)
+        except Exception as error:  # noqa: BLE001 - the record's text can be shown whatever happened to the file
+            content = record_preview(item, describe_error(error).message)
+        self.post_message(PreviewLoaded(content, query))
 
-    @on(Read)
-    def _has_read(self, event: Read) -> None:
-        if event.page.item is self._results.item:
-            self._preview.show(event.page, event.asked)
+    @on(PreviewLoaded)
+    def _preview_loaded(self, event: PreviewLoaded) -> None:
+        if event.content.item is self._results.item:
+            self._preview.show(event.content, event.query)
 
     @on(DescendantFocus)
-    def _show_keys(self) -> None:
-        keys = WRITING if isinstance(self.focused, Query) else READING
+    def _show_key_hints(self) -> None:
+        keys = QUERY_KEY_HINTS if isinstance(self.focused, QueryInput) else RESULT_KEY_HINTS
         line = Text(no_wrap=True, overflow="ellipsis")
         for key, meaning in keys:
             line.append(key, BOLD).append(f" {meaning}  ", DIM)
-        self._hints.update(line)
+        self._key_hints.update(line)
 
     # Keys.
 
-    def action_write(self) -> None:
+    def action_edit_query(self) -> None:
         self.screen.set_focus(self._query)
 
     def action_results(self) -> None:
-        # What is on the screen answers the question already, unless a key has just been pressed.
-        if self._pause is not None:
-            self._ask()
+        # The screen already shows the results of the query, unless a key has just been pressed.
+        if self._debounce_timer is not None:
+            self._start_search()
         self.screen.set_focus(self._results)
 
     def action_read(self) -> None:
@@ -268,7 +268,7 @@ class SennitApp(App[None]):
     def action_move(self, steps: int) -> None:
         self._results.action_move(steps)
 
-    def action_leave(self) -> None:
+    def action_go_back(self) -> None:
         self.screen.set_focus(self._query if self._results.has_focus else self._results)
 
     def action_explain(self) -> None:
@@ -277,44 +277,44 @@ class SennitApp(App[None]):
             self.screen.set_focus(self._results)
 
     def action_recipe(self) -> None:
-        self.push_screen(Recipes(recipes_of(self._db), self.recipe), self._switch)
+        self.push_screen(RecipeDialog(list_recipes(self._db), self.recipe), self._use_recipe)
 
-    def _switch(self, recipe: str | None) -> None:
+    def _use_recipe(self, recipe: str | None) -> None:
         if recipe is not None and recipe != self.recipe:
             self.recipe = recipe
             self._show_recipe()
-            self._ask()
+            self._start_search()
 
     def action_keys(self) -> None:
-        self.push_screen(Help())
+        self.push_screen(KeyHelp())
 
     def action_copy(self) -> None:
         item = self._results.item
         if item is not None:
             self.copy_to_clipboard(item.citation)
-            self._say(f"Copied {item.citation}", PLAIN)
+            self._set_status(f"Copied {item.citation}", PLAIN)
 
     def action_open(self) -> None:
-        page = self._preview.page
-        if page is None:
+        content = self._preview.content
+        if content is None:
             return
-        if page.file is None:
-            self._say(f"There is no file to open for {page.item.citation}. {page.note}", ERROR)
+        if content.file is None:
+            self._set_status(f"There is no file to open for {content.item.citation}. {content.note}", ERROR)
             return
         try:
-            editor = command(page.file, page.start)
+            editor = editor_command(content.file, content.start)
             with self.suspend():
                 subprocess.run(editor, check=False)
         except SuspendNotSupported:
-            self._say("This terminal cannot be handed to an editor.", ERROR)
+            self._set_status("An editor cannot be started from this terminal.", ERROR)
         except (InvalidInput, OSError) as error:
-            self._say(f"Error: {describe_error(error).message}", ERROR)
+            self._set_status(f"Error: {describe_error(error).message}", ERROR)
 
 
-def _nothing(recipe: str) -> Sequence[Text]:
+def _no_results_hint(recipe: str) -> Sequence[Text]:
     return (
         Text("  Nothing found.", BOLD),
         Text(),
-        Text(f"  r  try another recipe than {brief(recipe)}", DIM),
-        Text("  /  ask in other words", DIM),
+        Text(f"  r  choose another recipe than {sanitize_title(recipe)}", DIM),
+        Text("  /  change the query", DIM),
     )

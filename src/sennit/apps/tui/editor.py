@@ -1,4 +1,4 @@
-"""Opening a file in the user's editor, at a line."""
+"""The command that opens a file in the user's editor, at a line."""
 
 from __future__ import annotations
 
@@ -10,22 +10,29 @@ from typing import Final
 
 from sennit.errors import InvalidInput
 
-_BY_COLON: Final = {"hx": (), "helix": (), "zed": (), "subl": (), "code": ("--goto",), "codium": ("--goto",)}
-"""Editors that are told the line behind the path; others take +LINE before it."""
+_PATH_COLON_LINE: Final = {
+    "hx": (),
+    "helix": (),
+    "zed": (),
+    "subl": (),
+    "code": ("--goto",),
+    "codium": ("--goto",),
+}
+"""Editors that take PATH:LINE, and the options they need before it; others take +LINE PATH."""
 
 
-def command(path: str, line: int, environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The command that opens a file at a line: $VISUAL, else $EDITOR."""
-    wanted = (environment.get("VISUAL") or environment.get("EDITOR") or "").strip()
-    if not wanted:
-        raise InvalidInput("No editor is set. Say which one: export EDITOR=vim")
+def editor_command(path: str, line: int, environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the command that opens a file at a line with $VISUAL, else $EDITOR."""
+    setting = (environment.get("VISUAL") or environment.get("EDITOR") or "").strip()
+    if not setting:
+        raise InvalidInput("No editor is set. Set one, for example: export EDITOR=vim")
     try:
-        program = shlex.split(wanted)
+        program = shlex.split(setting)
     except ValueError as error:
-        raise InvalidInput(f"EDITOR is {wanted!r}, which is no command: {error}") from error
-    # An absolute path cannot be taken for an option.
-    real = str(Path(path).absolute())
+        raise InvalidInput(f"EDITOR is {setting!r}, which is not a valid command: {error}") from error
+    # An absolute path cannot be mistaken for an option.
+    absolute = str(Path(path).absolute())
     name = Path(program[0]).name
-    if name in _BY_COLON:
-        return [*program, *_BY_COLON[name], f"{real}:{line}"]
-    return [*program, f"+{line}", real]
+    if name in _PATH_COLON_LINE:
+        return [*program, *_PATH_COLON_LINE[name], f"{absolute}:{line}"]
+    return [*program, f"+{line}", absolute]

@@ -1,4 +1,4 @@
-"""The explain panel: what every source said about a result, and what became of it."""
+"""The explain pane: rank and score of a result in every source, and what each stage changed."""
 
 from __future__ import annotations
 
@@ -7,99 +7,103 @@ from collections.abc import Iterator
 from rich.style import Style
 from rich.text import Text
 
-from sennit.apps.tui.items import Answer, Item
-from sennit.apps.tui.lines import Pane
-from sennit.apps.tui.text import BOLD, DIM, NUMBER, PLACE, PLAIN, brief, fitted, wrapped
+from sennit.apps.tui.items import ResultItem, ResultList
+from sennit.apps.tui.pane import MainPane
+from sennit.apps.tui.text import ACCENT, BOLD, DIM, NUMBER, PLAIN, sanitize_title, truncate, wrap_text
 from sennit.results import Explanation
 
-BAR = 24
-"""Cells of the longest bar."""
+MAX_BAR_CELLS = 24
+"""Width of the longest bar."""
 
 
-class Explain(Pane):
-    """Why the chosen result is where it is."""
+class ExplainPane(MainPane):
+    """Explains the rank of the selected result."""
 
     def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._answer: Answer | None = None
-        self._item: Item | None = None
-        self._drawn: list[Text] = []
+        self._result_list: ResultList | None = None
+        self._item: ResultItem | None = None
+        self._rendered: list[Text] = []
 
-    def show(self, answer: Answer | None, item: Item | None) -> None:
+    def show(self, result_list: ResultList | None, item: ResultItem | None) -> None:
         """Explain another result, or none."""
-        self._answer = answer
+        self._result_list = result_list
         self._item = item
         self.redraw()
         self.scroll_to(y=0, animate=False)
-        self.entitle(f"why rank {item.rank}" if item else "why")
+        self.set_title(f"why rank {item.rank}" if item else "why")
 
-    def laid_out(self, width: int) -> int:
-        self._drawn = [row for text in self._texts(width) for row in wrapped(text, width)]
-        return len(self._drawn)
+    def layout_rows(self, width: int) -> int:
+        self._rendered = [row for text in self._texts(width) for row in wrap_text(text, width)]
+        return len(self._rendered)
 
-    def row(self, at: int) -> Text:
-        return self._drawn[at]
+    def row(self, index: int) -> Text:
+        return self._rendered[index]
 
     def _texts(self, width: int) -> Iterator[Text]:
-        if self._answer is None or self._item is None:
+        if self._result_list is None or self._item is None:
             return
         if self._item.explanation is None:
-            yield from _grepped(self._item)
+            yield from _explain_grep(self._item)
             return
-        yield from standings(self._item.explanation, width)
-        yield from fate(self._item.explanation)
-        if self._answer.sources:
+        yield from explain_sources(self._item.explanation, width)
+        yield from explain_stages(self._item.explanation)
+        if self._result_list.sources:
             yield Text()
-        for source in self._answer.sources:
-            said = source.error or f"{len(source.keys):,} found of {source.pool:,} asked for"
-            took = f"  {source.milliseconds:.1f} ms" if source.error is None else ""
-            yield Text.assemble((f"{brief(source.name)} ", PLACE), (brief(said), DIM), (took, DIM))
+        for source in self._result_list.sources:
+            outcome = source.error or f"{len(source.keys):,} found of {source.candidates:,} requested"
+            duration = f"  {source.milliseconds:.1f} ms" if source.error is None else ""
+            yield Text.assemble(
+                (f"{sanitize_title(source.name)} ", ACCENT), (sanitize_title(outcome), DIM), (duration, DIM)
+            )
 
 
-def _grepped(item: Item) -> Iterator[Text]:
-    """What a grep found, and its rule."""
+def _explain_grep(item: ResultItem) -> Iterator[Text]:
+    """Describe what a grep found, and how its results are ordered."""
     lines = ", ".join(str(number) for number, _ in item.matched)
     for label, value in (("keywords", ", ".join(item.keywords)), ("matches", item.score), ("lines", lines)):
-        yield Text.assemble((f"{label:<8}  ", BOLD), brief(value))
+        yield Text.assemble((f"{label:<8}  ", BOLD), sanitize_title(value))
     yield Text()
     yield Text("ordered by keywords found, then matches, then path and line", DIM)
 
 
-def standings(explanation: Explanation, width: int) -> Iterator[Text]:
-    """A table of the sources, with a bar for what each gave to the score."""
-    name = max((len(brief(standing.source)) for standing in explanation.standings), default=0)
-    name = min(max(name, len("source")), max(width - 30, 6))
-    yield Text(f"{'source':<{name}}  rank     score     share", DIM)
-    most = max((standing.share for standing in explanation.standings), default=0.0)
-    room = min(BAR, width - name - 28)
-    for standing in explanation.standings:
-        rank = "–" if standing.rank is None else str(standing.rank)
-        score = "–" if standing.score is None else f"{standing.score:.4f}"
-        length = round(room * standing.share / most) if most > 0 and room > 0 else 0
-        row = Text.assemble(fitted(Text(brief(standing.source), BOLD), name))
-        row.append(" " * (name - row.cell_len)).append(f"  {rank:>4}  {score:>8}  ").append(
-            f"{standing.share:>8.4f}", NUMBER
+def explain_sources(explanation: Explanation, width: int) -> Iterator[Text]:
+    """Yield a table of the sources, with a bar for the share of each in the score."""
+    name_width = max(
+        (len(sanitize_title(source_score.source)) for source_score in explanation.source_scores), default=0
+    )
+    name_width = min(max(name_width, len("source")), max(width - 30, 6))
+    yield Text(f"{'source':<{name_width}}  rank     score     share", DIM)
+    max_share = max((source_score.share for source_score in explanation.source_scores), default=0.0)
+    bar_width = min(MAX_BAR_CELLS, width - name_width - 28)
+    for source_score in explanation.source_scores:
+        rank = "–" if source_score.rank is None else str(source_score.rank)
+        score = "–" if source_score.score is None else f"{source_score.score:.4f}"
+        length = round(bar_width * source_score.share / max_share) if max_share > 0 and bar_width > 0 else 0
+        row = Text.assemble(truncate(Text(sanitize_title(source_score.source), BOLD), name_width))
+        row.append(" " * (name_width - row.cell_len)).append(f"  {rank:>4}  {score:>8}  ").append(
+            f"{source_score.share:>8.4f}", NUMBER
         )
         row.append(f"  {'━' * length}", NUMBER)
         yield row
-        if standing.note:
-            yield Text(f"  {brief(standing.note)}", DIM)
-    yield _sum("fused", explanation.fused, name, BOLD)
+        if source_score.match_reason:
+            yield Text(f"  {sanitize_title(source_score.match_reason)}", DIM)
+    yield _total_row("fused", explanation.fused, name_width, BOLD)
 
 
-def fate(explanation: Explanation) -> Iterator[Text]:
-    """What the stages after fusion did."""
+def explain_stages(explanation: Explanation) -> Iterator[Text]:
+    """Yield what the stages after fusion changed."""
     for change in explanation.adjustments:
         yield Text.assemble(
-            (brief(change.stage), PLACE),
+            (sanitize_title(change.stage), ACCENT),
             f"  {change.before:.4f} → {change.after:.4f}  ",
-            (brief(change.reason), DIM),
+            (sanitize_title(change.reason), DIM),
         )
     if explanation.adjustments:
         yield Text.assemble(("score", BOLD), "  ", (f"{explanation.score:.4f}", NUMBER))
     if explanation.displaced:
-        yield Text.assemble(("in place of ", DIM), brief(", ".join(explanation.displaced)))
+        yield Text.assemble(("in place of ", DIM), sanitize_title(", ".join(explanation.displaced)))
 
 
-def _sum(label: str, number: float, name: int, style: Style = PLAIN) -> Text:
-    return Text.assemble((f"{label:<{name}}", style), " " * 18, (f"{number:>8.4f}", NUMBER))
+def _total_row(label: str, number: float, label_width: int, style: Style = PLAIN) -> Text:
+    return Text.assemble((f"{label:<{label_width}}", style), " " * 18, (f"{number:>8.4f}", NUMBER))

@@ -1,4 +1,4 @@
-"""What the screen shows of an answer: the same for a search and for a grep."""
+"""The results as the screen shows them: the same form for a search and for a grep."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sennit.context.status import status
+from sennit.context.status import status_message
 
 if TYPE_CHECKING:
     from sennit.engine import Database
-    from sennit.folders.passages import GrepAnswer, Passage
-    from sennit.results import Explanation, Hit, Result, SourceTrace
+    from sennit.folders.passages import GrepResult, Passage
+    from sennit.results import Explanation, Hit, SearchResult, SourceTrace
 
 GREP: Final = "grep"
-"""The name under which exact text in the files stands among the recipes."""
+"""The name of the exact text search in the list of recipes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One result: where it is, what it says, and why it is here."""
+class ResultItem:
+    """One result: its citation, its text, and its explanation."""
 
     rank: int
     title: str
-    place: str
-    """The citation as it is shown: from the current folder where it lies in there."""
+    short_citation: str
+    """The citation as it is shown: relative to the current or the home folder if it is inside."""
     citation: str
     path: str | None
     lines: tuple[int, int] | None
@@ -34,75 +34,76 @@ class Item:
     about: str
     explanation: Explanation | None = None
     keywords: tuple[str, ...] = ()
-    """What a grep found here."""
+    """The keywords that a grep found here."""
     matched: tuple[tuple[int, str], ...] = ()
-    """The lines it found it in, with their numbers."""
+    """The matching lines of a grep, with their numbers."""
 
     @property
     def start(self) -> int | None:
-        """The line to look at first."""
+        """The line to show first."""
         if self.matched:
             return self.matched[0][0]
         return self.lines[0] if self.lines else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """An answer to a question, and what is said about it."""
+class ResultList:
+    """The results of a query, with the status line and warnings."""
 
     query: str
     recipe: str
-    items: tuple[Item, ...]
+    items: tuple[ResultItem, ...]
     status: str
     warnings: tuple[str, ...] = ()
     sources: tuple[SourceTrace, ...] = ()
 
 
-def ask(db: Database, query: str, recipe: str) -> Answer:
+def run_query(db: Database, query: str, recipe: str) -> ResultList:
     """Search with a recipe, or grep."""
     if recipe == GREP and GREP not in db.recipes:
-        return of_grep(query, db.grep([query]))
-    return of_result(db.search(query, recipe=recipe, explain=True))
+        return from_grep(query, db.grep([query]))
+    return from_search(db.search(query, recipe=recipe, explain=True))
 
 
-def recipes_of(db: Database) -> list[tuple[str, str, str]]:
-    """The ways to search: name, sources, and what it is for."""
-    choices = [
-        (name, " + ".join(use.name for use in recipe.sources), recipe.about)
+def list_recipes(db: Database) -> list[tuple[str, str, str]]:
+    """List the recipes: name, sources and description."""
+    recipes = [
+        (name, " + ".join(source.name for source in recipe.sources), recipe.about)
         for name, recipe in db.recipes.items()
     ]
-    own = GREP in db.recipes
-    return choices if own else [*choices, (GREP, "files", "The very text, in the files themselves.")]
+    if GREP in db.recipes:
+        return recipes
+    return [*recipes, (GREP, "files", "Exact text in the files.")]
 
 
-def of_result(result: Result) -> Answer:
-    """What is shown of a search."""
-    return Answer(
+def from_search(result: SearchResult) -> ResultList:
+    """Convert the result of a search."""
+    return ResultList(
         query=result.query,
         recipe=result.recipe,
-        items=tuple(_of_hit(hit) for hit in result),
-        status=status(result),
+        items=tuple(_item_from_hit(hit) for hit in result),
+        status=status_message(result),
         warnings=tuple(f"{source.source} did not answer: {source.reason}" for source in result.degraded),
         sources=result.trace.sources if result.trace else (),
     )
 
 
-def of_grep(query: str, answer: GrepAnswer) -> Answer:
-    """What is shown of a grep."""
-    return Answer(
+def from_grep(query: str, answer: GrepResult) -> ResultList:
+    """Convert the result of a grep."""
+    return ResultList(
         query=query,
         recipe=GREP,
-        items=tuple(_of_passage(rank, passage) for rank, passage in enumerate(answer.passages, 1)),
-        status=status(answer),
+        items=tuple(_item_from_passage(rank, passage) for rank, passage in enumerate(answer.passages, 1)),
+        status=status_message(answer),
         warnings=(*answer.limits, *answer.skipped),
     )
 
 
-def _of_hit(hit: Hit) -> Item:
-    return Item(
+def _item_from_hit(hit: Hit) -> ResultItem:
+    return ResultItem(
         rank=hit.rank,
         title=hit.title,
-        place=shortened(hit.citation),
+        short_citation=shorten_path(hit.citation),
         citation=hit.citation,
         path=hit.record.path,
         lines=hit.record.lines,
@@ -113,11 +114,11 @@ def _of_hit(hit: Hit) -> Item:
     )
 
 
-def _of_passage(rank: int, passage: Passage) -> Item:
-    return Item(
+def _item_from_passage(rank: int, passage: Passage) -> ResultItem:
+    return ResultItem(
         rank=rank,
         title="",
-        place=shortened(passage.citation),
+        short_citation=shorten_path(passage.citation),
         citation=passage.citation,
         path=passage.path,
         lines=(passage.first, passage.last),
@@ -129,10 +130,10 @@ def _of_passage(rank: int, passage: Passage) -> Item:
     )
 
 
-def shortened(citation: str) -> str:
-    """A path below the current folder from there, one below the home folder from there; others as they are."""
-    for folder, sign in ((Path.cwd(), ""), (Path.home(), f"~{os.sep}")):
-        below = f"{folder}{os.sep}"
-        if citation.startswith(below) and folder != folder.parent:
-            return f"{sign}{citation.removeprefix(below)}"
+def shorten_path(citation: str) -> str:
+    """Return a path relative to the current folder, or with `~` below the home folder, or unchanged."""
+    for folder, prefix in ((Path.cwd(), ""), (Path.home(), f"~{os.sep}")):
+        start = f"{folder}{os.sep}"
+        if citation.startswith(start) and folder != folder.parent:
+            return f"{prefix}{citation.removeprefix(start)}"
     return citation

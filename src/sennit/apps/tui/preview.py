@@ -1,88 +1,92 @@
-"""The preview: lines with their numbers, the result's own marked, and in them what was asked for."""
+"""The preview pane: numbered lines with the result marked and the matches highlighted."""
 
 from __future__ import annotations
 
 from rich.text import Text
 
-from sennit.apps.tui.lines import Pane
-from sennit.apps.tui.pages import Page
-from sennit.apps.tui.text import DIM, NUMBER, PLACE, PLAIN, marked, safe, spans_of, wrapped
+from sennit.apps.tui.pane import MainPane
+from sennit.apps.tui.preview_content import PreviewContent
+from sennit.apps.tui.text import ACCENT, DIM, NUMBER, PLAIN, find_spans, highlight, sanitize_line, wrap_text
 
-ABOVE = 2
-"""Rows of what comes before a result that stay in sight."""
+CONTEXT_ROWS_ABOVE = 2
+"""Rows before the result that stay visible."""
 
 
-class Preview(Pane):
-    """A page, scrolled to the result."""
+class PreviewPane(MainPane):
+    """Shows the content around a result, scrolled to the result."""
 
     def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self.page: Page | None = None
+        self.content: PreviewContent | None = None
         self._query = ""
-        self._drawn: list[Text] = []
-        self._start = 0
-        self._best = 0
-        """The row that has most of what was asked for."""
-        self._placed = False
-        """Whether this page has been scrolled to the result; it may come before the pane has a size."""
+        self._rendered: list[Text] = []
+        self._start_row = 0
+        self._best_row = 0
+        """The row with the most matches."""
+        self._is_positioned = False
+        """Whether the pane has been scrolled to the result; the content may arrive before the pane has a size."""
 
-    def show(self, page: Page | None, query: str) -> None:
-        """Show another page, or none."""
-        self.page = page
+    def show(self, content: PreviewContent | None, query: str) -> None:
+        """Show other content, or none."""
+        self.content = content
         self._query = query
         self.redraw()
-        self._placed = False
-        # Not before the pane knows how long the page is.
-        self.call_after_refresh(self._to_start)
-        if page is None:
-            self.entitle("preview")
+        self._is_positioned = False
+        # Only after the refresh does the pane know the height of the content.
+        self.call_after_refresh(self._scroll_to_result)
+        if content is None:
+            self.set_title("preview")
         else:
-            self.entitle(page.item.place, page.note)
+            self.set_title(content.item.short_citation, content.note)
 
-    def _to_start(self) -> None:
+    def _scroll_to_result(self) -> None:
         height = self.scrollable_content_region.height
-        self._placed = self.width > 0
-        top = self._start - ABOVE
-        if self._best >= top + height:
-            top = self._best - height // 3
-        # By force: otherwise nothing happens until the scroll bar has been drawn.
+        self._is_positioned = self.width > 0
+        top = self._start_row - CONTEXT_ROWS_ABOVE
+        if self._best_row >= top + height:
+            top = self._best_row - height // 3
+        # Forced: otherwise nothing happens until the scroll bar has been drawn.
         self.scroll_to(y=max(0, top), animate=False, immediate=True, force=True)
 
-    def keep_in_sight(self) -> None:
+    def keep_selection_visible(self) -> None:
         if (
-            not self._placed
-            or not 0 <= self._start - self.scroll_offset.y < self.scrollable_content_region.height - ABOVE
+            not self._is_positioned
+            or not 0
+            <= self._start_row - self.scroll_offset.y
+            < self.scrollable_content_region.height - CONTEXT_ROWS_ABOVE
         ):
-            self._to_start()
+            self._scroll_to_result()
 
-    def laid_out(self, width: int) -> int:
-        self._drawn = []
-        self._start = self._best = most = 0
-        if self.page is None:
+    def layout_rows(self, width: int) -> int:
+        self._rendered = []
+        self._start_row = self._best_row = most_matches = 0
+        if self.content is None:
             return 0
-        first, chosen = self.page.first, self.page.chosen
-        digits = 0 if first is None else len(str(first + len(self.page.lines)))
-        room = max(width - digits - 3, 1)
-        for at, line in enumerate(self.page.lines):
-            number = None if first is None else first + at
-            inside = chosen is None or number is None or chosen[0] <= number <= chosen[1]
-            if chosen and number == self.page.start:
-                self._start = len(self._drawn)
-            shown = safe(line)
-            spans = spans_of(shown, self._query, self.page.item.keywords) if inside else []
-            if len(spans) > most:
-                most, self._best = len(spans), len(self._drawn)
-            text = marked(shown, spans, PLAIN if inside else DIM)
-            self._drawn += self._rows(text, "" if number is None else str(number), digits, room, inside)
-        return len(self._drawn)
+        first, result_lines = self.content.first, self.content.result_lines
+        digits = 0 if first is None else len(str(first + len(self.content.lines)))
+        text_width = max(width - digits - 3, 1)
+        for index, line in enumerate(self.content.lines):
+            number = None if first is None else first + index
+            inside = result_lines is None or number is None or result_lines[0] <= number <= result_lines[1]
+            if result_lines and number == self.content.start:
+                self._start_row = len(self._rendered)
+            shown = sanitize_line(line)
+            spans = find_spans(shown, self._query, self.content.item.keywords) if inside else []
+            if len(spans) > most_matches:
+                most_matches, self._best_row = len(spans), len(self._rendered)
+            text = highlight(shown, spans, PLAIN if inside else DIM)
+            self._rendered += self._rows(
+                text, "" if number is None else str(number), digits, text_width, inside
+            )
+        return len(self._rendered)
 
-    def _rows(self, text: Text, number: str, digits: int, room: int, inside: bool) -> list[Text]:
-        bar = ("▌ ", PLACE) if inside and self.page and self.page.chosen else ("  ", PLAIN)
+    def _rows(self, text: Text, number: str, digits: int, text_width: int, inside: bool) -> list[Text]:
+        bar = ("▌ ", ACCENT) if inside and self.content and self.content.result_lines else ("  ", PLAIN)
         out = []
-        for at, part in enumerate(wrapped(text, room)):
-            gutter = f"{number if at == 0 else '':>{digits}} " if digits else ""
+        for index, part in enumerate(wrap_text(text, text_width)):
+            gutter = f"{number if index == 0 else '':>{digits}} " if digits else ""
             out.append(Text.assemble((gutter, NUMBER if inside else DIM), bar, part, end="", no_wrap=True))
         return out
 
-    def row(self, at: int) -> Text:
-        return self._drawn[at]
+    def row(self, index: int) -> Text:
+        return self._rendered[index]

@@ -1,4 +1,4 @@
-"""A pane of lines: it scrolls, fits its width, and draws only what is seen."""
+"""A scrollable pane of text rows, which renders only the visible ones."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from sennit.apps.tui.text import brief
+from sennit.apps.tui.text import sanitize_title
 
 
-class Lines(ScrollView, can_focus=True):
-    """Rows of text below each other, none wider than the pane."""
+class ScrollPane(ScrollView, can_focus=True):
+    """Rows of text, none wider than the pane."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "scroll_down", show=False),
@@ -31,53 +31,53 @@ class Lines(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.rows = 0
         self.width = 0
-        """Cells of a row, as it was laid out; the pane may have another width already."""
+        """Width of the rows at the last layout; the pane itself may have been resized since."""
 
-    def laid_out(self, width: int) -> int:
-        """How many rows there are at this width."""
+    def layout_rows(self, width: int) -> int:
+        """Lay out the content at this width and return the number of rows."""
         raise NotImplementedError
 
-    def row(self, at: int) -> Text:
-        """One of them."""
+    def row(self, index: int) -> Text:
+        """Return one row of the layout."""
         raise NotImplementedError
 
-    def entitle(self, title: str, subtitle: str = "") -> None:
-        """Write into the border."""
-        self.border_title = Content(brief(title))
-        self.border_subtitle = Content(brief(subtitle))
+    def set_title(self, title: str, subtitle: str = "") -> None:
+        """Set the title and subtitle in the border."""
+        self.border_title = Content(sanitize_title(title))
+        self.border_subtitle = Content(sanitize_title(subtitle))
 
     def redraw(self) -> None:
-        """Lay out again, for other content or another width."""
+        """Lay out again, after the content or the width has changed."""
         self.width = self.scrollable_content_region.width
-        self.rows = self.laid_out(self.width) if self.width > 0 else 0
+        self.rows = self.layout_rows(self.width) if self.width > 0 else 0
         self.virtual_size = Size(self.width, self.rows)
         self.refresh()
 
     def on_resize(self, _: Resize) -> None:
         self.redraw()
-        self.call_after_refresh(self.keep_in_sight)
+        self.call_after_refresh(self.keep_selection_visible)
 
-    def keep_in_sight(self) -> None:
-        """Scroll to what matters, if a new size has put it out of sight."""
+    def keep_selection_visible(self) -> None:
+        """Scroll to the selection, if a resize has moved it out of view."""
 
     def render_line(self, y: int) -> Strip:
-        at = self.scroll_offset.y + y
+        index = self.scroll_offset.y + y
         width = self.scrollable_content_region.width
-        if at >= self.rows:
+        if index >= self.rows:
             return Strip.blank(width, self.rich_style)
-        return Strip(self.row(at).render(self.app.console)).adjust_cell_length(width)
+        return Strip(self.row(index).render(self.app.console)).adjust_cell_length(width)
 
 
-class Pane(Lines):
-    """A part of the main screen, from which the keys lead everywhere.
+class MainPane(ScrollPane):
+    """A pane of the main screen, with the keys that work in all of them.
 
-    They have priority: otherwise a key that moves the focus waits in the queue of this pane together with those
-    typed after it, and `/quit` over a slow line leaves instead of asking.
+    The bindings have priority. Otherwise a key that moves the focus waits in this pane's queue together with the
+    keys typed after it, and `/quit` over a slow connection quits instead of typing a query.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "app.write", show=False, priority=True),
-        Binding("escape,left,h", "app.leave", show=False, priority=True),
+        Binding("slash", "app.edit_query", show=False, priority=True),
+        Binding("escape,left,h", "app.go_back", show=False, priority=True),
         Binding("tab", "app.focus_next", show=False, priority=True),
         Binding("shift+tab", "app.focus_previous", show=False, priority=True),
         Binding("e", "app.explain", show=False, priority=True),

@@ -1,4 +1,4 @@
-"""`sennit tui` before there is a screen: what it needs, and what it says when that is missing."""
+"""`sennit tui` without a terminal or without its extra."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ main()
 """
 
 
-def test_without_textual_it_says_how_to_install_it(filled: Cli) -> None:
+def test_missing_textual_names_the_extra(filled_cli: Cli) -> None:
     run = subprocess.run([sys.executable, "-c", WITHOUT_TEXTUAL], capture_output=True, text=True)
     assert run.returncode == 5
     assert run.stderr == (
@@ -29,7 +29,7 @@ def test_without_textual_it_says_how_to_install_it(filled: Cli) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--json",), ("ferry",)])
-def test_it_needs_a_terminal(filled: Cli, run: Run, options: tuple[str, ...]) -> None:
+def test_tui_without_a_terminal_is_a_usage_error(filled_cli: Cli, run: Run, options: tuple[str, ...]) -> None:
     done = run("tui", *options)
     assert done.returncode == 2
     assert "sennit tui needs a terminal" in done.stderr

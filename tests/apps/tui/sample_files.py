@@ -1,10 +1,10 @@
-"""The files of the tests: the manual of a program that keeps copies, and a little of its code."""
+"""The sample files: the manual of a backup program, and some of its code."""
 
 from __future__ import annotations
 
 from typing import Final
 
-FILES: Final = {
+SAMPLE_FILES: Final = {
     "docs/backup.md": """\
 # Backups
 

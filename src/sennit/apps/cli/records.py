@@ -1,0 +1,219 @@
+"""`sennit get`, `sennit remove`, `sennit export` and `sennit import`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import click
+
+from sennit.apps.cli import output
+from sennit.apps.cli.exit_codes import OK, USAGE, ErrorMessage
+from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
+from sennit.context.sanitize import sanitize_for_terminal
+from sennit.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from sennit.jsonl import ImportReport, WriteCounts
+    from sennit.records import Record
+
+STANDARD_STREAM: Final = Path("-")
+"""As FILE: standard input or output."""
+
+
+@click.command()
+@click.argument("record_id", metavar="ID", type=TEXT)
+@common_options
+@pass_session
+def get(session: Session, record_id: str) -> None:
+    """Show the record ID with all its fields.
+
+    \b
+    Example:
+      sennit get note-17
+    """
+    from sennit.engine.configuration import default_audience
+    from sennit.filters import matches
+    from sennit.records import full_id
+
+    settings = load_settings()
+    stored_id = full_id(settings.privacy.tenant, record_id)
+    store = session.open_store()
+    try:
+        record = store.get([stored_id]).get(stored_id)
+    finally:
+        store.close()
+    if record is None or not matches(default_audience(settings), record):
+        raise NotFound(f"There is no record {record_id!r}.")
+    if session.json:
+        output.write_json(record.to_dict())
+        return
+    fields = record.to_dict()
+    text = fields.pop("text")
+    for name, value in fields.items():
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        output.write_line(f"{click.style(name + ':', bold=True)} {output.one_line(shown)}")
+    output.write_line()
+    output.write_line(sanitize_for_terminal(str(text)))
+
+
+@click.command()
+@click.argument("ids", metavar="ID...", type=TEXT, nargs=-1, required=True)
+@click.option("--missing-ok", is_flag=True, help="Ignore ids that do not exist.")
+@common_options
+@pass_session
+def remove(session: Session, ids: tuple[str, ...], missing_ok: bool) -> None:
+    """Remove records by id; if one does not exist, nothing is removed.
+
+    \b
+    Example:
+      sennit remove note-17 note-18
+    """
+    with session.open() as db:
+        missing = [record_id for record_id in dict.fromkeys(ids) if db.get(record_id) is None]
+        if missing and not missing_ok:
+            raise NotFound(
+                f"There is no record {missing[0]!r}; nothing was removed. --missing-ok ignores it."
+            )
+        removed = db.remove(ids, caller=db.caller)
+    if session.json:
+        output.write_json({"removed": removed, "missing": missing})
+    else:
+        output.write_note(session, f"Removed {output.pluralize(removed, 'record')}.")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), default=STANDARD_STREAM)
+@click.option(
+    "--everything",
+    is_flag=True,
+    help="Write every record, whatever its sensitivity, scope and tenant (a backup).",
+)
+@common_options
+@pass_session
+def export(session: Session, file: Path, everything: bool) -> None:
+    """Write the records as JSON lines to FILE or standard output, ordered by id.
+
+    \b
+    Example:
+      sennit export backup.jsonl --everything
+
+    'sennit import' reads this format. FILE is replaced only once the export is complete. Without --everything,
+    the export contains what the [privacy] settings let you see; see docs/privacy.md.
+    """
+    from sennit.engine.configuration import default_audience
+    from sennit.filters import matches
+    from sennit.jsonl import export_lines, write_atomically
+    from sennit.stores.embedded.codec import SELECT, record_from_row
+
+    audience = default_audience(load_settings())
+    store = session.open_store()
+    try:
+        # One read transaction for both passes: the header says how many records follow.
+        with store.sqlite.read() as connection:
+            rows = map(record_from_row, connection.execute(f"{SELECT} ORDER BY id"))
+            count = sum(everything or matches(audience, record) for record in rows)
+            rows = map(record_from_row, connection.execute(f"{SELECT} ORDER BY id"))
+            content = export_lines(
+                (record for record in rows if everything or matches(audience, record)), count
+            )
+            if file == STANDARD_STREAM:
+                sys.stdout.buffer.writelines(content)
+                sys.stdout.buffer.flush()
+                return
+            write_atomically(file, content)
+    finally:
+        store.close()
+    if session.json:
+        output.write_json({"file": str(file), "records": count})
+    else:
+        output.write_note(session, f"Wrote {output.pluralize(count, 'record')} to {file}.")
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True), default=STANDARD_STREAM)
+@click.option("--check", is_flag=True, help="Check every line and write nothing.")
+@click.option("--skip-bad", is_flag=True, help="Skip invalid lines instead of stopping at the first.")
+@common_options
+@pass_session
+def import_(session: Session, file: Path, check: bool, skip_bad: bool) -> int:
+    """Add or replace records from FILE or standard input, one JSON object per line.
+
+    \b
+    Example:
+      echo '{"id": "note-17", "text": "Top up the boiler."}' | sennit import
+
+    An object needs "id" and "text"; docs/reference/cli.md lists the other fields. Records are written in batches
+    of 1000. An invalid line stops the import; the records before it stay in the database.
+    """
+    from sennit.jsonl import import_records
+
+    label = "Checking (kB)" if check else "Importing (kB)"
+    with (
+        _open_input(file) as (stream, size),
+        _open_writer(session, check) as add,
+        output.progress_bar(session, label) as update,
+    ):
+        report = import_records(
+            stream, add, skip_bad=skip_bad, progress=lambda _, done: update(done // 1000, size // 1000)
+        )
+    _show_report(session, report, check=check)
+    return USAGE if report.bad and not (skip_bad and not check) else OK
+
+
+@contextlib.contextmanager
+def _open_input(file: Path) -> Iterator[tuple[BinaryIO, int]]:
+    if file == STANDARD_STREAM:
+        if sys.stdin.isatty():
+            raise click.UsageError("Give a FILE, or pipe JSON lines into this command.")
+        yield sys.stdin.buffer, 0
+        return
+    try:
+        stream = file.open("rb")
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {file}.") from None
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror or error}.") from error
+    with stream:
+        yield stream, file.stat().st_size
+
+
+@contextlib.contextmanager
+def _open_writer(session: Session, check: bool) -> Iterator[Callable[[list[Record]], WriteCounts] | None]:
+    if check:
+        yield None
+        return
+    with session.open(create=True) as db:
+        yield db.add
+
+
+def _show_report(session: Session, report: ImportReport, *, check: bool) -> None:
+    stored = report.added + report.updated + report.unchanged
+    if session.json:
+        output.write_json(
+            {
+                "read": report.read,
+                "added": report.added,
+                "updated": report.updated,
+                "unchanged": report.unchanged,
+                "bad": [{"line": bad.line, "problem": bad.problem} for bad in report.bad],
+            }
+        )
+    for bad in report.bad:
+        output.write_error(ErrorMessage("BadLine", str(bad)), as_json=session.json)
+    if session.json:
+        return
+    if check:
+        output.write_note(session, f"{output.pluralize(report.read, 'line')} can be imported.")
+    else:
+        output.write_note(
+            session,
+            f"{output.pluralize(stored, 'record')}: {report.added:,} added, {report.updated:,} updated, "
+            f"{report.unchanged:,} unchanged.",
+        )
+        if report.bad:
+            output.write_note(session, "The imported records stay; you can import the corrected file again.")

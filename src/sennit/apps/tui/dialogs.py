@@ -1,0 +1,122 @@
+"""Dialogs: the list of keys, and the choice of a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from sennit.apps.tui.pane import ScrollPane
+from sennit.apps.tui.text import ACCENT, BOLD, PLAIN, sanitize_title, truncate
+
+KEYS: Final = (
+    ("/", "edit the query"),
+    ("Enter", "go to the results; in the results, read the text"),
+    ("Esc", "back"),
+    ("Tab", "next pane; Shift+Tab: previous pane"),
+    ("↑ ↓  j k", "move or scroll; ↑ ↓ work in the query too"),
+    ("PgUp PgDn  Space", "one page; g: first, G: last"),
+    ("e", "explain: rank and score in every source"),
+    ("r  Ctrl+R", "choose the recipe"),
+    ("o  Ctrl+O", "open the file in $EDITOR, at the line"),
+    ("y", "copy the citation"),
+    ("?  F1", "these keys"),
+    ("q  Ctrl+C", "quit"),
+)
+
+
+class KeyHelp(ModalScreen[None]):
+    """Lists every key."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark,f1,enter", "dismiss", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        key_width = max(len(key) for key, _ in KEYS)
+        rows = [Text.assemble((f"{key:<{key_width}}", BOLD), "  ", meaning) for key, meaning in KEYS]
+        window = Static(Text("\n").join(rows), classes="window", markup=False)
+        window.border_title = "keys"
+        yield window
+
+
+class ChoiceList(ScrollPane):
+    """Rows, one of which can be chosen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j,tab,r,ctrl+r", "move(1)", show=False),
+        Binding("up,k,shift+tab", "move(-1)", show=False),
+        Binding("home,g", "go(0)", show=False),
+        Binding("end,G", "go(-1)", show=False),
+        Binding("enter", "choose", show=False),
+    ]
+
+    class Chosen(Message):
+        """A row was chosen; `index` counts from 0."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, choices: Sequence[Text], selected: int, *, id: str) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._choices = choices
+        self._selected = selected
+        self.styles.width = max(row.cell_len for row in choices) + 6
+        self.styles.height = len(choices) + 2
+
+    def layout_rows(self, width: int) -> int:  # noqa: ARG002 - a choice is one row at any width
+        return len(self._choices)
+
+    def row(self, index: int) -> Text:
+        bar = ("▌ ", ACCENT) if index == self._selected else ("  ", PLAIN)
+        return truncate(Text.assemble(bar, self._choices[index], end="", no_wrap=True), self.width)
+
+    def action_move(self, steps: int) -> None:
+        self.action_go(self._selected + steps)
+
+    def action_go(self, index: int) -> None:
+        self._selected = index % len(self._choices)
+        self.scroll_to_region(Region(0, self._selected, self.width, 1), animate=False)
+        self.refresh()
+
+    def action_choose(self) -> None:
+        self.post_message(self.Chosen(self._selected))
+
+
+class RecipeDialog(ModalScreen[str | None]):
+    """A list of recipes to choose from."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,left,h", "dismiss", show=False)]
+
+    def __init__(self, choices: Sequence[tuple[str, str, str]], current: str) -> None:
+        """Each choice is a name, its sources and a description."""
+        super().__init__()
+        self._names = [name for name, _, _ in choices]
+        self._current = current
+        shown = [
+            (sanitize_title(name), sanitize_title(sources), sanitize_title(about))
+            for name, sources, about in choices
+        ]
+        name_width = max(len(name) for name, _, _ in shown)
+        about_width = max(len(about) for _, _, about in shown)
+        self._rows = [
+            Text.assemble((f"{name:<{name_width}}  ", BOLD), f"{about:<{about_width}}  ", (sources, ACCENT))
+            for name, sources, about in shown
+        ]
+
+    def compose(self) -> ComposeResult:
+        window = ChoiceList(self._rows, self._names.index(self._current), id="choices")
+        window.add_class("window")
+        window.set_title("recipe")
+        yield window
+
+    def on_choice_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        self.dismiss(self._names[event.index])
