@@ -15,7 +15,7 @@ SECRET = "the secret beside the folder"
 @pytest.fixture(params=[True, False], ids=["by steps", "by path"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Both ways to open a file, of which a platform has one."""
-    monkeypatch.setattr(access, "BY_STEPS", request.param)
+    monkeypatch.setattr(access, "HAS_DIR_FD", request.param)
     return bool(request.param)
 
 

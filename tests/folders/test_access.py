@@ -54,7 +54,7 @@ def test_a_folder_may_be_named_by_a_link_to_it(root: Path, tmp_path: Path) -> No
     for path in ("a.md", str(tmp_path / "alias" / "a.md"), str(root / "a.md")):
         assert folders.read(path).path == f"{os.path.realpath(root)}/a.md"
     (root / "by-alias").symlink_to(tmp_path / "alias" / "a.md")
-    if access.BY_STEPS:
+    if access.HAS_DIR_FD:
         assert folders.read("by-alias").lines == 3
 
 
@@ -96,7 +96,7 @@ def test_names_are_taken_as_they_are(root: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_another_case_is_another_name_unless_the_file_system_says_otherwise(root: Path) -> None:
-    folders = Folders([root], hides=lambda path: path.name == "a.md")
+    folders = Folders([root], is_hidden=lambda path: path.name == "a.md")
     for name in ("A.md", "a.MD", "SUB/../a.md", str(root).upper() + "/a.md"):
         assert code(folders, name) in ("NOT_FOUND", "ACCESS_DENIED")
 
@@ -143,7 +143,7 @@ def test_lines_are_those_of_the_index_in_pieces_of_any_size(
     # The index has no blank line at the end, even one that is a lone \\r.
     assert len(lines) - text.endswith("\n\r") == len(split_lines(text))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(access, "_CHUNK", piece)
+        patch.setattr(access, "_CHUNK_BYTES", piece)
         folders = Folders([folder])
         whole = folders.read("x")
         assert (whole.text, whole.lines) == (text.removeprefix("\ufeff"), len(lines))
@@ -156,7 +156,7 @@ def test_lines_are_those_of_the_index_in_pieces_of_any_size(
     assert (part.first, part.last) == (first, min(first + more, len(lines)))
 
 
-# Refusals
+# ReadErrors
 
 
 def test_what_is_outside_is_denied_whether_it_exists_or_not(folders: Folders, root: Path) -> None:
@@ -257,8 +257,8 @@ def test_a_large_file_is_read_by_lines(root: Path) -> None:
 
 
 def test_a_file_too_large_to_look_through_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "MAX_SEARCHED", 5)
-    monkeypatch.setattr(access, "_CHUNK", 2)
+    monkeypatch.setattr(access, "MAX_SCANNED_BYTES", 5)
+    monkeypatch.setattr(access, "_CHUNK_BYTES", 2)
     with pytest.raises(ReadError, match=r"TOO_LARGE.* up to 5 bytes"):
         Folders([root]).read("a.md", (1, 1))
 
@@ -285,9 +285,9 @@ def test_what_is_hidden_is_as_if_it_were_missing(root: Path) -> None:
     (root / "binary").write_bytes(b"\0")
     (root / "link-to-hidden").symlink_to("big")
     names = ["a.md", "sub", "sub/b.md", "big", "binary", "within", "link-to-hidden"]
-    if access.BY_STEPS:
+    if access.HAS_DIR_FD:
         names += ["out", "loop", "sub/up"]
-    everything = Folders([root], max_bytes=10, hides=lambda path: path != Path(os.path.realpath(root)))
+    everything = Folders([root], max_bytes=10, is_hidden=lambda path: path != Path(os.path.realpath(root)))
     for name in names:
         with pytest.raises(ReadError) as caught:
             everything.read(name)
@@ -296,7 +296,7 @@ def test_what_is_hidden_is_as_if_it_were_missing(root: Path) -> None:
 
 def test_hiding_is_asked_about_real_paths(root: Path) -> None:
     hidden = Path(os.path.realpath(root)) / "sub" / "b.md"
-    folders = Folders([root], hides=lambda path: path == hidden)
+    folders = Folders([root], is_hidden=lambda path: path == hidden)
     for name in ("within", "within-absolute", "sub/up/sub/b.md", str(root / "sub" / "b.md")):
         assert code(folders, name) == "NOT_FOUND"
     assert folders.read("a.md").lines == 3
@@ -308,9 +308,9 @@ def test_hiding_is_asked_about_real_paths(root: Path) -> None:
 def test_a_file_is_shown_by_a_name_that_reads_it(root: Path) -> None:
     one, two = Folders([root]), Folders([root, root.parent / "root-too"])
     path = Path(one.read("sub/b.md").path)
-    assert one.shown(path) == "sub/b.md"
+    assert one.display_path(path) == "sub/b.md"
     for folders in (one, two, Folders([path])):
-        assert folders.read(folders.shown(path)).text == "below"
+        assert folders.read(folders.display_path(path)).text == "below"
 
 
 def test_no_descriptor_is_left_open(root: Path) -> None:

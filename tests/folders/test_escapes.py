@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from folders.conftest import SECRET, code, fill
-from sennit.folders import Folders, ReadError, opening
+from sennit.folders import Folders, ReadError, safe_open
 
 SWAP = """
 import os, sys
@@ -186,13 +186,13 @@ def test_a_name_is_spelled_as_its_folder_has_it(root: Path) -> None:
     # Stands for a file system that finds a file by another spelling of its name, which this one may not be.
     folder = os.open(root, os.O_RDONLY)
     try:
-        assert opening._spelled(folder, "\u00c1.md", (root / "a.md").lstat()) == "a.md"
+        assert safe_open._actual_name(folder, "\u00c1.md", (root / "a.md").lstat()) == "a.md"
     finally:
         os.close(folder)
 
 
 def test_a_hard_link_in_another_case_is_a_name_of_its_own(root: Path) -> None:
     (root / "A.MD").hardlink_to(root / "a.md")
-    folders = Folders([root], hides=lambda path: path.name == "a.md")
+    folders = Folders([root], is_hidden=lambda path: path.name == "a.md")
     assert folders.read("A.MD").path == f"{os.path.realpath(root)}/A.MD"
     assert code(folders, "a.md") == "NOT_FOUND"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sennit.errors import InvalidInput, MissingExtra, NotFound
 from sennit.folders import GrepOptions, grep
-from sennit.folders.ripgrep import binary
+from sennit.folders.ripgrep import find_ripgrep
 
 Write = Callable[..., Path]
 
@@ -100,7 +100,7 @@ def test_the_best_are_kept_and_all_are_counted_whatever_the_order_of_files(
     expected = sorted(range(400), key=lambda n: (n % 50 != 0, -(n % 7) - (n % 50 == 0), n))
     assert [int(passage.real.stem) for passage in answer.passages] == expected[:12]
     assert (answer.files, answer.matches) == (400, sum(1 + n % 7 + (n % 50 == 0) for n in range(400)))
-    assert answer.limits == ("Only the best 12 passages are in the answer: the limit is 12.",)
+    assert answer.limits == ("Only the best 12 passages are in the result: the limit is 12.",)
 
 
 def test_a_keyword_is_literal_and_may_look_like_anything(tmp_path: Path, write: Write) -> None:
@@ -246,7 +246,7 @@ def test_what_cannot_be_a_keyword_is_refused(tmp_path: Path, keywords: list[str]
 @pytest.mark.parametrize("pattern", ["a(", "[z-a]", "*", "a\\nb", "x{99999999}", "(?P<n>a)(?P<n>b)"])
 def test_a_bad_expression_is_named_with_what_is_wrong(tmp_path: Path, write: Write, pattern: str) -> None:
     write("a.txt")
-    with pytest.raises(InvalidInput, match="cannot be used as a regular expression: ") as error:
+    with pytest.raises(InvalidInput, match="is not a valid regular expression: ") as error:
         grep([tmp_path], ["fine", pattern], GrepOptions(regex=True))
     assert repr(pattern) in str(error.value)
 
@@ -279,7 +279,7 @@ def test_without_folders_nothing_is_found() -> None:
 def test_ripgrep_is_taken_from_the_path_or_its_absence_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = binary()
+    real = find_ripgrep()
     elsewhere = tmp_path / "bin"
     elsewhere.mkdir()
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
@@ -288,11 +288,11 @@ def test_ripgrep_is_taken_from_the_path_or_its_absence_explained(
     with pytest.raises(MissingExtra, match=r"pip install 'sennit\[files\]'"):
         grep([tmp_path], ["needle"])
     (elsewhere / "rg").symlink_to(real)
-    assert binary() == str(elsewhere / "rg")
+    assert find_ripgrep() == str(elsewhere / "rg")
     monkeypatch.chdir(elsewhere)
     monkeypatch.setenv("PATH", os.curdir)
     with pytest.raises(MissingExtra):
-        binary()
+        find_ripgrep()
 
 
 @settings(max_examples=40)

@@ -12,10 +12,9 @@ import pytest
 
 from sennit.errors import InvalidInput
 from sennit.folders import Folders, GrepOptions, grep
-from sennit.folders.cutting import MAX_LINE, MAX_PASSAGE, Cutting
-from sennit.folders.grouping import Group
-from sennit.folders.matching import Matches
-from sennit.folders.ripgrep import binary, search
+from sennit.folders.matches import MatchCache, MatchGroup
+from sennit.folders.passage_reader import MAX_LINE_CHARACTERS, MAX_PASSAGE_BYTES, PassageReader
+from sennit.folders.ripgrep import find_ripgrep, run_ripgrep
 
 UNPRIVILEGED = 65534
 
@@ -46,7 +45,7 @@ def test_a_limit_on_bytes_ends_the_answer_and_is_named(tmp_path: Path) -> None:
     filled(tmp_path, 9, "needle and so on\n")
     answer = grep([tmp_path], ["needle"], GrepOptions(max_bytes=50))
     assert [passage.real.name for passage in answer.passages] == ["0000.txt", "0001.txt", "0002.txt"]
-    assert answer.limits == ("Only the best 3 passages are in the answer: the limit is 50 bytes of text.",)
+    assert answer.limits == ("Only the best 3 passages are in the result: the limit is 50 bytes of text.",)
     assert (answer.files, answer.matches) == (9, 9)
 
 
@@ -54,7 +53,7 @@ def test_a_limit_on_time_ends_the_search_and_is_named(tmp_path: Path) -> None:
     filled(tmp_path, 300)
     answer = grep([tmp_path], ["needle"], GrepOptions(seconds=1e-6))
     assert answer.passages == ()
-    assert "The search stopped after 1e-06 seconds; files it had not reached" in answer.limits[0]
+    assert "The search stopped after 1e-06 seconds; the result has no files after that" in answer.limits[0]
 
 
 def test_no_expression_takes_longer_than_the_limit(tmp_path: Path) -> None:
@@ -77,7 +76,7 @@ def test_a_huge_line_is_cut_around_its_match_and_says_so(tmp_path: Path, options
         assert matched.startswith("…x")
         assert matched.endswith("y… [10,000,006 characters]")
         assert after.startswith("after zzz")
-        assert max(len(matched), len(after)) < MAX_LINE + 40
+        assert max(len(matched), len(after)) < MAX_LINE_CHARACTERS + 40
 
 
 def test_a_match_as_long_as_its_line_is_found_too(tmp_path: Path) -> None:
@@ -93,10 +92,10 @@ def test_matches_without_end_make_a_passage_that_is_cut(tmp_path: Path) -> None:
     (passage,) = (answer := grep([tmp_path], ["needle"])).passages
     assert passage.first == 1
     assert passage.last < 5000
-    assert len(passage.text.encode()) <= MAX_PASSAGE
+    assert len(passage.text.encode()) <= MAX_PASSAGE_BYTES
     assert len(passage.text.split("\n")) == passage.last
     assert passage.matched == tuple(range(1, passage.last + 1))
-    assert answer.limits == (f"The passage {passage.citation} is cut: it goes on to line 5,000.",)
+    assert answer.limits == (f"The passage {passage.citation} is cut: it continues to line 5,000.",)
     assert answer.matches == 5000
 
 
@@ -120,7 +119,10 @@ def test_what_a_caller_may_not_know_of_is_not_there(tmp_path: Path) -> None:
     filled(tmp_path / "open", 5)
     filled(tmp_path / "closed", 500)
     seen = grep(
-        [tmp_path], ["needle"], GrepOptions(max_files=5, max_matches=6), sees=lambda p: "open" in p.parts
+        [tmp_path],
+        ["needle"],
+        GrepOptions(max_files=5, max_matches=6),
+        is_visible=lambda p: "open" in p.parts,
     )
     assert (seen.files, seen.matches, len(seen.passages)) == (5, 5, 5)
     assert (seen.limits, seen.skipped) == ((), ())
@@ -166,18 +168,18 @@ def test_a_file_swapped_for_a_link_gives_nothing_away(tmp_path: Path) -> None:
 def test_a_file_that_changed_after_it_was_searched_is_named_and_not_quoted(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("one\nneedle\n", encoding="utf-8")
-    options, held = GrepOptions(), Matches(["needle"], GrepOptions())
+    options, held = GrepOptions(), MatchCache(["needle"], GrepOptions())
     found: dict[str, bytes] = {}
-    search([tmp_path], ["needle"], options, found.__setitem__, deadline=time.monotonic() + 60)
+    run_ripgrep([tmp_path], ["needle"], options, found.__setitem__, deadline=time.monotonic() + 60)
     assert found == {str(path): b"2:needle\n"}
     path.write_text("needle\none\n", encoding="utf-8")
-    cutting = Cutting(Folders([tmp_path]), ["needle"], options, held, whole=False)
-    cutting.run([Group(str(path), [(2, b"needle")], 1, 1)], float("inf"), more=False)
-    assert cutting.passages == []
-    assert cutting.skipped == [f"{path}: it changed while it was searched; search again"]
+    reader = PassageReader(Folders([tmp_path]), ["needle"], options, held, whole_lines=False)
+    reader.read_passages([MatchGroup(str(path), [(2, b"needle")], 1, 1)], float("inf"), has_more=False)
+    assert reader.passages == []
+    assert reader.skipped == [f"{path}: it changed during the search; search again"]
     path.unlink()
-    again = Cutting(Folders([tmp_path]), ["needle"], options, held, whole=False)
-    again.run([Group(str(path), [(2, b"needle")], 1, 1)], float("inf"), more=False)
+    again = PassageReader(Folders([tmp_path]), ["needle"], options, held, whole_lines=False)
+    again.read_passages([MatchGroup(str(path), [(2, b"needle")], 1, 1)], float("inf"), has_more=False)
     assert again.passages == []
     assert "NOT_FOUND" in again.skipped[0]
 
@@ -195,7 +197,7 @@ def test_a_file_that_cannot_be_read_is_named_unless_it_may_not_be_known(
             folder.chmod(0o755)
     # An environment that only root may enter hides its ripgrep, and modules that are not yet imported.
     (tmp_path / "bin").mkdir()
-    shutil.copy(binary(), tmp_path / "bin" / "rg")
+    shutil.copy(find_ripgrep(), tmp_path / "bin" / "rg")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     assert grep([tmp_path / "root"], ["needle"]).files
     told, hidden = as_somebody(tmp_path / "root", None), as_somebody(tmp_path / "root", "0000")
@@ -203,7 +205,7 @@ def test_a_file_that_cannot_be_read_is_named_unless_it_may_not_be_known(
     assert hidden == (1, [])
 
 
-def as_somebody(root: Path, sees: str | None) -> tuple[int, list[str]]:
+def as_somebody(root: Path, visible: str | None) -> tuple[int, list[str]]:
     """The files and skipped of a search by a process that is not root."""
     read, write = os.pipe()
     child = os.fork()
@@ -213,7 +215,9 @@ def as_somebody(root: Path, sees: str | None) -> tuple[int, list[str]]:
                 os.setgroups([])
                 os.setgid(UNPRIVILEGED)
                 os.setuid(UNPRIVILEGED)
-            answer = grep([root], ["needle"], sees=None if sees is None else lambda path: sees in path.name)
+            answer = grep(
+                [root], ["needle"], is_visible=None if visible is None else lambda path: visible in path.name
+            )
             os.write(write, "\n".join([str(answer.files), *answer.skipped]).encode())
         except BaseException as error:  # noqa: BLE001 - the parent says what went wrong
             os.write(write, repr(error).encode())

@@ -1,8 +1,8 @@
-"""Folders of text, as they are on disk: reading files safely, and finding text in them."""
+"""Folders on disk: safe reading of text files, and exact text search with ripgrep."""
 
 from sennit.folders.access import FileText, Folders, ReadError
-from sennit.folders.finding import grep
 from sennit.folders.options import GrepOptions
-from sennit.folders.passages import GrepAnswer, Passage
+from sennit.folders.passages import GrepResult, Passage
+from sennit.folders.search import grep
 
-__all__ = ["FileText", "Folders", "GrepAnswer", "GrepOptions", "Passage", "ReadError", "grep"]
+__all__ = ["FileText", "Folders", "GrepOptions", "GrepResult", "Passage", "ReadError", "grep"]

@@ -1,4 +1,4 @@
-"""Reading text files for somebody who may see some folders and nothing else."""
+"""Reading text files for a caller who may read some folders and nothing else."""
 
 from __future__ import annotations
 
@@ -10,46 +10,55 @@ from pathlib import Path
 from typing import Final
 
 from sennit.errors import InvalidInput
-from sennit.folders.by_path import open_by_path
-from sennit.folders.opening import Hides, Opened, ReadError, Refusals, Root, open_by_steps, parts_of, said
+from sennit.folders.safe_open import (
+    IsHidden,
+    OpenedFile,
+    ReadError,
+    ReadErrors,
+    Root,
+    open_by_descriptors,
+    os_reason,
+    path_parts,
+)
+from sennit.folders.windows_open import open_by_path
 from sennit.records import is_unicode
 
 __all__ = ["DEFAULT_MAX_BYTES", "FileText", "Folders", "ReadError"]
 
 DEFAULT_MAX_BYTES: Final = 10 * 1024 * 1024
-"""More text than this is no answer to anybody; a part of it may be."""
+"""The most text that one read returns. A caller can ask for a range of lines of a larger file."""
 
-MAX_SEARCHED: Final = 1 << 30
-"""Bytes looked through for a range of lines: about a second."""
+MAX_SCANNED_BYTES: Final = 1 << 30
+"""How far a file is scanned for a range of lines; takes about a second."""
 
-MAX_PATH: Final = 4096
-"""Bytes; what Linux takes at once."""
+MAX_PATH_BYTES: Final = 4096
+"""The limit of Linux."""
 
-BY_STEPS: Final = {os.open, os.stat, os.readlink} <= os.supports_dir_fd
-"""Whether folders can be walked by descriptors here."""
+HAS_DIR_FD: Final = {os.open, os.stat, os.readlink} <= os.supports_dir_fd
+"""Whether this platform can open a file relative to the descriptor of a folder."""
 
-_CHUNK: Final = 1 << 20
-_MARK: Final = "\ufeff"
+_CHUNK_BYTES: Final = 1 << 20
+_BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """The text of a file or of some of its lines, exactly as it is there but for a byte-order mark."""
+    """The exact text of a file, or of some of its lines, without a byte-order mark."""
 
     path: str
-    """Real and absolute."""
+    """The real, absolute path."""
     text: str
     first: int
     last: int
-    """The lines of the text, from 1, both ends included; 0 and 0 for an empty file."""
+    """The first and the last line of the text, from 1; both are 0 for an empty file."""
     lines: int
-    """How many lines the file has. They end with \\n or \\r\\n, or with \\r where there is no \\n."""
+    """The number of lines in the file. Lines end with \\n or \\r\\n, or with \\r if there is no \\n."""
 
 
 class Folders:
-    """Folders a caller may read from, and nothing outside them.
+    """Folders that a caller may read from, and nothing outside them.
 
-    `hides` says of a real path that this caller may not know of it: it is then as if it were not there.
+    If `is_hidden` returns true for a real path, reading behaves as if nothing existed there.
     """
 
     def __init__(
@@ -57,91 +66,90 @@ class Folders:
         roots: Iterable[str | os.PathLike[str]],
         *,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        hides: Hides | None = None,
+        is_hidden: IsHidden | None = None,
     ) -> None:
         if isinstance(roots, (str, os.PathLike)):
-            raise InvalidInput("Folders takes a list of folders; put a single one into a list: [folder]")
+            raise InvalidInput("Folders takes a list of folders; put a single folder into a list: [folder]")
         if type(max_bytes) is not int or max_bytes < 1:
             raise InvalidInput(f"max_bytes must be a number of bytes of at least 1, not {max_bytes!r}")
-        given = [_folder_name(root) for root in roots]
-        places = {os.path.realpath(name): Path(os.path.abspath(name)) for name in given}  # noqa: PTH100
-        self.roots = tuple(Path(real) for real in places)
+        names = [_folder_name(root) for root in roots]
+        by_real_path = {os.path.realpath(name): Path(os.path.abspath(name)) for name in names}  # noqa: PTH100
+        self.roots = tuple(Path(real) for real in by_real_path)
         """The allowed folders (or single files), by their real paths."""
         self.max_bytes = max_bytes
-        self._given = tuple(places.values())
-        self._hides = hides
+        self._given = tuple(by_real_path.values())
+        self._is_hidden = is_hidden
 
     def read(self, path: str, lines: tuple[int, int] | None = None) -> FileText:
-        """The text of a file, or of its lines from the first to the last of two numbers; raises ReadError.
+        """Read a file, or its lines from the first to the last of two numbers; raises ReadError.
 
-        A relative path is looked for in each of the folders. A path is taken as it is: nothing in it is expanded or
-        decoded.
+        A relative path is looked up in each of the folders. Nothing in a path is expanded or decoded.
         """
         _check_range(lines)
-        refusals = Refusals(path, self.roots)
-        opened = self._open(path, refusals)
+        errors = ReadErrors(path, self.roots)
+        opened = self._open(path, errors)
         with FileIO(opened.descriptor) as file:
-            return _Reading(refusals, opened, file, self.max_bytes).text(lines)
+            return _FileReader(errors, opened, file, self.max_bytes).read(lines)
 
-    def open(self, path: Path) -> Opened:
-        """The open file at a real path, which the caller closes; raises ReadError."""
-        return self._open_at(None, str(path), Refusals(str(path), self.roots))
+    def open(self, path: Path) -> OpenedFile:
+        """Open the file at a real path; the caller closes it. Raises ReadError."""
+        return self._open_at(None, str(path), ReadErrors(str(path), self.roots))
 
-    def shown(self, path: Path) -> str:
-        """A real path as `read` takes it: relative where there is one folder, which makes it the shortest."""
+    def display_path(self, path: Path) -> str:
+        """The shortest form of a real path that `read` takes: relative if there is only one folder."""
         if len(self.roots) == 1 and path != self.roots[0] and path.is_relative_to(self.roots[0]):
             return path.relative_to(self.roots[0]).as_posix()
         return path.as_posix()
 
-    def _open(self, path: str, refusals: Refusals) -> Opened:
-        _check_path(path, refusals)
+    def _open(self, path: str, errors: ReadErrors) -> OpenedFile:
+        _check_path(path, errors)
         if Path(path).is_absolute() or not self.roots:
-            return self._open_at(None, path, refusals)
-        errors: list[ReadError] = []
+            return self._open_at(None, path, errors)
+        failures: list[ReadError] = []
         for root in self.roots:
             try:
-                # The name of an allowed single file is relative to where it is.
-                return self._open_at(root.parent if root.is_file() else root, path, refusals)
+                # If the root is a single file, a relative path starts at its folder.
+                return self._open_at(root.parent if root.is_file() else root, path, errors)
             except ReadError as error:
                 if error.code not in ("NOT_FOUND", "ACCESS_DENIED"):
                     raise
-                errors.append(error)
-        # Where one folder has no such file and another's would be outside, the second is worth knowing.
-        raise min(errors, key=lambda error: error.code)
+                failures.append(error)
+        # ACCESS_DENIED tells the caller more than NOT_FOUND, and sorts before it.
+        raise min(failures, key=lambda error: error.code)
 
-    def _open_at(self, base: Path | None, path: str, refusals: Refusals) -> Opened:
-        if not BY_STEPS:
-            whole = path if base is None else os.path.join(base, path)  # noqa: PTH118 - as it is, `..` and all
-            return open_by_path(self.roots, self._given, whole, self._hides, refusals)
+    def _open_at(self, base: Path | None, path: str, errors: ReadErrors) -> OpenedFile:
+        if not HAS_DIR_FD:
+            whole = path if base is None else os.path.join(base, path)  # noqa: PTH118 - keeps `..` in the path
+            return open_by_path(self.roots, self._given, whole, self._is_hidden, errors)
         roots = [
-            Root(parts_of(str(real)), parts_of(str(given)))
+            Root(path_parts(str(real)), path_parts(str(given)))
             for real, given in zip(self.roots, self._given, strict=True)
         ]
-        start = () if base is None else parts_of(str(base))
-        return open_by_steps(roots, start, path, self._hides, refusals)
+        start = () if base is None else path_parts(str(base))
+        return open_by_descriptors(roots, start, path, self._is_hidden, errors)
 
 
 @dataclass(slots=True)
-class _Reading:
-    """One open file, looked through in pieces."""
+class _FileReader:
+    """Reads one open file in chunks."""
 
-    refusals: Refusals
-    opened: Opened
+    errors: ReadErrors
+    opened: OpenedFile
     file: FileIO
     max_bytes: int
 
-    def text(self, lines: tuple[int, int] | None) -> FileText:
+    def read(self, lines: tuple[int, int] | None) -> FileText:
         size = self.opened.status.st_size
         if lines is None and size > self.max_bytes:
             raise self._too_large(size, "Ask for a range of lines.")
         try:
-            kept, offset, total = self._lines(lines)
+            kept, offset, total = self._read_lines(lines)
         except OSError as error:
-            raise self.refusals.unreadable(said(error)) from error
+            raise self.errors.unreadable(os_reason(error)) from error
         first, last = lines or (min(1, total), total)
         if first > total and lines is not None:
             raise ReadError(
-                "BAD_RANGE", f"{self.refusals.asked} has {total:,} lines; there is no line {first:,}."
+                "BAD_RANGE", f"{self.errors.path} has {total:,} lines; there is no line {first:,}."
             )
         try:
             text = kept.decode()
@@ -149,63 +157,63 @@ class _Reading:
             raise self._not_text(offset + error.start, kept[error.start]) from error
         path = os.fsencode(self.opened.path).decode("utf-8", "backslashreplace")
         return FileText(
-            path, text.removeprefix(_MARK) if not offset else text, first, min(last, total), total
+            path, text.removeprefix(_BYTE_ORDER_MARK) if not offset else text, first, min(last, total), total
         )
 
-    def _lines(self, lines: tuple[int, int] | None) -> tuple[bytearray, int, int]:
-        """The bytes of the wanted lines, where they begin, and how many lines there are in all."""
+    def _read_lines(self, lines: tuple[int, int] | None) -> tuple[bytearray, int, int]:
+        """The bytes of the requested lines, their offset, and the number of lines in the file."""
         first, last = lines or (1, 1 << 62)
-        ending = self._ending()
-        kept, begins = bytearray(), -1
+        ending = self._line_ending()
+        kept, kept_from = bytearray(), -1
         line, offset, final = 1, 0, ending
-        while chunk := self.file.read(_CHUNK):
-            self._refuse_zeros(chunk, offset)
+        while chunk := self.file.read(_CHUNK_BYTES):
+            self._reject_zeros(chunk, offset)
             after = line + chunk.count(ending)
             if line <= last and after >= first:
-                start = _after(chunk, ending, first - line) if line < first else 0
-                end = _after(chunk, ending, last - line + 1) if after > last else len(chunk)
-                begins = offset + start if begins < 0 else begins
+                start = _position_after(chunk, ending, first - line) if line < first else 0
+                end = _position_after(chunk, ending, last - line + 1) if after > last else len(chunk)
+                kept_from = offset + start if kept_from < 0 else kept_from
                 kept += chunk[start:end]
                 if len(kept) > self.max_bytes:
                     raise self._too_large(
                         max(self.opened.status.st_size, offset + len(chunk)), "Ask for fewer lines."
                     )
             line, offset, final = after, offset + len(chunk), chunk[-1:]
-            if offset > MAX_SEARCHED:
+            if offset > MAX_SCANNED_BYTES:
                 raise self._too_large(
                     max(self.opened.status.st_size, offset),
-                    f"Lines are found in files of up to {MAX_SEARCHED:,} bytes.",
+                    f"Ranges of lines are read from files of up to {MAX_SCANNED_BYTES:,} bytes.",
                 )
-        return kept, max(begins, 0), line - (final == ending)
+        return kept, max(kept_from, 0), line - (final == ending)
 
-    def _ending(self) -> bytes:
-        """What ends a line in this file."""
+    def _line_ending(self) -> bytes:
+        """The line ending of this file."""
         offset = 0
-        while (chunk := self.file.read(_CHUNK)) and offset <= MAX_SEARCHED:
-            self._refuse_zeros(chunk, offset)
+        while (chunk := self.file.read(_CHUNK_BYTES)) and offset <= MAX_SCANNED_BYTES:
+            self._reject_zeros(chunk, offset)
             offset += len(chunk)
             if b"\n" in chunk:
                 break
         self.file.seek(0)
         return b"\n" if b"\n" in chunk else b"\r"
 
-    def _refuse_zeros(self, chunk: bytes, offset: int) -> None:
-        at = chunk.find(0)
-        if at >= 0:
-            raise self._not_text(offset + at, 0)
+    def _reject_zeros(self, chunk: bytes, offset: int) -> None:
+        index = chunk.find(0)
+        if index >= 0:
+            raise self._not_text(offset + index, 0)
 
     def _not_text(self, offset: int, byte: int) -> ReadError:
         return ReadError(
-            "NOT_TEXT", f"{self.refusals.asked} is not UTF-8 text: byte 0x{byte:02x} at offset {offset:,}."
+            "NOT_TEXT", f"{self.errors.path} is not UTF-8 text: byte 0x{byte:02x} at offset {offset:,}."
         )
 
     def _too_large(self, size: int, advice: str) -> ReadError:
-        most = f"the most at once is {self.max_bytes:,}"
-        return ReadError("TOO_LARGE", f"{self.refusals.asked} has {size:,} bytes; {most}. {advice}")
+        limit = f"the limit is {self.max_bytes:,}"
+        return ReadError("TOO_LARGE", f"{self.errors.path} has {size:,} bytes; {limit}. {advice}")
 
 
-def _after(chunk: bytes, ending: bytes, count: int) -> int:
-    """The place in a chunk after so many line endings, which are in it."""
+def _position_after(chunk: bytes, ending: bytes, count: int) -> int:
+    """The position in a chunk after its first `count` line endings."""
     at = 0
     for _ in range(count):
         at = chunk.index(ending, at) + 1
@@ -219,17 +227,17 @@ def _folder_name(root: object) -> str:
     return name
 
 
-def _check_path(path: object, refusals: Refusals) -> None:
+def _check_path(path: object, errors: ReadErrors) -> None:
     if not isinstance(path, str):
-        raise refusals.bad_path("it is not a text")
+        raise errors.bad_path("it is not a string")
     if not path:
-        raise refusals.bad_path("it is empty")
+        raise errors.bad_path("it is empty")
     if "\0" in path:
-        raise refusals.bad_path("it has a zero character")
+        raise errors.bad_path("it contains a zero character")
     if not is_unicode(path):
-        raise refusals.bad_path("it has a lone surrogate")
-    if len(path.encode()) > MAX_PATH:
-        raise refusals.bad_path(f"it is longer than {MAX_PATH:,} bytes")
+        raise errors.bad_path("it contains a lone surrogate")
+    if len(path.encode()) > MAX_PATH_BYTES:
+        raise errors.bad_path(f"it is longer than {MAX_PATH_BYTES:,} bytes")
 
 
 def _check_range(lines: object) -> None:
@@ -242,5 +250,6 @@ def _check_range(lines: object) -> None:
         or not 1 <= numbers[0] <= numbers[1]
     ):
         raise ReadError(
-            "BAD_RANGE", f"A range of lines is the first and the last, from 1, not {str(lines)[:80]!r}."
+            "BAD_RANGE",
+            f"A range of lines is its first and last line, counted from 1, not {str(lines)[:80]!r}.",
         )

@@ -1,4 +1,4 @@
-"""What a search for exact text answers with: passages, each with the lines that match."""
+"""The result of an exact text search: passages, each with its matching lines."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from sennit.records import Json
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Matched lines of a file with the lines around them."""
+    """Matching lines of a file, with the lines around them."""
 
     path: str
-    """Real and absolute, as records of files have it."""
+    """The real, absolute path as text, as in the records of files."""
     real: Path
-    """The same, to be opened: it may hold bytes that are no text."""
+    """The path to open, which may hold bytes that are not UTF-8."""
     first: int
     last: int
     text: str
-    """The lines first to last without their line ends, joined by newlines."""
+    """The lines from first to last, joined by newlines."""
     matched: tuple[int, ...]
-    """Numbers of the lines that match."""
+    """The numbers of the lines that match."""
     keywords: tuple[str, ...]
-    """Those found here, in the order they were given."""
+    """The keywords found in the passage, in the given order."""
     matches: int
 
     @property
     def citation(self) -> str:
-        """Path and lines."""
+        """The path and the lines, such as `a.md:3-9`."""
         return f"{self.path}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
 
     def numbered(self) -> Iterator[tuple[int, str, bool]]:
@@ -59,17 +59,17 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class GrepAnswer:
-    """Passages, best first: most keywords, then most matches, then by path and line."""
+class GrepResult:
+    """Passages, the best first: by keywords, then matches, then path and line."""
 
     passages: tuple[Passage, ...] = ()
     files: int = 0
-    """Files with a match, also those that have no passage here."""
+    """The number of files with a match, including those without a passage here."""
     matches: int = 0
     limits: tuple[str, ...] = ()
-    """Which limits were hit, each in a sentence."""
+    """The limits that were reached, one sentence each."""
     skipped: tuple[str, ...] = ()
-    """Files that could not be read, each with the reason."""
+    """The files that could not be read, with the reasons."""
     milliseconds: float = 0.0
 
     def to_dict(self) -> dict[str, Json]:

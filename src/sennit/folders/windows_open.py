@@ -1,7 +1,7 @@
-"""Opening a file below allowed folders where a folder cannot be opened (Windows): open, then see what it is.
+"""Opening a file inside allowed folders on a platform without folder descriptors (Windows).
 
-What counts is the path of the open file itself, as the operating system has it, and no longer the path that was
-asked for; so a link that is put there meanwhile opens nothing that is given away.
+The file is opened first, and then checked by the path that the operating system reports for the open file, not by the
+requested path. A link that is swapped in between therefore gives no access to a file outside.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Final
 
-from sennit.folders.opening import Hides, Opened, Refusals, checked
+from sennit.folders.safe_open import IsHidden, OpenedFile, ReadErrors, check_regular
 
 _FLAGS: Final = sum(
     getattr(os, name, 0)
@@ -22,34 +22,34 @@ _FLAGS: Final = sum(
 
 
 def open_by_path(
-    roots: Sequence[Path], given: Sequence[Path], path: str, hides: Hides | None, refusals: Refusals
-) -> Opened:
+    roots: Sequence[Path], given: Sequence[Path], path: str, is_hidden: IsHidden | None, errors: ReadErrors
+) -> OpenedFile:
     """Open a file for reading by its absolute path. Raises ReadError."""
     if os.name == "nt" and (":" in path[2:] or PureWindowsPath(path).is_reserved()):
-        raise refusals.bad_path("it names a device or a stream")
+        raise errors.bad_path("it names a device or a stream")
     if not _inside(os.path.normpath(path), (*roots, *given)):
-        raise refusals.outside()
+        raise errors.outside()
     try:
         real = os.path.realpath(path)
         if not _inside(real, roots):
-            raise refusals.outside()
-        if hides is not None and hides(Path(real)):
-            raise refusals.missing()
+            raise errors.outside()
+        if is_hidden is not None and is_hidden(Path(real)):
+            raise errors.missing()
         mode = Path(real).stat().st_mode
         if stat.S_ISDIR(mode):
-            raise refusals.folder()
+            raise errors.folder()
         if not stat.S_ISREG(mode):
-            raise refusals.special()
+            raise errors.special()
         descriptor = os.open(real, _FLAGS)
     except OSError as error:
-        raise refusals.system(error) from error
+        raise errors.system(error) from error
     try:
-        actual = _path_of(descriptor)
+        actual = _opened_path(descriptor)
         if not _inside(actual, roots):
-            raise refusals.outside()
-        if hides is not None and hides(Path(actual)):
-            raise refusals.missing()
-        return Opened(descriptor, checked(os.fstat(descriptor), refusals), Path(actual))
+            raise errors.outside()
+        if is_hidden is not None and is_hidden(Path(actual)):
+            raise errors.missing()
+        return OpenedFile(descriptor, check_regular(os.fstat(descriptor), errors), Path(actual))
     except BaseException:
         os.close(descriptor)
         raise
@@ -63,7 +63,7 @@ if sys.platform == "win32":
     import ctypes
     import msvcrt
 
-    def _path_of(descriptor: int) -> str:
+    def _opened_path(descriptor: int) -> str:
         handle = msvcrt.get_osfhandle(descriptor)
         name = ctypes.create_unicode_buffer(32_768)
         if not ctypes.windll.kernel32.GetFinalPathNameByHandleW(ctypes.c_void_p(handle), name, len(name), 0):
@@ -72,5 +72,5 @@ if sys.platform == "win32":
 
 else:
 
-    def _path_of(descriptor: int) -> str:
+    def _opened_path(descriptor: int) -> str:
         return str(Path(f"/proc/self/fd/{descriptor}").readlink())
