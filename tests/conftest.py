@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -28,6 +29,20 @@ def _own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
                 patch.delenv(name)
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         yield
+
+
+@pytest.fixture
+def default_sigint() -> Iterator[None]:
+    """Let child processes start with the default action for SIGINT, even where this process ignores it.
+
+    A background job, such as `nohup make test`, ignores SIGINT and its children inherit that. Python then installs no
+    KeyboardInterrupt handler in them. A child of a process that has a handler starts with the default action.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 import sennit
-from sennit.ingest import files, index
+from sennit.ingest import index, indexer
 
 # Small transactions: many places to be killed at.
-vars(files)["BATCH_RECORDS"] = 20
+vars(indexer)["BATCH_RECORDS"] = 20
 
 if __name__ == "__main__":
     with sennit.open(sys.argv[1]) as db:

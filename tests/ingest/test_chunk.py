@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.ingest import shape
-from sennit.ingest.chunk import CODE, PROSE, Chunk, Document, chunks, split_lines
+from sennit.ingest import markup
+from sennit.ingest.chunk import CODE_LIMITS, PROSE_LIMITS, Chunk, Document, chunks, split_lines
 
 WORDS = st.text(alphabet="abc .!?#-=`~:()\"' \t日é。", max_size=90)
 LINES = st.lists(
@@ -27,8 +27,8 @@ LINES = st.lists(
 SHAPES = {
     "text": Document,
     "code": lambda lines: Document(lines, code=True),
-    "markdown": shape.markdown,
-    "rst": shape.restructured,
+    "markdown": markup.parse_markdown,
+    "rst": markup.parse_rst,
 }
 
 
@@ -39,14 +39,14 @@ def made(kind: str, lines: list[str]) -> list[Chunk]:
 @pytest.mark.parametrize("kind", SHAPES)
 @given(lines=LINES)
 def test_passages_are_the_very_lines_they_name_and_cover_all_text(kind: str, lines: list[str]) -> None:
-    measure = CODE if kind == "code" else PROSE
+    limits = CODE_LIMITS if kind == "code" else PROSE_LIMITS
     covered: dict[int, str] = {}
     for passage in made(kind, lines):
         assert 1 <= passage.first <= passage.last <= len(lines)
         assert passage.text.strip()
-        assert len(passage.text) <= measure.most
+        assert len(passage.text) <= limits.maximum
         source = lines[passage.first - 1 : passage.last]
-        if passage.first == passage.last and len(source[0]) > measure.most:
+        if passage.first == passage.last and len(source[0]) > limits.maximum:
             covered[passage.first] = covered.get(passage.first, "") + passage.text
             continue
         assert passage.text == "\n".join(source)
@@ -88,12 +88,12 @@ def test_a_heading_and_those_above_it_are_the_title() -> None:
         + "step " * 80
         + "\n\n### Linux\n\napt\n"
     )
-    titles = [chunk.title for chunk in chunks(shape.markdown(split_lines(text)))]
+    titles = [chunk.title for chunk in chunks(markup.parse_markdown(split_lines(text)))]
     assert titles == ["Guide", "Guide > Install", "Guide > Install > Linux"]
 
 
 def test_headings_in_a_fence_are_code() -> None:
-    document = shape.markdown(
+    document = markup.parse_markdown(
         split_lines("# A\n\n```sh\n# not a heading\n```\n\nB\n===\n\nC\n---\n\n- x\n---\n")
     )
     assert document.headings == {0: (1, "A"), 6: (1, "B"), 9: (2, "C")}
@@ -102,12 +102,12 @@ def test_headings_in_a_fence_are_code() -> None:
 def test_a_fence_stays_whole_when_it_can() -> None:
     fence = "```\n" + "some code here = 1\n" * 40 + "```\n"
     text = "Before it. " * 60 + "\n\n" + fence + "\n" + "After it. " * 80
-    found = list(chunks(shape.markdown(split_lines(text))))
+    found = list(chunks(markup.parse_markdown(split_lines(text))))
     assert any(chunk.text.count("```") == 2 for chunk in found)
 
 
 def test_a_heading_of_restructured_text_is_known_by_its_underline() -> None:
-    document = shape.restructured(split_lines("=====\nTitle\n=====\n\nText\n\nPart\n----\n\nmore\n"))
+    document = markup.parse_rst(split_lines("=====\nTitle\n=====\n\nText\n\nPart\n----\n\nmore\n"))
     assert document.headings == {0: (1, "Title"), 6: (2, "Part")}
 
 

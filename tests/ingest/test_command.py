@@ -29,7 +29,7 @@ def test_a_report_ends_the_run(root: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert "added      1\n" in done.stdout
     assert "1 record written, 0 removed in" in done.stdout
-    assert "binary: it has zero bytes" in done.stdout
+    assert "binary: it contains zero bytes" in done.stdout
     found = call("search", "how long to steep tea", "--json")
     assert f"{os.path.realpath(root)}/a.md:1-3" in found.stdout
 
@@ -42,7 +42,7 @@ def test_json_has_every_figure(root: Path) -> None:
     }  # fmt: skip
     assert done["records"]["added"] == 1
     assert done["skipped"] == [
-        {"path": f"{os.path.realpath(root)}/c.bin", "reason": "binary: it has zero bytes"}
+        {"path": f"{os.path.realpath(root)}/c.bin", "reason": "binary: it contains zero bytes"}
     ]
 
 

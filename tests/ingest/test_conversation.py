@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sennit
-from sennit import Segment
+from sennit import Turn
 from sennit.errors import InvalidInput
 from sennit.ingest.conversation import read_conversation
 
@@ -72,12 +72,12 @@ def test_what_a_line_says_beyond_that_is_metadata() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("nothing of the kind", "no transcript"),
+        ("nothing of the kind", "not a transcript"),
         ('{"text": "a"}\n{"text": 5}', "Line 2: it has no text"),
-        ('{"text": "a"}\n[1]', "Line 2: it is no JSON object"),
+        ('{"text": "a"}\n[1]', "Line 2: it is not a JSON object"),
         ('{"text": "a"}\n{"tex', "Line 2"),
-        ('{"text": "a", "timestamp": "yesterday-ish"}', "Line 1: Not a moment"),
-        ("== 2026-03-01 ==\n99:99 Rajesh: hello", "no time of day"),
+        ('{"text": "a", "timestamp": "yesterday-ish"}', "Line 1: Not a valid time"),
+        ("== 2026-03-01 ==\n99:99 Rajesh: hello", "not a time of day"),
     ],
 )
 def test_what_is_no_conversation_is_said_with_its_line(text: str, problem: str) -> None:
@@ -96,30 +96,30 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 def test_turns_stand_after_those_that_are_there() -> None:
     with sennit.open(":memory:") as db:
-        db.add_segments(
+        db.add_turns(
             [
-                Segment(text="one", session="s"),
-                Segment(text="two", session="s"),
-                Segment(text="x", session="t"),
+                Turn(text="one", session="s"),
+                Turn(text="two", session="s"),
+                Turn(text="x", session="t"),
             ]
         )
-        db.add_segments([Segment(text="three", session="s")])
+        db.add_turns([Turn(text="three", session="s")])
         places = {record.text: (record.parent, record.position) for record in db}
         assert places == {"one": ("s", 0), "two": ("s", 1), "three": ("s", 2), "x": ("t", 0)}
 
 
 def test_the_same_turns_again_change_nothing() -> None:
-    turns = [Segment(text=f"turn {n}", session="s", speaker="Rajesh") for n in range(5)]
+    turns = [Turn(text=f"turn {n}", session="s", speaker="Rajesh") for n in range(5)]
     with sennit.open(":memory:") as db:
-        db.add_segments(turns)
-        again = db.add_segments(turns)
+        db.add_turns(turns)
+        again = db.add_turns(turns)
         assert (again.added, again.updated, again.unchanged) == (0, 0, 5)
 
 
 def test_a_turn_is_found_by_its_words_at_once_and_with_its_speaker() -> None:
     with sennit.open(":memory:") as db:
-        db.add_segments(
-            [Segment(text="the lighthouse at dusk", session="s", speaker="Priya", entities=["lighthouse"])]
+        db.add_turns(
+            [Turn(text="the lighthouse at dusk", session="s", speaker="Priya", entities=["lighthouse"])]
         )
         (hit,) = db.search("lighthouse", recipe="memory")
         assert hit.metadata == {"session": "s", "speaker": "Priya", "entities": ["lighthouse"]}
@@ -128,15 +128,15 @@ def test_a_turn_is_found_by_its_words_at_once_and_with_its_speaker() -> None:
 
 def test_each_tenants_sessions_are_its_own() -> None:
     with sennit.open(":memory:", privacy__open=True) as db:
-        db.add_segments([Segment(text="a", session="s", tenant="acme"), Segment(text="b", session="s")])
-        places = {record.text: record.position for record in db.store.every()}
+        db.add_turns([Turn(text="a", session="s", tenant="acme"), Turn(text="b", session="s")])
+        places = {record.text: record.position for record in db.store.iter_records()}
         assert places == {"a": 0, "b": 0}
 
 
 def test_bad_segments_are_refused() -> None:
     with pytest.raises(InvalidInput, match="entities"):
-        Segment(text="x", session="s", entities="Goa")
+        Turn(text="x", session="s", entities="Goa")
     with pytest.raises(InvalidInput, match="text"):
-        Segment(text=5, session="s")  # type: ignore[arg-type]
-    with sennit.open(":memory:") as db, pytest.raises(InvalidInput, match=r"sennit\.Segment"):
-        db.add_segments(["hello"])  # type: ignore[list-item]
+        Turn(text=5, session="s")  # type: ignore[arg-type]
+    with sennit.open(":memory:") as db, pytest.raises(InvalidInput, match=r"sennit\.Turn"):
+        db.add_turns(["hello"])  # type: ignore[list-item]

@@ -10,9 +10,9 @@ import pytest
 
 import sennit
 from ingest.conftest import counts, locked, paths_of, reasons, write
-from ingest.test_reading import archives
+from ingest.test_file_reader import archives
 from sennit.ingest import index, walk
-from sennit.ingest.walk import Tree
+from sennit.ingest.walk import WalkResult
 
 
 def test_a_broken_file_does_not_stop_the_rest(db: sennit.Database, root: Path) -> None:
@@ -36,8 +36,8 @@ def test_a_broken_file_does_not_stop_the_rest(db: sennit.Database, root: Path) -
     assert reasons(report, root) == {
         "zip.txt": "binary: a zip archive",
         "gzip.md": "binary: a gzip archive",
-        "tar.txt": "binary: it has zero bytes",
-        "fake.pdf": "not a PDF, in spite of its name",
+        "tar.txt": "binary: it contains zero bytes",
+        "fake.pdf": "not a PDF, despite its name",
         "pipe.txt": "a named pipe, not a file",
         "loop": "a symbolic link, not a file",
     }
@@ -76,7 +76,7 @@ def test_any_name_can_be_indexed_again_and_removed(db: sennit.Database, root: Pa
     place.write_bytes(b"content of a file with an odd name")
     assert index(db, root).added == 1
     (record,) = db
-    assert record.path == walk.known_as(os.path.realpath(place))
+    assert record.path == walk.path_to_text(os.path.realpath(place))
     assert db.search("odd name", limit=1)[0].id == record.id
     assert counts(index(db, root)) == (0, 0, 0, 0, 1)
     place.unlink()
@@ -159,11 +159,11 @@ def test_a_folder_that_cannot_be_looked_into_keeps_its_records(
     monkeypatch.setattr(os, "scandir", refuse)
     report = index(db, root)
     assert report.removed == 1
-    assert reasons(report, root) == {"sub": "cannot be looked at: Permission denied"}
+    assert reasons(report, root) == {"sub": "cannot be accessed: Permission denied"}
     assert {record.text for record in db} == {"kept"}
 
 
 def test_a_walk_of_what_is_not_there_is_reported() -> None:
-    tree = Tree()
+    tree = WalkResult()
     walk.walk("/nowhere/at/all", walk.Scope(), tree)
-    assert tree.closed == ["/nowhere/at/all"]
+    assert tree.unreadable_folders == ["/nowhere/at/all"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sennit.ingest.ignore import MAX_PATTERN, MAX_PATTERNS, Rules
+from sennit.ingest.ignore import MAX_PATTERN_CHARACTERS, MAX_PATTERNS, IgnoreRules
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge here")
 
@@ -57,13 +57,13 @@ PIECES = [
     ],
 )
 def test_a_pattern_decides(pattern: str, path: str, folder: bool, expected: bool | None) -> None:
-    assert Rules([pattern]).decide(path, path.rpartition("/")[2], folder=folder) is expected
+    assert IgnoreRules([pattern]).decide(path, path.rpartition("/")[2], is_folder=folder) is expected
 
 
 def test_the_last_pattern_that_matches_decides() -> None:
-    rules = Rules(["*.log", "!keep.log", "keep.log", "!keep.*"])
-    assert rules.decide("keep.log", "keep.log", folder=False) is False
-    assert rules.decide("other.log", "other.log", folder=False) is True
+    rules = IgnoreRules(["*.log", "!keep.log", "keep.log", "!keep.*"])
+    assert rules.decide("keep.log", "keep.log", is_folder=False) is False
+    assert rules.decide("other.log", "other.log", is_folder=False) is True
 
 
 @st.composite
@@ -88,10 +88,10 @@ def test_git_agrees(tmp_path: Path, lines: list[str], path: list[str]) -> None:
     answer = subprocess.run(
         ["git", "-C", str(repository), "check-ignore", "-q", "--no-index", asked], capture_output=True
     )
-    rules = Rules(lines)
+    rules = IgnoreRules(lines)
     # As the walk does it: a folder that is ignored is not entered.
     ignored = any(
-        rules.decide("/".join(path[:depth]), path[depth - 1], folder=depth < len(path))
+        rules.decide("/".join(path[:depth]), path[depth - 1], is_folder=depth < len(path))
         for depth in range(1, len(path) + 1)
     )
     assert ignored == (answer.returncode == 0)
@@ -109,13 +109,13 @@ def test_git_agrees(tmp_path: Path, lines: list[str], path: list[str]) -> None:
     ],
 )
 def test_no_pattern_makes_matching_slow(pattern: str) -> None:
-    rules = Rules([pattern])
+    rules = IgnoreRules([pattern])
     path = "/".join(["a" * 200] * 100)
     # Backtracking would take longer than the universe is old, and this test its time-out.
-    assert rules.decide(path, "a" * 200, folder=False) is None
+    assert rules.decide(path, "a" * 200, is_folder=False) is None
 
 
 def test_absurd_patterns_are_counted_and_not_used() -> None:
-    rules = Rules(["x" * (MAX_PATTERN + 1), *(f"name{n}" for n in range(MAX_PATTERNS + 5))])
+    rules = IgnoreRules(["x" * (MAX_PATTERN_CHARACTERS + 1), *(f"name{n}" for n in range(MAX_PATTERNS + 5))])
     assert rules.dropped == 7
-    assert rules.decide("name1", "name1", folder=False)
+    assert rules.decide("name1", "name1", is_folder=False)

@@ -17,8 +17,8 @@ import pytest
 
 import sennit
 from ingest.conftest import contents_of, counts, write
-from sennit.ingest import IndexInterrupted, Scope, files, index
-from sennit.stores.embedded.writing import Writer
+from sennit.ingest import IndexInterrupted, Scope, index, indexer
+from sennit.stores.embedded.writer import Writer
 
 REAL_FILES = 10_000
 PROGRAM = Path(__file__).with_name("run_index.py")
@@ -83,7 +83,7 @@ def test_killed_at_random_and_run_again_gives_the_same_database(
 def test_ctrl_c_reports_what_is_done_and_the_next_run_goes_on(
     tmp_path: Path, root: Path, db: sennit.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "BATCH_RECORDS", 10)
+    monkeypatch.setattr(indexer, "BATCH_RECORDS", 10)
     fill(root, 1, 40)
 
     def stop(done: int, total: int, path: str) -> None:
@@ -144,7 +144,7 @@ def real_files(root: Path, count: int, leave_out: Callable[[str], NoReturn]) -> 
 
 
 def vectors_of(db: sennit.Database) -> tuple[int, int, float]:
-    with db.store.database.read() as connection:
+    with db.store.sqlite.read() as connection:
         found: tuple[int, int, float] = connection.execute(
             "SELECT count(*), max(number), max(created) FROM vectors"
         ).fetchone()

@@ -10,7 +10,7 @@ import pytest
 import sennit
 from ingest.conftest import reasons, write
 from sennit.ingest import index, pdf
-from sennit.ingest.reading import Unreadable
+from sennit.ingest.file_reader import UnreadableFile
 
 pytest.importorskip("pypdfium2", reason="sennit[pdf] is not installed")
 
@@ -65,8 +65,8 @@ def test_a_page_is_cited_by_its_number(db: sennit.Database, root: Path) -> None:
     ("data", "reason"),
     [
         (b"just some words", "not a PDF"),
-        (b"%PDF-1.4\n" + b"garbage " * 100, "not a PDF that can be read"),
-        (document(shows("x"))[:200], "not a PDF that can be read"),
+        (b"%PDF-1.4\n" + b"garbage " * 100, "a PDF that cannot be read"),
+        (document(shows("x"))[:200], "a PDF that cannot be read"),
         (b"%PDF-1.4\n" + b"1 0 obj " + b"[" * 200_000, "PDF"),
         (
             document(shows("x"), extra="/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O ("
@@ -76,32 +76,32 @@ def test_a_page_is_cited_by_its_number(db: sennit.Database, root: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_says_why(data: bytes, reason: str) -> None:
-    with pytest.raises(Unreadable, match=reason):
-        pdf.pages(data)
+    with pytest.raises(UnreadableFile, match=reason):
+        pdf.extract_pages(data)
 
 
 def test_a_pdf_that_unpacks_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "MEMORY", 300 * 1024 * 1024)
+    monkeypatch.setattr(pdf, "MAX_MEMORY_BYTES", 300 * 1024 * 1024)
     packer = zlib.compressobj(9)
     bomb = b"".join(packer.compress(b"(a) Tj " * 150_000) for _ in range(320)) + packer.flush()
     try:
-        found = pdf.pages(document(bomb, packed=True))
-    except Unreadable:
+        found = pdf.extract_pages(document(bomb, packed=True))
+    except UnreadableFile:
         return
     assert sum(map(len, found.texts)) < pdf.MAX_CHARACTERS
 
 
 def test_a_pdf_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "SECONDS", 1)
+    monkeypatch.setattr(pdf, "CPU_SECONDS", 1)
     slow = b"BT /F 1 Tf " + b"(abcdefghij) Tj 0 -1 Td " * 1_200_000 + b" ET"
-    with pytest.raises(Unreadable, match="more than"):
-        pdf.pages(document(slow, slow, slow))
+    with pytest.raises(UnreadableFile, match="more than"):
+        pdf.extract_pages(document(slow, slow, slow))
 
 
 def test_too_many_pages_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf, "MAX_PAGES", 1)
-    with pytest.raises(Unreadable, match="2 pages; the most is 1"):
-        pdf.pages(document(shows("a"), shows("b")))
+    with pytest.raises(UnreadableFile, match="2 pages; the limit is 1"):
+        pdf.extract_pages(document(shows("a"), shows("b")))
 
 
 def test_without_its_package_a_pdf_is_skipped_and_tried_again_later(
@@ -109,6 +109,6 @@ def test_without_its_package_a_pdf_is_skipped_and_tried_again_later(
 ) -> None:
     write(root, {"a.pdf": document(shows("words"))})
     with monkeypatch.context() as patch:
-        patch.setattr(pdf, "_installed", lambda: False)
+        patch.setattr(pdf, "_is_installed", lambda: False)
         assert "sennit[pdf]" in reasons(index(db, root), root)["a.pdf"]
     assert index(db, root).added == 1

@@ -11,15 +11,15 @@ import pytest
 
 from ingest.conftest import locked, write
 from sennit.errors import InvalidInput
-from sennit.ingest.walk import MAX_DEPTH, Scope, Tree, walk
+from sennit.ingest.walk import MAX_DEPTH, Scope, WalkResult, walk
 
 
 def found(root: Path, scope: Scope | None = None) -> set[str]:
     return {os.path.relpath(path, os.path.realpath(root)) for path in looked(root, scope).files}
 
 
-def looked(root: Path, scope: Scope | None = None) -> Tree:
-    tree = Tree()
+def looked(root: Path, scope: Scope | None = None) -> WalkResult:
+    tree = WalkResult()
     walk(os.path.realpath(root), scope or Scope(), tree)
     return tree
 

@@ -18,7 +18,7 @@ import sennit
 from ingest.conftest import contents_of, locked, paths_of, write
 from sennit.errors import MissingExtra, NotFound, SourceError, StoreError
 from sennit.ingest import IndexReport, Scope, index, watch
-from sennit.ingest.watch import Watched
+from sennit.ingest.watch import WatchedPaths
 
 PATIENCE = 60
 """Seconds until a test gives up; it goes on as soon as what it waits for is there."""
@@ -42,8 +42,8 @@ class Watching:
         """Raised by rounds to come, one each."""
         self._db = db
         self._scope = scope or Scope()
-        self._watched = Watched.at(
-            paths, hidden=self._scope.hidden, leave_out=[db.path] if db.path is not None else []
+        self._watched = WatchedPaths.resolve(
+            paths, hidden=self._scope.hidden, skip_folders=[db.path] if db.path is not None else []
         )
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -55,7 +55,7 @@ class Watching:
         return index(self._db, roots, scope=self._scope, only=only)
 
     def _run(self) -> None:
-        for report in watch.watch(self._round, self._watched, self._stop, failed=self.failures.append):
+        for report in watch.watch(self._round, self._watched, self._stop, on_error=self.failures.append):
             self.reports.append(report)
 
     def __enter__(self) -> Watching:
@@ -203,20 +203,20 @@ def test_the_first_round_raises_what_is_wrong(db: sennit.Database, tmp_path: Pat
         return index(db, roots, only=only)
 
     with pytest.raises(NotFound, match="There is no file or folder"):
-        next(watch.watch(rounds, Watched.at([tmp_path / "nowhere"]), threading.Event()))
+        next(watch.watch(rounds, WatchedPaths.resolve([tmp_path / "nowhere"]), threading.Event()))
 
 
 def test_a_missing_package_is_named(db: sennit.Database, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     with pytest.raises(MissingExtra, match=r"pip install 'sennit\[watch\]'"):
-        next(watch.watch(lambda *_: IndexReport(), Watched.at([root]), threading.Event()))
+        next(watch.watch(lambda *_: IndexReport(), WatchedPaths.resolve([root]), threading.Event()))
 
 
 def test_which_changes_matter(root: Path) -> None:
-    watched = Watched.at([root], leave_out=[root / "own.sennit"])
+    watched = WatchedPaths.resolve([root], skip_folders=[root / "own.sennit"])
     real = os.path.realpath(root)
     for name in ("a.md", "sub/a.md", ".gitignore", "sub/.sennitignore", "sennit.toml"):
-        assert watched.wants(f"{real}/{name}")
+        assert watched.is_relevant(f"{real}/{name}")
     for name in (
         "own.sennit/sennit.db",
         ".git/index",
@@ -225,10 +225,10 @@ def test_which_changes_matter(root: Path) -> None:
         ".venv/x",
         ".venv/.gitignore",
     ):
-        assert not watched.wants(f"{real}/{name}")
-    assert not watched.wants(f"{real}-too/a.md")
-    assert Watched.at([root], hidden=True).wants(f"{real}/.hidden")
-    assert not Watched.at([root], hidden=True).wants(f"{real}/.git/index")
+        assert not watched.is_relevant(f"{real}/{name}")
+    assert not watched.is_relevant(f"{real}-too/a.md")
+    assert WatchedPaths.resolve([root], hidden=True).is_relevant(f"{real}/.hidden")
+    assert not WatchedPaths.resolve([root], hidden=True).is_relevant(f"{real}/.git/index")
 
 
 # Rounds over a part
@@ -290,4 +290,4 @@ def test_a_system_that_refuses_to_watch_is_an_error(root: Path, monkeypatch: pyt
 
     monkeypatch.setattr("watchfiles.watch", refuse)
     with pytest.raises(SourceError, match="cannot be watched: no more watches"):
-        next(watch.watch(lambda *_: IndexReport(), Watched.at([root]), threading.Event()))
+        next(watch.watch(lambda *_: IndexReport(), WatchedPaths.resolve([root]), threading.Event()))

@@ -1,4 +1,4 @@
-"""Taking in files and folders."""
+"""Indexing files and folders."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from sennit.ingest.report import IndexInterrupted, IndexReport, Skipped
 from sennit.ingest.walk import DEFAULT_MAX_BYTES, Scope
 
 if TYPE_CHECKING:
-    from sennit.ingest.files import Progress, Target, index
+    from sennit.ingest.indexer import IndexTarget, Progress, index
 
 __all__ = [
     "DEFAULT_MAX_BYTES",
     "IndexInterrupted",
     "IndexReport",
+    "IndexTarget",
     "Progress",
     "Scope",
     "Skipped",
-    "Target",
     "index",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # A program that only parses (sennit.ingest.program) starts in a fifth of the time without the store.
-    if name not in ("Progress", "Target", "index"):
+    # Lazy, because a worker process (sennit.ingest.worker_main) starts five times faster without the store.
+    if name not in ("Progress", "IndexTarget", "index"):
         raise AttributeError(f"module 'sennit.ingest' has no attribute {name!r}")
-    return getattr(importlib.import_module("sennit.ingest.files"), name)
+    return getattr(importlib.import_module("sennit.ingest.indexer"), name)

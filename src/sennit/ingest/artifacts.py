@@ -1,4 +1,4 @@
-"""A whole document and its fragments, kept in step."""
+"""Artifacts: whole documents that are stored together with their chunks."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Final
 from sennit.ingest.chunk import Document, chunks, split_lines
 from sennit.records import Record, split_id
 
-CHUNKS: Final = "artifact_chunks"
-"""The collection of the fragments."""
+CHUNK_COLLECTION: Final = "artifact_chunks"
+"""The collection of the chunks."""
 
-Cut = Callable[[Record], Sequence[str]]
+ArtifactSplitter = Callable[[Record], Sequence[str]]
 
 
-def cut(artifact: Record) -> list[str]:
-    """The fragments of a document, on natural boundaries."""
+def split_artifact(artifact: Record) -> list[str]:
+    """Split a document into the texts of its chunks, on natural boundaries."""
     return [chunk.text for chunk in chunks(Document(split_lines(artifact.text)))]
 
 
-def fragments(artifact: Record, texts: Sequence[str]) -> Iterator[Record]:
-    """The records of a document's fragments: they say what the whole says, and where they belong."""
+def chunk_records(artifact: Record, texts: Sequence[str]) -> Iterator[Record]:
+    """The records of the chunks of a document. They have its fields and metadata, and refer to it."""
     for index, text in enumerate(texts):
         yield replace(
             artifact,
             id=f"{artifact.id}#{index}",
             text=text,
-            collection=CHUNKS,
+            collection=CHUNK_COLLECTION,
             kind="chunk",
             parent=artifact.id,
             position=index,
@@ -36,9 +36,9 @@ def fragments(artifact: Record, texts: Sequence[str]) -> Iterator[Record]:
         )
 
 
-def parts_of(connection: sqlite3.Connection, artifact: Record) -> Iterator[str]:
-    """The full ids of the fragments that are kept of a document now."""
-    found = connection.execute(
-        "SELECT id FROM records WHERE parent = ? AND collection = ?", (artifact.id, CHUNKS)
+def chunk_ids(connection: sqlite3.Connection, artifact: Record) -> Iterator[str]:
+    """The full ids of the chunks that are stored for a document."""
+    rows = connection.execute(
+        "SELECT id FROM records WHERE parent = ? AND collection = ?", (artifact.id, CHUNK_COLLECTION)
     )
-    return (name for (name,) in found.fetchall() if split_id(name)[0] == artifact.tenant)
+    return (name for (name,) in rows.fetchall() if split_id(name)[0] == artifact.tenant)

@@ -1,7 +1,7 @@
-"""Cutting text into passages on natural boundaries, with exact line numbers.
+"""Splitting text into chunks on natural boundaries, with exact line numbers.
 
-A passage is a run of whole lines, cut where the text itself pauses: before a heading, at a blank line, at the
-end of a sentence, where code comes back to the margin. Only a line longer than a passage is cut inside.
+A chunk is a run of whole lines. It ends before a heading, at a blank line, at the end of a sentence, or where the
+indentation of code decreases. Only a line longer than a chunk is split inside.
 """
 
 from __future__ import annotations
@@ -13,56 +13,56 @@ from itertools import accumulate
 from typing import Final
 
 VERSION: Final = 1
-"""Raised when the same text would be cut differently: files are then read again."""
+"""Increase when the same text would be split differently. Files of an older version are indexed again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """How long passages are, in characters and lines."""
+class ChunkLimits:
+    """The length of chunks, in characters and lines."""
 
     target: int
-    most: int
-    """No passage is longer; between target and most it may run on to a better place to end."""
-    least: int
-    """Below this a passage ends for nothing but a heading."""
-    most_lines: int
+    maximum: int
+    """No chunk is longer. A chunk may exceed the target to end at a better boundary."""
+    minimum: int
+    """A shorter chunk ends only before a heading."""
+    max_lines: int
     overlap: int
-    """Characters of whole lines that a passage may repeat from the one before, at most two lines."""
+    """Up to this many characters, in whole lines, are repeated from the chunk before."""
 
 
-PROSE: Final = Measure(target=1200, most=2400, least=400, most_lines=200, overlap=200)
-CODE: Final = Measure(target=1600, most=3200, least=400, most_lines=60, overlap=120)
+PROSE_LIMITS: Final = ChunkLimits(target=1200, maximum=2400, minimum=400, max_lines=200, overlap=200)
+CODE_LIMITS: Final = ChunkLimits(target=1600, maximum=3200, minimum=400, max_lines=60, overlap=120)
 
-SECTION_LEAST: Final = 200
-"""A section shorter than this shares a passage with the next one."""
+MIN_SECTION_CHARACTERS: Final = 200
+"""A shorter section shares a chunk with the next one."""
 
-OVERLAP_LINES: Final = 2
+MAX_OVERLAP_LINES: Final = 2
 
-HEADING, TOP, BLANK, SENTENCE, LINE, GLUED = 5.0, 4.0, 3.0, 2.0, 1.0, 0.0
-"""How good a place to cut is, before a line."""
+HEADING, TOP_LEVEL, BLANK, SENTENCE, LINE, NO_BREAK = 5.0, 4.0, 3.0, 2.0, 1.0, 0.0
+"""The strength of the boundary before a line; a chunk ends at the strongest one."""
 
 
 @dataclass(slots=True)
 class Document:
-    """Lines of text with what is known of their shape."""
+    """Lines of text with their headings and blocks."""
 
     lines: Sequence[str]
     code: bool = False
     headings: dict[int, tuple[int, str]] = field(default_factory=dict)
-    """By index of a line: level from 1, and text."""
-    glued: set[int] = field(default_factory=set)
-    """Lines that belong to the one before: the inside of a fence."""
+    """Level (from 1) and text of a heading, by line index."""
+    no_break_before: set[int] = field(default_factory=set)
+    """Line indexes before which no chunk may end, such as those inside a code fence."""
     verbatim: list[tuple[int, int]] = field(default_factory=list)
-    """The <pre> elements of a page: first line and the line after the last."""
+    """The <pre> elements of an HTML page: first line, and the line after the last."""
     numbers: Sequence[int] | None = None
-    """The number of each line in the file, when that is not its place in `lines`; ascending."""
+    """The line number of each line in the file, ascending, if it differs from the index in `lines`."""
     page: int | None = None
-    """The page it is, when it has no lines in a file."""
+    """The page number, for a format without lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage: its text, its first and last line (from 1, inclusive), and the headings it stands under."""
+    """A passage: its text, its first and last line (from 1, inclusive), and the headings above it."""
 
     text: str
     first: int
@@ -72,7 +72,7 @@ class Chunk:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines as an editor and grep number them: ended by \\n or \\r\\n, or by \\r where there is no \\n."""
+    """Split into lines as editors and grep do: at \\n or \\r\\n, or at \\r if there is no \\n."""
     if "\n" not in text:
         lines = text.split("\r")
     elif "\r" in text:
@@ -85,10 +85,10 @@ def split_lines(text: str) -> list[str]:
 
 
 def chunks(document: Document) -> Iterator[Chunk]:
-    """The passages of a document, in order; every line that is not blank is in at least one."""
-    measure = CODE if document.code else PROSE
+    """Split a document into chunks, in order; every line that is not blank is in at least one."""
+    limits = CODE_LIMITS if document.code else PROSE_LIMITS
     lines = document.lines
-    strengths = _strengths(document)
+    strengths = _boundary_strengths(document)
     titles = _Titles(document.headings)
     start = 0
     sizes = [0, *accumulate(len(line) + 1 for line in lines)]
@@ -96,61 +96,61 @@ def chunks(document: Document) -> Iterator[Chunk]:
         if not lines[start] or lines[start].isspace():
             start += 1
             continue
-        if len(lines[start]) > measure.most:
-            yield from _pieces(document, start, measure, titles.at(start))
+        if len(lines[start]) > limits.maximum:
+            yield from _split_line(document, start, limits, titles.at(start))
             start += 1
             continue
-        end = _end(strengths, sizes, start, measure)
-        begin = _with_overlap(document, strengths, start, measure, end, sizes)
-        yield _whole(document, begin, end, titles.at(_content(document, start, end)))
+        end = _find_end(strengths, sizes, start, limits)
+        begin = _overlap_start(document, strengths, start, limits, end, sizes)
+        yield _make_chunk(document, begin, end, titles.at(_first_content_line(document, start, end)))
         start = end
 
 
-def _end(strengths: Sequence[float], sizes: Sequence[int], start: int, measure: Measure) -> int:
-    """The line before which the passage that begins at `start` ends."""
+def _find_end(strengths: Sequence[float], sizes: Sequence[int], start: int, limits: ChunkLimits) -> int:
+    """The line before which the chunk that begins at `start` ends."""
     base = sizes[start]
     count = len(strengths)
-    # A short rest is taken in rather than left as a passage of its own.
-    room = 5 / 4 if sizes[count] - base <= measure.target * 5 // 4 else 1
-    best, best_strength = 0, GLUED
+    # A chunk may take in a short remainder, so that it does not become a chunk of its own.
+    tolerance = 5 / 4 if sizes[count] - base <= limits.target * 5 // 4 else 1
+    best, best_strength = 0, NO_BREAK
     for at in range(start + 1, count):
         size = sizes[at] - base
         strength = strengths[at]
-        if strength == HEADING and size >= SECTION_LEAST:
+        if strength == HEADING and size >= MIN_SECTION_CHARACTERS:
             return at
         line_size = sizes[at + 1] - sizes[at]
-        if line_size > measure.most and size <= measure.target:
+        if line_size > limits.maximum and size <= limits.target:
             return at
-        if size + line_size > measure.most or at - start >= measure.most_lines * room:
+        if size + line_size > limits.maximum or at - start >= limits.max_lines * tolerance:
             return best or at
-        if size > measure.target * room:
+        if size > limits.target * tolerance:
             if best:
                 return best
-            if strength > GLUED:
+            if strength > NO_BREAK:
                 return at
-        elif size >= measure.least and strength >= best_strength and strength > GLUED:
+        elif size >= limits.minimum and strength >= best_strength and strength > NO_BREAK:
             best, best_strength = at, strength
     return count
 
 
-def _with_overlap(
+def _overlap_start(
     document: Document,
     strengths: Sequence[float],
     start: int,
-    measure: Measure,
+    limits: ChunkLimits,
     end: int,
     sizes: Sequence[int],
 ) -> int:
-    """Where the passage begins when it repeats the last lines of the one before."""
+    """The first line of the chunk, with the overlap from the chunk before."""
     strength = strengths[start]
     if start == 0 or strength == HEADING or (document.code and strength >= BLANK):
         return start
     begin = start
     taken = 0
-    while begin > 0 and taken < OVERLAP_LINES:
+    while begin > 0 and taken < MAX_OVERLAP_LINES:
         above = document.lines[begin - 1]
         blank = not above or above.isspace()
-        if sizes[start] - sizes[begin - 1] > measure.overlap or sizes[end] - sizes[begin - 1] > measure.most:
+        if sizes[start] - sizes[begin - 1] > limits.overlap or sizes[end] - sizes[begin - 1] > limits.maximum:
             break
         if strengths[begin] == HEADING or (blank and taken):
             break
@@ -161,15 +161,19 @@ def _with_overlap(
     return begin
 
 
-def _content(document: Document, start: int, end: int) -> int:
-    """The first line of a passage that is more than a heading: its headings are the passage's title."""
+def _first_content_line(document: Document, start: int, end: int) -> int:
+    """The first line of a chunk that is not a heading; the headings above it are the title of the chunk."""
     for index in range(start, end):
-        if index not in document.headings and index not in document.glued and document.lines[index].strip():
+        if (
+            index not in document.headings
+            and index not in document.no_break_before
+            and document.lines[index].strip()
+        ):
             return index
     return start
 
 
-def _whole(document: Document, begin: int, end: int, title: str) -> Chunk:
+def _make_chunk(document: Document, begin: int, end: int, title: str) -> Chunk:
     lines = document.lines
     while end > begin + 1 and not lines[end - 1].strip():
         end -= 1
@@ -182,25 +186,25 @@ def _whole(document: Document, begin: int, end: int, title: str) -> Chunk:
 _SENTENCE_END: Final = re.compile(r"[.!?。！？…][\"')\]»”’]?(?:\s+|(?<=[。！？]))")
 
 
-def _pieces(document: Document, index: int, measure: Measure, title: str) -> Iterator[Chunk]:
-    """A line longer than a passage, in parts of about the same length that end with a sentence or a word."""
+def _split_line(document: Document, index: int, limits: ChunkLimits, title: str) -> Iterator[Chunk]:
+    """Split a line that is longer than a chunk, at the end of a sentence or a word."""
     line = document.lines[index]
     number = index + 1 if document.numbers is None else document.numbers[index]
     at = 0
     while at < len(line):
         rest = len(line) - at
-        if rest <= measure.target * 3 // 2:
+        if rest <= limits.target * 3 // 2:
             stop = len(line)
         else:
-            stop = _cut(line, at + measure.target // 2, at + measure.target)
+            stop = _find_cut(line, at + limits.target // 2, at + limits.target)
         text = line[at:stop]
         if not text.isspace():
             yield Chunk(text, number, number, title, document.page)
         at = stop
 
 
-def _cut(line: str, low: int, high: int) -> int:
-    """The best place between low and high to cut a line: after a sentence, else after a word, else anywhere."""
+def _find_cut(line: str, low: int, high: int) -> int:
+    """The best position between low and high to split a line: after a sentence, else a word, else anywhere."""
     ends = [match.end() for match in _SENTENCE_END.finditer(line, low, high)]
     if ends:
         return ends[-1]
@@ -214,8 +218,8 @@ _ENDS_SENTENCE: Final = tuple(".!?:;。！？…")
 _CLOSERS: Final = (")", "]", "}", "else", "elif", "except", "finally", "catch", "end", "*/", "'''", '"""')
 
 
-def _strengths(document: Document) -> list[float]:
-    """How good a place to cut there is before each line."""
+def _boundary_strengths(document: Document) -> list[float]:
+    """The strength of the boundary before each line."""
     lines = document.lines
     out = [LINE] * len(lines)
     before_blank = True
@@ -223,15 +227,15 @@ def _strengths(document: Document) -> list[float]:
     for index, line in enumerate(lines):
         bare = line.lstrip()
         if not bare:
-            # Never before a blank line: it would begin the next passage.
-            out[index] = GLUED
+            # No chunk ends before a blank line, because the next chunk would begin with it.
+            out[index] = NO_BREAK
             before_blank = True
             continue
         if document.code:
             indent = len(line) - len(bare)
             closing = bare.startswith(_CLOSERS)
             if before_blank:
-                out[index] = TOP if indent == 0 else BLANK - min(indent, 40) / 50
+                out[index] = TOP_LEVEL if indent == 0 else BLANK - min(indent, 40) / 50
             elif indent < indent_before and not closing:
                 out[index] = SENTENCE - min(indent, 40) / 50
             elif closing:
@@ -242,15 +246,15 @@ def _strengths(document: Document) -> list[float]:
         elif lines[index - 1].endswith(_ENDS_SENTENCE):
             out[index] = SENTENCE
         before_blank = False
-    for index in document.glued:
-        out[index] = GLUED
+    for index in document.no_break_before:
+        out[index] = NO_BREAK
     for index in document.headings:
         out[index] = HEADING
     return out
 
 
 class _Titles:
-    """The path of headings above a line; asked for ascending lines."""
+    """The path of headings above a line. Lines must be asked for in ascending order."""
 
     def __init__(self, headings: dict[int, tuple[int, str]]) -> None:
         self._ahead = sorted(headings.items(), reverse=True)

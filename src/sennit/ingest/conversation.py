@@ -1,4 +1,4 @@
-"""Conversations from files: JSON lines of many programs, and plain transcripts with speakers and times."""
+"""Reading conversations from files: JSON Lines, and plain transcripts with speakers and times."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from sennit.errors import InvalidInput
 from sennit.records import as_utc
-from sennit.segments import Segment
+from sennit.turns import Turn
 
-_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+_FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "text": ("text", "content", "message", "body"),
     "speaker": ("speaker", "role", "author", "user", "name", "from", "sender"),
     "session": ("session", "session_id", "conversation", "conversation_id", "thread", "thread_id", "channel"),
@@ -21,7 +21,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "position": ("position", "turn", "index"),
     "id": ("id", "uuid", "message_id"),
 }
-"""What programs call the parts of a turn, the likeliest first."""
+"""The names that exports use for each field of a turn. The first name with a value counts."""
 
 _TIME: Final = r"(?P<{}>\d{{4}}-\d\d-\d\d(?:[T ]\d\d?:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)?|\d\d?:\d\d(?::\d\d)?)"
 _SPEAKER: Final = r"(?P<speaker>[^\s:\[\]()][^:\[\]()\n]{0,59}?)"
@@ -29,12 +29,12 @@ _TURN: Final = re.compile(
     rf"(?:\[?{_TIME.format('before')}\]?[ \t,-]*)?{_SPEAKER}[ \t]*(?:[\[(]{_TIME.format('after')}[\])])?:[ \t]+(?P<text>\S.*)"
 )
 _DAY: Final = re.compile(r"[#=*\- \t]*(\d{4}-\d\d-\d\d)[#=*\- \t]*")
-_WORDS: Final = 4
-"""A speaker has at most so many; a longer beginning of a line with a colon is a sentence."""
+_MAX_SPEAKER_WORDS: Final = 4
+"""More words before a colon are the beginning of a sentence and no speaker."""
 
 
-def read_conversation(text: str, session: str) -> Iterator[Segment]:
-    """The turns of a file. Lines of JSON say their session; a transcript is of the session that is named."""
+def read_conversation(text: str, session: str) -> Iterator[Turn]:
+    """The turns of a file. JSON Lines may name their session; the turns of a transcript belong to `session`."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     if first.lstrip().startswith("{"):
         yield from _from_json_lines(text, session)
@@ -42,41 +42,44 @@ def read_conversation(text: str, session: str) -> Iterator[Segment]:
         yield from _from_transcript(text, session)
 
 
-def _from_json_lines(text: str, session: str) -> Iterator[Segment]:
+def _from_json_lines(text: str, session: str) -> Iterator[Turn]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
             values = json.loads(line)
             if not isinstance(values, dict):
-                raise InvalidInput("it is no JSON object")
-            yield _segment(values, session)
+                raise InvalidInput("it is not a JSON object")
+            yield _parse_turn(values, session)
         except (ValueError, RecursionError) as error:
             raise InvalidInput(f"Line {number}: {error}") from error
 
 
-def _segment(values: dict[str, Any], session: str) -> Segment:
-    parts: dict[str, Any] = {}
-    for part, names in _NAMES.items():
+def _parse_turn(values: dict[str, Any], session: str) -> Turn:
+    fields: dict[str, Any] = {}
+    for field, names in _FIELD_NAMES.items():
         found = next((name for name in names if values.get(name) not in (None, "")), None)
         if found is not None:
-            parts[part] = values.pop(found)
-    if not isinstance(parts.get("text"), str):
-        raise InvalidInput(f"it has no text; that is called one of: {', '.join(_NAMES['text'])}")
-    for part in ("speaker", "session", "id"):
-        if part in parts:
-            parts[part] = str(parts[part])
-    if "timestamp" in parts:
-        parts["timestamp"] = as_utc(parts["timestamp"])
-    if type(parts.get("position")) is not int:
-        parts.pop("position", None)
-    parts.setdefault("session", session)
-    further = values.pop("metadata", None)
-    return Segment(**parts, metadata={**values, **(further if isinstance(further, dict) else {})})
+            fields[field] = values.pop(found)
+    if not isinstance(fields.get("text"), str):
+        raise InvalidInput(f"it has no text; use one of these fields: {', '.join(_FIELD_NAMES['text'])}")
+    for field in ("speaker", "session", "id"):
+        if field in fields:
+            fields[field] = str(fields[field])
+    if "timestamp" in fields:
+        fields["timestamp"] = as_utc(fields["timestamp"])
+    if type(fields.get("position")) is not int:
+        fields.pop("position", None)
+    fields.setdefault("session", session)
+    metadata = values.pop("metadata", None)
+    return Turn(**fields, metadata={**values, **(metadata if isinstance(metadata, dict) else {})})
 
 
-def _from_transcript(text: str, session: str) -> Iterator[Segment]:
-    """`[2026-03-01 09:30] Rajesh: words`, `Rajesh (09:30): words` or `Rajesh: words`; other lines go on."""
+def _from_transcript(text: str, session: str) -> Iterator[Turn]:
+    """Turns such as `[2026-03-01 09:30] Rajesh: words`, `Rajesh (09:30): words` or `Rajesh: words`.
+
+    Any other line continues the turn before it.
+    """
     turn: dict[str, Any] | None = None
     day: str | None = None
     position = 0
@@ -85,14 +88,14 @@ def _from_transcript(text: str, session: str) -> Iterator[Segment]:
         match = None if heading else _TURN.fullmatch(line.strip())
         if heading:
             day = heading[1]
-        elif match and len(match["speaker"].split()) <= _WORDS:
+        elif match and len(match["speaker"].split()) <= _MAX_SPEAKER_WORDS:
             if turn is not None:
-                yield Segment(**turn)
+                yield Turn(**turn)
             turn = {
                 "text": match["text"].strip(),
                 "speaker": match["speaker"].strip(),
                 "session": session,
-                "timestamp": _moment(match["before"] or match["after"], day),
+                "timestamp": _parse_time(match["before"] or match["after"], day),
                 "position": position,
             }
             position += 1
@@ -100,24 +103,24 @@ def _from_transcript(text: str, session: str) -> Iterator[Segment]:
             turn["text"] += "\n" + line.strip()
         elif line.strip():
             raise InvalidInput(
-                "It is no transcript: the first line must be like 'Rajesh: words', with or without a time in "
-                f"front, and not {line.strip()[:60]!r}"
+                "This is not a transcript: the first line must look like 'Rajesh: words', with or without a time "
+                f"before it, not {line.strip()[:60]!r}"
             )
     if turn is not None:
-        yield Segment(**turn)
+        yield Turn(**turn)
 
 
-def _moment(text: str | None, day: str | None) -> datetime | None:
+def _parse_time(text: str | None, day: str | None) -> datetime | None:
     if text is None:
         return None if day is None else as_utc(day)
     if "-" in text:
         return as_utc(text.replace(" ", "T"))
     if day is None:
-        return None  # a time of no day is no moment
+        return None  # the time of an unknown day
     hours, minutes, *seconds = map(int, text.split(":"))
     try:
         return as_utc(day).replace(
             hour=hours, minute=minutes, second=seconds[0] if seconds else 0, tzinfo=UTC
         )
     except ValueError as error:
-        raise InvalidInput(f"{text!r} is no time of day") from error
+        raise InvalidInput(f"{text!r} is not a time of day") from error

@@ -1,8 +1,7 @@
-"""Patterns of .gitignore files, matched as git does, in time that no pattern can blow up.
+"""Patterns of .gitignore files, matched as git matches them, without catastrophic backtracking.
 
-A pattern comes from a folder that may be a stranger's, so its regular expression must not be able to
-backtrack without end: a part between two stars is found at its first place and kept there, which for stars is
-as good as any other place.
+A pattern may come from an untrusted folder. Its regular expression therefore uses atomic groups: a part between two
+stars matches at its first position and stays there, which for stars is as good as any later position.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-MAX_PATTERN: Final = 1024
-"""Characters; no path that a system takes is matched by much more."""
+MAX_PATTERN_CHARACTERS: Final = 1024
+"""Operating systems limit paths to about this length, so longer patterns match nothing."""
 
 MAX_PATTERNS: Final = 10_000
 
@@ -26,68 +25,71 @@ _CLASSES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Patterns in a row that say the same: ignore, or do not."""
+    """Consecutive patterns with the same effect: to ignore, or to include again."""
 
     ignore: bool
     names: frozenset[str]
-    """Plain names, which are most patterns, are looked up."""
+    """Names without wildcards. Most patterns are such names, and a lookup is fast."""
     folder_names: frozenset[str]
-    rest: re.Pattern[str] | None
+    expression: re.Pattern[str] | None
 
 
-class Rules:
-    """The patterns of one folder; the last that matches decides."""
+class IgnoreRules:
+    """The patterns of one folder. The last pattern that matches decides."""
 
     __slots__ = ("_runs", "dropped")
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self.dropped = 0
-        """Patterns that are too long or too many to be used."""
+        """How many patterns are not used, because they are too long or too many."""
         runs: list[_Run] = []
         names: set[str] = set()
         folder_names: set[str] = set()
-        rest: list[str] = []
-        current = True
+        expressions: list[str] = []
+        ignore_current = True
 
-        def close() -> None:
-            if names or folder_names or rest:
-                joined = re.compile("|".join(rest), re.DOTALL) if rest else None
-                runs.append(_Run(current, frozenset(names), frozenset(folder_names), joined))
+        def end_run() -> None:
+            if names or folder_names or expressions:
+                joined = re.compile("|".join(expressions), re.DOTALL) if expressions else None
+                runs.append(_Run(ignore_current, frozenset(names), frozenset(folder_names), joined))
             names.clear()
             folder_names.clear()
-            rest.clear()
+            expressions.clear()
 
         for number, line in enumerate(patterns):
-            if number >= MAX_PATTERNS or len(line) > MAX_PATTERN:
+            if number >= MAX_PATTERNS or len(line) > MAX_PATTERN_CHARACTERS:
                 self.dropped += 1
                 continue
-            parsed = _parse(line)
+            parsed = _parse_pattern(line)
             if parsed is None:
                 continue
-            ignore, anchored, folder, body = parsed
-            if ignore != current:
-                close()
-                current = ignore
+            ignore, anchored, only_folders, body = parsed
+            if ignore != ignore_current:
+                end_run()
+                ignore_current = ignore
             if not anchored and not _SPECIAL.search(body):
-                (folder_names if folder else names).add(body)
+                (folder_names if only_folders else names).add(body)
             else:
-                expression = _expression(body, anchored=anchored)
-                if expression is not None:
-                    rest.append(f"(?:{expression}{'/' if folder else '/?'}\\Z)")
-        close()
+                regex = _to_regex(body, anchored=anchored)
+                if regex is not None:
+                    expressions.append(f"(?:{regex}{'/' if only_folders else '/?'}\\Z)")
+        end_run()
         self._runs: Sequence[_Run] = runs[::-1]
 
     def __bool__(self) -> bool:
         return bool(self._runs)
 
-    def decide(self, path: str, name: str, *, folder: bool) -> bool | None:
-        """True: ignored; False: wanted expressly; None: nothing is said. `path` is relative to the patterns."""
-        marked = f"{path}/" if folder else path
+    def decide(self, path: str, name: str, *, is_folder: bool) -> bool | None:
+        """True to ignore the path, False to include it, None if no pattern matches.
+
+        `path` is relative to the folder of the patterns.
+        """
+        candidate = f"{path}/" if is_folder else path
         for run in self._runs:
             if (
                 name in run.names
-                or (folder and name in run.folder_names)
-                or (run.rest is not None and run.rest.match(marked) is not None)
+                or (is_folder and name in run.folder_names)
+                or (run.expression is not None and run.expression.match(candidate) is not None)
             ):
                 return run.ignore
         return None
@@ -96,8 +98,8 @@ class Rules:
 _SPECIAL: Final = re.compile(r"[*?\[\\]")
 
 
-def _parse(line: str) -> tuple[bool, bool, bool, str] | None:
-    """(ignores, is bound to its folder, is for folders only, the rest), or None when nothing is said."""
+def _parse_pattern(line: str) -> tuple[bool, bool, bool, str] | None:
+    """(ignore, anchored, only_folders, body), or None for a comment or a blank line."""
     line = line.removesuffix("\n").removesuffix("\r")
     while line.endswith(" ") and not line.endswith("\\ "):
         line = line[:-1]
@@ -106,23 +108,23 @@ def _parse(line: str) -> tuple[bool, bool, bool, str] | None:
     ignore = not line.startswith("!")
     if not ignore:
         line = line[1:]
-    folder = line.endswith("/")
-    if folder:
+    only_folders = line.endswith("/")
+    if only_folders:
         line = line[:-1]
     anchored = "/" in line
     body = line.removeprefix("/")
-    return (ignore, anchored, folder, body) if body else None
+    return (ignore, anchored, only_folders, body) if body else None
 
 
-def _expression(body: str, *, anchored: bool) -> str | None:
-    """The regular expression of a pattern, without its end; None when the pattern can match nothing."""
+def _to_regex(body: str, *, anchored: bool) -> str | None:
+    """Translate a pattern to a regular expression without the end anchor; None if it can match nothing."""
     parts = body.split("/") if anchored else ["**", body]
     groups: list[list[str]] = [[]]
     for part in parts:
         if len(part) > 1 and not part.strip("*"):
             groups.append([])
         else:
-            component = _component(part)
+            component = _component_regex(part)
             if component is None:
                 return None
             groups[-1].append(component)
@@ -137,15 +139,15 @@ def _expression(body: str, *, anchored: bool) -> str | None:
             out += "/"
         last = index == len(groups) - 1
         joined = "/".join(group)
-        # Components between two ** stay where they are found first; only the last group must reach the end.
+        # Components between two ** keep their first match (an atomic group); only the last group must reach the end.
         out += rf"(?:[^/]+/)*{joined}" if last else rf"(?>(?:[^/]+/)*?{joined}(?=/))"
     if open_end:
         out = f"{out}/.+?" if out else ".+?"
     return out
 
 
-def _component(part: str) -> str | None:
-    """One name of a path, with *, ? and [...]; None for a bracket that is never closed."""
+def _component_regex(part: str) -> str | None:
+    """Translate one path component with *, ? and [...]; None if a bracket is never closed."""
     pieces: list[str] = [""]
     at = 0
     while at < len(part):
@@ -157,7 +159,7 @@ def _component(part: str) -> str | None:
         elif character == "?":
             pieces[-1] += "[^/]"
         elif character == "[":
-            found = _bracket(part, at)
+            found = _bracket_regex(part, at)
             if found is None:
                 return None
             expression, at = found
@@ -175,8 +177,8 @@ def _component(part: str) -> str | None:
     return f"{pieces[0]}{middle}[^/]*{pieces[-1]}(?=/|\\Z)"
 
 
-def _bracket(part: str, at: int) -> tuple[str, int] | None:
-    """The expression of a bracket whose opening is before `at`, and where it ends."""
+def _bracket_regex(part: str, at: int) -> tuple[str, int] | None:
+    """Translate the bracket that opens just before `at`; returns the regular expression and the end index."""
     negated = at < len(part) and part[at] in "!^"
     if negated:
         at += 1
@@ -198,7 +200,7 @@ def _bracket(part: str, at: int) -> tuple[str, int] | None:
         low, at = _literal(part, at)
         if at + 1 < len(part) and part[at] == "-" and part[at + 1] != "]":
             high, at = _literal(part, at + 1)
-            # For git, a range that runs backwards is still its first character.
+            # For git, a reversed range matches its first character.
             inside.append(f"{re.escape(low)}-{re.escape(high)}" if low <= high else re.escape(low))
         else:
             inside.append(re.escape(low))

@@ -1,10 +1,10 @@
-"""What a file is, by its name."""
+"""The kind and language of a file, by its name."""
 
 from __future__ import annotations
 
 from typing import Final
 
-Kind = str
+FileKind = str
 """text, markdown, html, pdf or code."""
 
 _MARKDOWN: Final = "md markdown mdx mdown mkd qmd rmd"
@@ -22,7 +22,7 @@ _CODE: Final = """
     xml:xml,xsd,xsl,xslt,svg,plist,rss,wsdl cmake:cmake make:mk,mak nix:nix terraform:tf,tfvars,hcl
     starlark:bzl,bazel solidity:sol glsl:glsl,vert,frag,hlsl,wgsl jinja:j2,jinja,jinja2 diff:diff,patch
 """
-_NAMES: Final = {
+_LANGUAGE_BY_NAME: Final = {
     "makefile": "make",
     "gnumakefile": "make",
     "dockerfile": "dockerfile",
@@ -37,8 +37,8 @@ _NAMES: Final = {
 }
 
 
-def _table() -> dict[str, tuple[Kind, str]]:
-    out: dict[str, tuple[Kind, str]] = {}
+def _build_extension_table() -> dict[str, tuple[FileKind, str]]:
+    out: dict[str, tuple[FileKind, str]] = {}
     for kind, listed in (("markdown", _MARKDOWN), ("html", _HTML)):
         out |= dict.fromkeys(listed.split(), (kind, kind))
     out |= {extension: ("text", "text" if extension == "text" else extension) for extension in _TEXT.split()}
@@ -49,13 +49,13 @@ def _table() -> dict[str, tuple[Kind, str]]:
     return out
 
 
-_BY_EXTENSION: Final = _table()
+_BY_EXTENSION: Final = _build_extension_table()
 
 
-def kind_of(path: str) -> tuple[Kind, str]:
-    """The kind of a file and its language, which is empty when the name does not tell."""
+def file_kind(path: str) -> tuple[FileKind, str]:
+    """The kind of a file and its language, which is empty if the name does not tell."""
     name = path[path.rfind("/") + 1 :].lower()
-    if name in _NAMES:
-        return "code", _NAMES[name]
+    if name in _LANGUAGE_BY_NAME:
+        return "code", _LANGUAGE_BY_NAME[name]
     stem, dot, extension = name.rpartition(".")
     return _BY_EXTENSION.get(extension, ("text", "")) if dot and stem else ("text", "")

@@ -1,7 +1,7 @@
-"""Reads one PDF from standard input and writes its pages as JSON: a program of its own, run with limits.
+"""A child process with resource limits: reads one PDF from standard input and writes its pages as JSON.
 
-PDF is a format for which every parser has had holes. What goes wrong here, by accident or by design, ends with
-this process: a crash, an endless loop, memory without bound. It is run as a file, and imports nothing of sennit.
+Every PDF parser has had vulnerabilities. A crash, an endless loop or unbounded memory use ends with this process. The
+file is run as a script, and imports nothing from sennit.
 """
 
 import json
@@ -10,7 +10,7 @@ from importlib import import_module
 
 
 def main() -> None:
-    """Limits, then pages."""
+    """Set the resource limits, then read the PDF."""
     seconds, memory, max_pages, max_characters = (int(argument) for argument in sys.argv[1:5])
     if sys.platform != "win32":
         import resource
@@ -19,10 +19,10 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    sys.stdout.write(json.dumps(_read(sys.stdin.buffer.read(), max_pages, max_characters)))
+    sys.stdout.write(json.dumps(_read_pages(sys.stdin.buffer.read(), max_pages, max_characters)))
 
 
-def _read(data: bytes, max_pages: int, max_characters: int) -> dict[str, object]:
+def _read_pages(data: bytes, max_pages: int, max_characters: int) -> dict[str, object]:
     try:
         pypdfium2 = import_module("pypdfium2")
         raw = import_module("pypdfium2.raw")
@@ -32,9 +32,9 @@ def _read(data: bytes, max_pages: int, max_characters: int) -> dict[str, object]
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError:
         encrypted = raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD
-        return {"problem": "a PDF that needs a password" if encrypted else "not a PDF that can be read"}
+        return {"problem": "a PDF that needs a password" if encrypted else "a PDF that cannot be read"}
     if len(document) > max_pages:
-        return {"problem": f"a PDF of {len(document):,} pages; the most is {max_pages:,}"}
+        return {"problem": f"a PDF of {len(document):,} pages; the limit is {max_pages:,}"}
     pages = []
     characters = 0
     broken = 0

@@ -1,4 +1,4 @@
-"""What an index run did."""
+"""The report of an index run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sennit.records import Json
 
 
 class Skipped(NamedTuple):
-    """A file or folder that was seen and not taken in, and why."""
+    """A file or folder that was found and not indexed, and the reason."""
 
     path: str
     reason: str
@@ -18,10 +18,10 @@ class Skipped(NamedTuple):
 
 @dataclass(slots=True)
 class IndexReport:
-    """Counts of files and records, what was skipped, and how long it took."""
+    """Counts of files and records, the skipped files, and the duration."""
 
     seen: int = 0
-    """Files looked at, those that were skipped included."""
+    """Files found, including the skipped ones."""
     added: int = 0
     updated: int = 0
     renamed: int = 0
@@ -31,7 +31,7 @@ class IndexReport:
     records_updated: int = 0
     records_removed: int = 0
     records_unchanged: int = 0
-    """Records of changed files that are as they were."""
+    """Records of changed files that did not change themselves."""
     skipped: list[Skipped] = field(default_factory=list)
     bytes_read: int = 0
     seconds: float = 0.0
@@ -39,7 +39,7 @@ class IndexReport:
 
     @property
     def records(self) -> int:
-        """Records written."""
+        """The number of records written."""
         return self.records_added + self.records_updated
 
     @property
@@ -47,7 +47,7 @@ class IndexReport:
         return self.records / self.seconds if self.seconds > 0 else 0.0
 
     def reasons(self) -> Counter[str]:
-        """How many were skipped for each reason."""
+        """The number of skipped files for each reason."""
         return Counter(reason for _, reason in self.skipped)
 
     def to_dict(self) -> dict[str, Json]:
@@ -77,8 +77,8 @@ class IndexReport:
 
 
 class IndexInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a run; what `report` counts is done and durable, and the next run goes on from there."""
+    """Ctrl-C during a run. Everything that `report` counts is durable, and the next run continues from there."""
 
     def __init__(self, report: IndexReport) -> None:
         self.report = report
-        super().__init__("interrupted; run it again to go on")
+        super().__init__("interrupted; run it again to continue")

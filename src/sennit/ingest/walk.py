@@ -1,4 +1,4 @@
-"""Finding the files of a folder: what git would ignore is left out, nothing is opened, no link is followed."""
+"""Walking a folder: lists its files without opening them or following links, and skips what git would ignore."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sennit.errors import InvalidInput
-from sennit.ingest.ignore import Rules
-from sennit.ingest.reading import Unreadable, contents
+from sennit.ingest.file_reader import UnreadableFile, read_regular_file
+from sennit.ingest.ignore import IgnoreRules
 
 IGNORE_FILES: Final = (".gitignore", ".ignore", ".sennitignore")
-"""In rising precedence; a deeper folder's precede those above it."""
+"""Later names take precedence, and rules of a deeper folder take precedence over those above it."""
 
-CONFIGURATION: Final = "sennit.toml"
+SETTINGS_FILE: Final = "sennit.toml"
 
 DEFAULT_MAX_BYTES: Final = 32 * 1024 * 1024
-"""Longer files are logs and dumps, which would drown everything else."""
+"""Larger files are mostly logs and dumps, whose records would outnumber all others."""
 
 MAX_DEPTH: Final = 128
-"""Folders in folders; real trees end at about thirty."""
+"""Nested folders; real trees are at most about thirty deep."""
 
 MAX_RULES_BYTES: Final = 1024 * 1024
-"""An ignore file or sennit.toml longer than this is not one."""
+"""A longer ignore file or sennit.toml is not used."""
 
-_INODE_BITS: Final = (1 << 63) - 1
+_MAX_INT64: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Which of the files in a folder are wanted."""
+    """Which files of a folder are indexed."""
 
     hidden: bool = False
     ignore_files: bool = True
     include: tuple[str, ...] = ()
-    """When given, only files that match one of these patterns (as in .gitignore)."""
+    """If not empty, only files that match one of these patterns, written as in .gitignore."""
     exclude: tuple[str, ...] = ()
     max_bytes: int = DEFAULT_MAX_BYTES
 
@@ -52,11 +52,13 @@ class Scope:
                     raise InvalidInput(f"{name} takes patterns such as '*.log' or 'build/', not {pattern!r}")
 
 
-class Found(NamedTuple):
-    """A file, by the name it is opened by and the name it is known by, and how it looks from outside."""
+class FileEntry(NamedTuple):
+    """A file that a walk found, with its status."""
 
-    opened: str
+    os_path: str
+    """The path to open, which may hold bytes that are not UTF-8."""
     path: str
+    """The path as text, for records and messages."""
     size: int
     mtime_ns: int
     ctime_ns: int
@@ -64,58 +66,58 @@ class Found(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tree:
-    """What a walk found."""
+class WalkResult:
+    """The files that a walk found, and what it skipped."""
 
-    files: dict[str, Found] = field(default_factory=dict)
+    files: dict[str, FileEntry] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
-    """Why, by path: seen, not ignored, and yet not to be read."""
-    closed: list[str] = field(default_factory=list)
-    """Folders that could not be looked into: what is known of their files stays."""
+    """By path, the reason why a file that is not ignored is skipped."""
+    unreadable_folders: list[str] = field(default_factory=list)
+    """Folders that could not be listed. The records of their files stay."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Some places of a tree: what is at and below them, and nothing beside them."""
+class Subtrees:
+    """Some paths of a tree, each with everything below it."""
 
-    places: frozenset[str]
-    ways: frozenset[str]
-    """The folders above the places."""
+    paths: frozenset[str]
+    ancestors: frozenset[str]
+    """The folders above the paths."""
 
     @classmethod
-    def of(cls, places: Iterable[str]) -> Part:
-        named = frozenset(places)
-        return cls(named, frozenset(str(above) for place in named for above in Path(place).parents))
+    def of(cls, paths: Iterable[str]) -> Subtrees:
+        tops = frozenset(paths)
+        return cls(tops, frozenset(str(parent) for path in tops for parent in Path(path).parents))
 
     def within(self, root: str) -> list[str]:
-        """The places at or below a path; the path itself where it is below one of them."""
-        if not self.places.isdisjoint((root, *map(str, Path(root).parents))):
+        """The subtrees at or below a root; the root itself if it is inside one of them."""
+        if not self.paths.isdisjoint((root, *map(str, Path(root).parents))):
             return [root]
-        return [place for place in self.places if Path(root) in Path(place).parents]
+        return [path for path in self.paths if Path(root) in Path(path).parents]
 
 
-class _Ruling(NamedTuple):
-    """Rules and where they stand; paths below are cut after `cut` characters to be relative to them."""
+class _FolderRules(NamedTuple):
+    """The rules of a folder. A path is relative to it without its first `prefix_length` characters."""
 
-    cut: int
-    rules: Rules
+    prefix_length: int
+    rules: IgnoreRules
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
     path: str
     depth: int
-    rulings: tuple[_Ruling, ...]
-    """Of ignore files, the deepest first."""
-    narrowing: tuple[_Ruling, ...]
-    """Patterns that exclude and are never taken back."""
+    ignore_rules: tuple[_FolderRules, ...]
+    """Rules of ignore files, the deepest folder first. The first that matches decides."""
+    exclude_rules: tuple[_FolderRules, ...]
+    """Rules of the scope and of sennit.toml files. No other rule can include again what they exclude."""
     max_bytes: int
-    part: Part | None
-    """What is wanted of it; None for everything."""
+    subtrees: Subtrees | None
+    """The only parts to visit; None for everything."""
 
 
-def known_as(path: str) -> str:
-    """A path as text: bytes that are not UTF-8 are written as \\xNN, so that it can be kept and shown."""
+def path_to_text(path: str) -> str:
+    """A path as valid text with forward slashes; bytes that are not UTF-8 become \\xNN."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -124,121 +126,147 @@ def known_as(path: str) -> str:
 
 
 def walk(
-    root: str, scope: Scope, tree: Tree, *, leave_out: Sequence[str] = (), part: Part | None = None
+    root: str,
+    scope: Scope,
+    tree: WalkResult,
+    *,
+    skip_folders: Sequence[str] = (),
+    subtrees: Subtrees | None = None,
 ) -> None:
-    """Add to `tree` what is at or below a real, absolute path; folders in `leave_out` are not entered."""
-    if part is not None:
-        places = part.within(root)
-        if not places:
+    """Add the files at or below a real, absolute path to `tree`. Folders in `skip_folders` are not entered."""
+    if subtrees is not None:
+        inside = subtrees.within(root)
+        if not inside:
             return
-        part = None if root in places else part
+        subtrees = None if root in inside else subtrees
     try:
         status = Path(root).lstat()
     except OSError as error:
-        _closed(tree, root, error)
+        _skip_unreadable(tree, root, error)
         return
     if not stat.S_ISDIR(status.st_mode):
-        _consider(tree, root, status, scope.max_bytes)
+        _add_entry(tree, root, status, scope.max_bytes)
         return
-    cut = len(root.rstrip(os.sep)) + 1
+    prefix_length = len(root.rstrip(os.sep)) + 1
     above = tuple(_rules_above(root)) if scope.ignore_files else ()
-    excluded = Rules(scope.exclude)
-    included = Rules(scope.include)
-    first = _Folder(root, 0, above, (_Ruling(cut, excluded),) if excluded else (), scope.max_bytes, part)
-    waiting = [first]
-    while waiting:
-        folder = waiting.pop()
-        waiting += reversed(list(_enter(folder, scope, included, cut, tree, leave_out)))
+    excluded = IgnoreRules(scope.exclude)
+    included = IgnoreRules(scope.include)
+    exclude_rules = (_FolderRules(prefix_length, excluded),) if excluded else ()
+    first = _Folder(root, 0, above, exclude_rules, scope.max_bytes, subtrees)
+    pending = [first]
+    while pending:
+        folder = pending.pop()
+        pending += reversed(list(_visit(folder, scope, included, prefix_length, tree, skip_folders)))
 
 
-def _enter(
-    folder: _Folder, scope: Scope, included: Rules, cut: int, tree: Tree, leave_out: Sequence[str]
+def _visit(
+    folder: _Folder,
+    scope: Scope,
+    included: IgnoreRules,
+    prefix_length: int,
+    tree: WalkResult,
+    skip_folders: Sequence[str],
 ) -> Iterator[_Folder]:
-    """Take in a folder's files; gives its folders."""
+    """Add the files of a folder to the tree; yields the folders inside it."""
     try:
         with os.scandir(folder.path) as entries:
-            inside = sorted(entries, key=attrgetter("name"))
+            listed = sorted(entries, key=attrgetter("name"))
     except OSError as error:
-        _closed(tree, folder.path, error)
+        _skip_unreadable(tree, folder.path, error)
         return
-    names = {entry.name for entry in inside}
-    rulings, narrowing, max_bytes = folder.rulings, folder.narrowing, folder.max_bytes
-    here = len(folder.path.rstrip(os.sep)) + 1
-    if scope.ignore_files and not names.isdisjoint(IGNORE_FILES):
-        rules = Rules(_lines_of(folder.path, [name for name in IGNORE_FILES if name in names], tree))
-        if rules.dropped:
-            tree.skipped[known_as(f"{folder.path}{os.sep}.gitignore")] = (
-                f"{rules.dropped} of its patterns are too long or too many to be used"
-            )
-        if rules:
-            rulings = (_Ruling(here, rules), *rulings)
-    if CONFIGURATION in names:
-        exclude, limit = _narrowed(f"{folder.path}{os.sep}{CONFIGURATION}", tree)
-        if exclude:
-            narrowing = (*narrowing, _Ruling(here, Rules(exclude)))
-        max_bytes = min(max_bytes, limit)
-    for entry in inside:
+    names = {entry.name for entry in listed}
+    ignore_rules, exclude_rules, max_bytes = _rules_inside(folder, names, scope, tree)
+    for entry in listed:
         name = entry.name
         if (name[0] == "." and not scope.hidden) or name == ".git":
             continue
         path = entry.path
         is_folder = entry.is_dir(follow_symlinks=False)
-        part = folder.part
-        if part is not None:
-            if path in part.places:
-                part = None
-            elif not is_folder or path not in part.ways:
+        subtrees = folder.subtrees
+        if subtrees is not None:
+            if path in subtrees.paths:
+                subtrees = None
+            elif not is_folder or path not in subtrees.ancestors:
                 continue
-        if (rulings or narrowing) and _out(path, name, is_folder, rulings, narrowing):
+        if (ignore_rules or exclude_rules) and _is_excluded(
+            path, name, is_folder, ignore_rules, exclude_rules
+        ):
             continue
         if is_folder:
-            if path in leave_out:
+            if path in skip_folders:
                 continue
             if folder.depth + 1 >= MAX_DEPTH:
-                tree.skipped[known_as(path)] = f"nested deeper than {MAX_DEPTH} folders"
+                tree.skipped[path_to_text(path)] = f"nested deeper than {MAX_DEPTH} folders"
                 continue
-            yield _Folder(path, folder.depth + 1, rulings, narrowing, max_bytes, part)
+            yield _Folder(path, folder.depth + 1, ignore_rules, exclude_rules, max_bytes, subtrees)
             continue
-        if included and not included.decide(path[cut:], name, folder=False):
+        if included and not included.decide(path[prefix_length:], name, is_folder=False):
             continue
         try:
             status = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
             continue
         except OSError as error:
-            _closed(tree, path, error)
+            _skip_unreadable(tree, path, error)
             continue
-        _consider(tree, path, status, max_bytes)
+        _add_entry(tree, path, status, max_bytes)
 
 
-def _out(
-    path: str, name: str, folder: bool, rulings: Sequence[_Ruling], narrowing: Sequence[_Ruling]
+def _rules_inside(
+    folder: _Folder, names: set[str], scope: Scope, tree: WalkResult
+) -> tuple[tuple[_FolderRules, ...], tuple[_FolderRules, ...], int]:
+    """The ignore rules, exclude rules and size limit inside a folder, with those of its own files."""
+    ignore_rules, exclude_rules, max_bytes = folder.ignore_rules, folder.exclude_rules, folder.max_bytes
+    prefix_length = len(folder.path.rstrip(os.sep)) + 1
+    if scope.ignore_files and not names.isdisjoint(IGNORE_FILES):
+        lines = _read_lines(folder.path, [name for name in IGNORE_FILES if name in names], tree)
+        rules = IgnoreRules(lines)
+        if rules.dropped:
+            tree.skipped[path_to_text(f"{folder.path}{os.sep}.gitignore")] = (
+                f"{rules.dropped} of its patterns are not used: too long or too many"
+            )
+        if rules:
+            ignore_rules = (_FolderRules(prefix_length, rules), *ignore_rules)
+    if SETTINGS_FILE in names:
+        exclude, limit = _read_settings(f"{folder.path}{os.sep}{SETTINGS_FILE}", tree)
+        if exclude:
+            exclude_rules = (*exclude_rules, _FolderRules(prefix_length, IgnoreRules(exclude)))
+        max_bytes = min(max_bytes, limit)
+    return ignore_rules, exclude_rules, max_bytes
+
+
+def _is_excluded(
+    path: str,
+    name: str,
+    is_folder: bool,
+    ignore_rules: Sequence[_FolderRules],
+    exclude_rules: Sequence[_FolderRules],
 ) -> bool:
-    if any(rules.decide(path[cut:], name, folder=folder) for cut, rules in narrowing):
+    if any(rules.decide(path[start:], name, is_folder=is_folder) for start, rules in exclude_rules):
         return True
-    for cut, rules in rulings:
-        decided = rules.decide(path[cut:], name, folder=folder)
+    for start, rules in ignore_rules:
+        decided = rules.decide(path[start:], name, is_folder=is_folder)
         if decided is not None:
             return decided
     return False
 
 
-def _consider(tree: Tree, opened: str, status: os.stat_result, max_bytes: int) -> None:
-    path = known_as(opened)
+def _add_entry(tree: WalkResult, os_path: str, status: os.stat_result, max_bytes: int) -> None:
+    path = path_to_text(os_path)
     mode = status.st_mode
     if not stat.S_ISREG(mode):
-        tree.skipped[path] = f"{_kind_of(mode)}, not a file"
+        tree.skipped[path] = f"{_describe_type(mode)}, not a file"
     elif status.st_size > max_bytes:
-        tree.skipped[path] = f"{status.st_size:,} bytes; the most is {max_bytes:,}"
-    elif path in tree.files and tree.files[path].opened != opened:
-        tree.skipped[path] = "two files have names that are the same when written as text"
+        tree.skipped[path] = f"{status.st_size:,} bytes; the limit is {max_bytes:,}"
+    elif path in tree.files and tree.files[path].os_path != os_path:
+        tree.skipped[path] = "another file has the same path as text"
     else:
-        tree.files[path] = Found(
-            opened, path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino & _INODE_BITS
+        tree.files[path] = FileEntry(
+            os_path, path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino & _MAX_INT64
         )
 
 
-def _kind_of(mode: int) -> str:
+def _describe_type(mode: int) -> str:
     for test, kind in (
         (stat.S_ISLNK, "a symbolic link"),
         (stat.S_ISFIFO, "a named pipe"),
@@ -250,14 +278,14 @@ def _kind_of(mode: int) -> str:
     return "a device"
 
 
-def _closed(tree: Tree, opened: str, error: OSError) -> None:
-    path = known_as(opened)
-    tree.skipped[path] = f"cannot be looked at: {error.strerror}"
-    tree.closed.append(path)
+def _skip_unreadable(tree: WalkResult, os_path: str, error: OSError) -> None:
+    path = path_to_text(os_path)
+    tree.skipped[path] = f"cannot be accessed: {error.strerror}"
+    tree.unreadable_folders.append(path)
 
 
-def _rules_above(root: str) -> Iterator[_Ruling]:
-    """The ignore files between a folder and the top of the git repository it is in, the deepest first."""
+def _rules_above(root: str) -> Iterator[_FolderRules]:
+    """The rules of ignore files above a folder, up to the top of its git repository, the deepest first."""
     above = Path(root).parents
     if os.path.lexists(f"{root}{os.sep}.git"):
         return
@@ -266,25 +294,25 @@ def _rules_above(root: str) -> Iterator[_Ruling]:
         return
     for folder in above[: top + 1]:
         names = [name for name in IGNORE_FILES if (folder / name).is_file()]
-        rules = Rules(_lines_of(str(folder), names, None))
+        rules = IgnoreRules(_read_lines(str(folder), names, None))
         if rules:
-            yield _Ruling(len(str(folder).rstrip(os.sep)) + 1, rules)
+            yield _FolderRules(len(str(folder).rstrip(os.sep)) + 1, rules)
 
 
-def _lines_of(folder: str, names: Sequence[str], tree: Tree | None) -> Iterator[str]:
+def _read_lines(folder: str, names: Sequence[str], tree: WalkResult | None) -> Iterator[str]:
     for name in names:
-        data = _small_file(f"{folder}{os.sep}{name}", tree)
+        data = _read_small_file(f"{folder}{os.sep}{name}", tree)
         yield from data.decode("utf-8-sig", "surrogateescape").split("\n")
 
 
-def _narrowed(path: str, tree: Tree) -> tuple[list[str], int]:
-    """What a sennit.toml inside an indexed folder may say here: patterns to leave out, and a smaller limit."""
+def _read_settings(path: str, tree: WalkResult) -> tuple[list[str], int]:
+    """The settings that a sennit.toml inside an indexed folder may have: patterns to exclude, and a size limit."""
     exclude: list[str] = []
-    limit = _INODE_BITS
+    limit = _MAX_INT64
     try:
-        table = tomllib.loads(_small_file(path, tree).decode())
+        table = tomllib.loads(_read_small_file(path, tree).decode())
     except (ValueError, RecursionError) as error:
-        tree.skipped[known_as(path)] = f"not used, it is not valid TOML: {str(error)[:200]}"
+        tree.skipped[path_to_text(path)] = f"not used, because it is not valid TOML: {str(error)[:200]}"
         return exclude, limit
     section = table.get("ingest")
     if isinstance(section, dict):
@@ -296,11 +324,11 @@ def _narrowed(path: str, tree: Tree) -> tuple[list[str], int]:
     return exclude, limit
 
 
-def _small_file(path: str, tree: Tree | None) -> bytes:
-    """The bytes of a file that tells what to leave out; empty, and said so, when it cannot be one."""
+def _read_small_file(path: str, tree: WalkResult | None) -> bytes:
+    """Read an ignore file or a settings file; if that fails, report it and return no bytes."""
     try:
-        return contents(path, MAX_RULES_BYTES).data
-    except Unreadable as error:
+        return read_regular_file(path, MAX_RULES_BYTES).data
+    except UnreadableFile as error:
         if tree is not None:
-            tree.skipped[known_as(path)] = f"not used: {error}"
+            tree.skipped[path_to_text(path)] = f"not used: {error}"
         return b""

@@ -1,7 +1,7 @@
-"""Following changes: what is saved, moved or removed in the watched folders is indexed again, and nothing else.
+"""Watching folders: files that are saved, moved or deleted are indexed again, and nothing else.
 
-The system tells which paths changed (`watchfiles`). Each round looks at these alone, under the rules that a run
-over the whole would follow, so an ignored file costs a look and no more.
+The operating system reports which paths changed, through `watchfiles`. Each round visits only these paths, with the
+same ignore rules as a full run, so a change to an ignored file costs almost nothing.
 """
 
 from __future__ import annotations
@@ -17,54 +17,54 @@ from typing import Final
 
 from sennit.errors import MissingExtra, NotFound, SennitError, SourceError
 from sennit.ingest.report import IndexReport
-from sennit.ingest.walk import CONFIGURATION, IGNORE_FILES
+from sennit.ingest.walk import IGNORE_FILES, SETTINGS_FILE
 
 DEBOUNCE_MS: Final = 200
-"""The longest that changes are gathered before a round."""
+"""The longest time that changes are collected before a round."""
 
 QUIET_MS: Final = 50
-"""Changes that come closer together than this share a round."""
+"""A round starts when no change has come for this long."""
 
-LOOK_MS: Final = 200
-"""How often the watched paths themselves are looked at: one that is replaced must be watched anew."""
+POLL_MS: Final = 200
+"""How often the watched roots are checked. A root that was replaced must be watched again."""
 
 RETRY_SECONDS: Final = 5.0
-"""After a round that failed, the whole is tried again."""
+"""The delay after a failed round until everything is indexed again."""
 
-MOST_PLACES: Final = 1000
-"""More changes than this at once, and some may have been lost on the way: then everything is looked at."""
+MAX_CHANGED_PATHS: Final = 1000
+"""With more changes at once, the system may have lost some, so everything is indexed again."""
 
-Round = Callable[[Sequence[str], frozenset[str] | None], IndexReport]
-"""Indexes some paths: everything below them, or only what is at and below some places."""
+IndexRound = Callable[[Sequence[str], frozenset[str] | None], IndexReport]
+"""Indexes some roots: everything below them, or only the given paths and what is below those."""
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """What is watched, and which changes in it matter."""
+class WatchedPaths:
+    """The watched roots, and which changes below them matter."""
 
     roots: tuple[str, ...]
     """Real, absolute paths of files and folders."""
     hidden: bool = False
-    leave_out: tuple[str, ...] = ()
-    """Real paths of folders whose changes are our own."""
+    skip_folders: tuple[str, ...] = ()
+    """Real paths of folders to which sennit itself writes, such as the database."""
 
     @classmethod
-    def at(
+    def resolve(
         cls,
         paths: Iterable[str | os.PathLike[str]],
         *,
         hidden: bool = False,
-        leave_out: Iterable[str | os.PathLike[str]] = (),
-    ) -> Watched:
-        """The same, from paths as a user gives them."""
+        skip_folders: Iterable[str | os.PathLike[str]] = (),
+    ) -> WatchedPaths:
+        """Resolve paths as a user gives them to real paths."""
         roots = dict.fromkeys(os.path.realpath(path) for path in paths)
-        return cls(tuple(roots), hidden, tuple(os.path.realpath(path) for path in leave_out))
+        return cls(tuple(roots), hidden, tuple(os.path.realpath(path) for path in skip_folders))
 
-    def wants(self, path: str) -> bool:
-        """Whether a change at a path could be one of what is indexed."""
-        if any(_at_or_below(path, folder) for folder in self.leave_out):
+    def is_relevant(self, path: str) -> bool:
+        """Whether a change at this path can change what is indexed."""
+        if any(_is_at_or_below(path, folder) for folder in self.skip_folders):
             return False
-        root = next((root for root in self.roots if _at_or_below(path, root)), None)
+        root = next((root for root in self.roots if _is_at_or_below(path, root)), None)
         if root is None:
             return False
         *folders, name = ("", *Path(path).relative_to(root).parts)
@@ -73,14 +73,14 @@ class Watched:
         names = [*folders, name]
         return ".git" not in names and (self.hidden or not any(name.startswith(".") for name in names))
 
-    def place_of(self, path: str) -> str:
-        """What has to be looked at again after a change at a path."""
-        if Path(path).name in (*IGNORE_FILES, CONFIGURATION):
+    def rescan_path(self, path: str) -> str:
+        """The path to index after a change: the whole folder for an ignore file or a settings file."""
+        if Path(path).name in (*IGNORE_FILES, SETTINGS_FILE):
             return str(Path(path).parent)
         return path
 
-    def present(self) -> dict[str, tuple[int, int]]:
-        """The roots that exist, each with what tells it from another of the same name."""
+    def existing_roots(self) -> dict[str, tuple[int, int]]:
+        """The roots that exist, with device and inode, which change when a root is replaced."""
         out = {}
         for root in self.roots:
             with contextlib.suppress(OSError):
@@ -90,124 +90,126 @@ class Watched:
 
 
 def watch(
-    index_round: Round,
-    watched: Watched,
+    index_round: IndexRound,
+    watched: WatchedPaths,
     stop: threading.Event,
     *,
-    failed: Callable[[Exception], None] = lambda _: None,
+    on_error: Callable[[Exception], None] = lambda _: None,
 ) -> Iterator[IndexReport]:
-    """Index everything, then what changes; gives a report of the first round and of each that changed something.
+    """Index everything, then every change. Yields the report of the first round and of each that changed something.
 
-    An error in the first round is raised; one in a later round goes to `failed`, and the round is made up for. Ends
-    when `stop` is set, or by a KeyboardInterrupt.
+    An error in the first round is raised. An error in a later round is passed to `on_error`, and everything is indexed
+    again later. The iterator ends when `stop` is set, or with a KeyboardInterrupt.
     """
-    following = _Following(index_round, watched, failed)
+    rounds = _Rounds(index_round, watched, on_error)
     while not stop.is_set():
-        present = watched.present()
-        for changed in _changes(present, stop):
-            # The first time we get here the watching has begun, so nothing falls between it and this round.
-            if following.due or len(changed) > MOST_PLACES:
-                yield from following.whole(present)
+        existing = watched.existing_roots()
+        for changed in _changes(existing, stop):
+            # The system already reports changes when this is first reached, so none is lost before the first round.
+            if rounds.is_full_round_due or len(changed) > MAX_CHANGED_PATHS:
+                yield from rounds.run_full(existing)
             else:
-                yield from following.part(present, changed)
-            if watched.present() != present:
+                yield from rounds.run_changes(existing, changed)
+            if watched.existing_roots() != existing:
                 break
-        following.again()
+        rounds.request_full_round()
 
 
 def _changes(roots: Iterable[str], stop: threading.Event) -> Iterator[set[str]]:
-    """The paths that changed, as soon as some did; none every now and then. Ends when it has to begin anew."""
+    """Yield the changed paths, and an empty set at every poll. Ends when watching must start again."""
     try:
         import watchfiles
     except ImportError:
         raise MissingExtra("Watching files", "watch") from None
     if not roots:
-        while not stop.wait(LOOK_MS / 1000):
+        while not stop.wait(POLL_MS / 1000):
             yield set()
         return
-    begun = False
+    has_started = False
     try:
         for changes in watchfiles.watch(
             *roots,
             watch_filter=None,
             debounce=DEBOUNCE_MS,
             step=QUIET_MS,
-            rust_timeout=LOOK_MS,
+            rust_timeout=POLL_MS,
             yield_on_timeout=True,
             stop_event=stop,
             ignore_permission_denied=True,
         ):
-            begun = True
+            has_started = True
             yield {path for _, path in changes}
     except FileNotFoundError:
         return
     except (OSError, RuntimeError) as error:
-        # Once it has begun, all that is wrong is a changed file whose name is no text.
-        if not begun:
+        # After the start, the only cause is a changed file whose name is not valid UTF-8.
+        if not has_started:
             raise SourceError(
-                f"These folders cannot be watched: {error}. Name fewer, or allow more watches in the system."
+                f"These folders cannot be watched: {error}. Watch fewer folders, or raise the system's limit of watches."
             ) from error
 
 
-class _Following:
+class _Rounds:
     """The rounds of one watch."""
 
-    def __init__(self, index_round: Round, watched: Watched, failed: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, index_round: IndexRound, watched: WatchedPaths, on_error: Callable[[Exception], None]
+    ) -> None:
         self._index_round = index_round
         self._watched = watched
-        self._failed = failed
-        self._first = True
-        self._seen: set[str] = set(watched.roots)
-        """Roots that were there in the last whole round: one that is gone since has records to be taken away."""
-        self._due_at = 0.0
+        self._on_error = on_error
+        self._is_first = True
+        self._indexed_roots: set[str] = set(watched.roots)
+        """Roots that existed in the last full round. If one is gone now, its records must be deleted."""
+        self._full_round_at = 0.0
 
     @property
-    def due(self) -> bool:
-        """Whether everything has to be looked at."""
-        return time.monotonic() >= self._due_at
+    def is_full_round_due(self) -> bool:
+        return time.monotonic() >= self._full_round_at
 
-    def again(self) -> None:
-        self._due_at = 0.0
+    def request_full_round(self) -> None:
+        self._full_round_at = 0.0
 
-    def whole(self, present: Iterable[str]) -> Iterator[IndexReport]:
-        """Everything there is, and what is left of roots that are gone."""
-        there = list(present)
-        if self._first:
+    def run_full(self, existing_roots: Iterable[str]) -> Iterator[IndexReport]:
+        """Index all existing roots, and delete the records of roots that are gone."""
+        existing = list(existing_roots)
+        if self._is_first:
             report = self._index_round(self._watched.roots, None)
-            self._first, self._due_at, self._seen = False, float("inf"), set(there)
+            self._is_first, self._full_round_at, self._indexed_roots = False, float("inf"), set(existing)
             yield report
             return
-        gone = self._seen.difference(there)
-        self._seen, self._due_at = set(there), float("inf")
+        gone = self._indexed_roots.difference(existing)
+        self._indexed_roots, self._full_round_at = set(existing), float("inf")
         for root in gone:
-            yield from self._tried([root], None)
-        if there:
-            yield from self._tried(there, None)
+            yield from self._run([root], None)
+        if existing:
+            yield from self._run(existing, None)
 
-    def part(self, present: Iterable[str], paths: Iterable[str]) -> Iterator[IndexReport]:
-        """Only what changed."""
-        places = frozenset(self._watched.place_of(path) for path in paths if self._watched.wants(path))
-        return self._tried(list(present), places) if places else iter(())
+    def run_changes(self, existing_roots: Iterable[str], changed: Iterable[str]) -> Iterator[IndexReport]:
+        """Index only the changed paths."""
+        watched = self._watched
+        paths = frozenset(watched.rescan_path(path) for path in changed if watched.is_relevant(path))
+        return self._run(list(existing_roots), paths) if paths else iter(())
 
-    def _tried(self, roots: Sequence[str], places: frozenset[str] | None) -> Iterator[IndexReport]:
+    def _run(self, roots: Sequence[str], paths: frozenset[str] | None) -> Iterator[IndexReport]:
         try:
-            report = self._index_round(roots, places)
+            report = self._index_round(roots, paths)
         except NotFound:
-            # A root that is gone, and of which nothing was indexed.
+            # The root is gone, and nothing of it was indexed.
             return
         except (SennitError, OSError) as error:
-            self._failed(error)
-            self._seen.update(roots)
-            self._due_at = time.monotonic() + RETRY_SECONDS
+            self._on_error(error)
+            self._indexed_roots.update(roots)
+            self._full_round_at = time.monotonic() + RETRY_SECONDS
             return
-        if _changed(report):
+        if _has_changes(report):
             yield report
 
 
-def _changed(report: IndexReport) -> bool:
+def _has_changes(report: IndexReport) -> bool:
     files = report.added + report.updated + report.renamed + report.removed
     return bool(files or report.records or report.records_removed or report.skipped)
 
 
-def _at_or_below(path: str, folder: str) -> bool:
+def _is_at_or_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

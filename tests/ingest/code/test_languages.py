@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sennit.ingest.code.entities import CodeFile, Entity
-from sennit.ingest.code.parsing import parse
+from sennit.ingest.code.parser import parse_code
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -63,7 +63,7 @@ EXPECTED = {
 
 
 def sample(name: str, known_as: str | None = None) -> CodeFile:
-    return parse(known_as or f"src/{name}", (SAMPLES / f"{name}.txt").read_bytes())
+    return parse_code(known_as or f"src/{name}", (SAMPLES / f"{name}.txt").read_bytes())
 
 
 def entity(name: str, qualified: str) -> Entity:
@@ -202,22 +202,24 @@ LICENCE = """\
 def test_licences_and_words_to_tools_are_not_what_a_file_says_of_itself(
     path: str, text: str, doc: str
 ) -> None:
-    assert parse(path, text).module.doc == doc
+    assert parse_code(path, text).module.doc == doc
 
 
 def test_rulers_are_no_part_of_what_a_comment_says() -> None:
-    file = parse("a.c", "/*******************\n * Checks the list.\n *****/\nint f(void) { return 1; }\n")
+    file = parse_code(
+        "a.c", "/*******************\n * Checks the list.\n *****/\nint f(void) { return 1; }\n"
+    )
     assert file.entities[1].doc == "Checks the list."
 
 
 def test_a_class_with_a_macro_before_its_name_is_a_class() -> None:
     source = "class API Policy {\n public:\n  virtual int Match(int key) const = 0;\n  int Size() { return 1; }\n};\n"
-    file = parse("a.hpp", source)
+    file = parse_code("a.hpp", source)
     found = [(entity.kind, entity.qualified) for entity in file.entities[1:]]
     assert found == [("class", "Policy"), ("method", "Policy.Match"), ("method", "Policy.Size")]
 
 
 def test_a_member_of_what_is_required_is_an_import_and_no_definition() -> None:
-    file = parse("a.js", "var join = require('path').join;\nvar own = 1;\n")
+    file = parse_code("a.js", "var join = require('path').join;\nvar own = 1;\n")
     assert [entity.name for entity in file.entities[1:]] == ["own"]
     assert [(one.module, one.name, one.bound) for one in file.imports] == [("path", "join", "join")]

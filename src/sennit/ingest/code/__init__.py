@@ -1,1 +1,1 @@
-"""Code as entities: what a file defines, where, and what it uses."""
+"""Parsing code into entities: what a file defines, where, and what it uses."""

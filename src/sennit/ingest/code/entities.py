@@ -1,4 +1,4 @@
-"""What a file of code is made of: a module, and the functions, classes, types and constants in it."""
+"""The entities of a code file: the module, and the functions, classes, types and constants in it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Role = Literal["source", "test", "stub", "reexport", "example", "generated"]
-"""What a file is for: the thing itself, its tests, its types only, a door to other files, its use shown, or what a
-program wrote."""
+"""What a file is for: implementation, tests, type stubs, re-exports of other files, examples, or generated code."""
 
 MODULE: Final = "module"
-CALLABLE: Final = frozenset({"function", "method", "macro"})
-HOLDERS: Final = frozenset({"class", "struct", "enum", "interface", "trait"})
-"""Kinds in which a function is a method."""
+CALLABLE_KINDS: Final = frozenset({"function", "method", "macro"})
+CLASS_KINDS: Final = frozenset({"class", "struct", "enum", "interface", "trait"})
+"""Kinds that have methods."""
 
 SEPARATOR: Final = "::"
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What a file takes from elsewhere: a whole module, or one name of it."""
+    """An import: a whole module, or one name from it."""
 
     module: str
     name: str = ""
     bound: str = ""
-    """The name by which the file knows it."""
+    """The name that the import binds in the file."""
 
     def __str__(self) -> str:
         return f"{self.module}{SEPARATOR}{self.name}" if self.name else self.module
@@ -32,7 +31,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A named part of a file. Its key is `path::Outer.inner`; the module's is the path."""
+    """A named definition in a file. Its key is `path::Outer.inner`; the key of the module is the path."""
 
     key: str
     kind: str
@@ -42,39 +41,39 @@ class Entity:
     """`Outer.inner`; empty for the module."""
     lines: tuple[int, int]
     span: tuple[int, int]
-    """First byte and the one after the last, its comment and decorators included."""
+    """Byte range, with the comment and the decorators above the definition."""
     body: int
-    """The byte where its body begins, or the end of the span when it has none."""
+    """The byte where the body begins, or the end of the span if there is no body."""
     signature: str
     doc: str
     outer: str | None
-    """The key of the entity it is written in; None for the module."""
+    """The key of the enclosing entity; None for the module."""
     calls: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
-    """Types it names, and names that the file defines or imports; neither its own nor those it calls."""
+    """Types, and names that the file defines or imports, without its own name and the names it calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeFile:
-    """One file with its entities, the module first and the others in the order they begin."""
+    """A file with its entities: the module first, then the others in source order."""
 
     path: str
     language: str
     data: bytes
-    """The text in UTF-8, which spans count in."""
+    """The text in UTF-8; spans are offsets into it."""
     entities: tuple[Entity, ...]
     imports: tuple[Import, ...] = ()
     role: Role = "source"
     parsed: bool = True
-    """False: there is no grammar for it, or it is not written by hand; the module is all there is."""
+    """False if there is no grammar for the file, or if it was not written by hand. It then has only the module."""
     broken: bool = False
-    """Whether some of it could not be parsed."""
+    """Whether the parser found syntax errors."""
 
     @property
     def module(self) -> Entity:
         return self.entities[0]
 
     def text(self, entity: Entity) -> str:
-        """The entity as the file has it, without what is around it."""
-        first, end = entity.span
-        return self.data[first:end].decode()
+        """The source text of an entity."""
+        start, end = entity.span
+        return self.data[start:end].decode()

@@ -1,10 +1,10 @@
-"""The languages there are parsers for: a row each, and a file of queries in `queries/`.
+"""The tree-sitter grammars: one row in `GRAMMARS` and a query file in `queries/` for each language.
 
-A query file has two parts, before and after the line `; uses`. The first finds what is defined: `@definition.KIND`
-with its `@name`, `@body`, `@doc` and `@owner`; `@scope` for what only qualifies names; `@wrap` for what belongs to
-the one definition inside it; `@comment` and `@attached` for what belongs to the definition below; and imports. The
-second finds names that are used: `@call`, `@reference` (a type) and `@mention` (any identifier). Where two
-patterns find the same definition, the earlier one decides.
+A query file has two parts, separated by the line `; uses`. The first part captures definitions: `@definition.KIND` with
+`@name`, `@body`, `@doc` and `@owner`; `@scope` for a node that only qualifies names; `@wrap` for a node that belongs to
+the single definition inside it; `@comment` and `@attached` for nodes that belong to the definition below; and imports.
+The second part captures uses of names: `@call`, `@reference` (a type) and `@mention` (any identifier). If two patterns
+match the same definition, the first one counts.
 """
 
 from __future__ import annotations
@@ -15,74 +15,93 @@ from importlib import import_module, resources
 from typing import Final
 
 from sennit.errors import MissingExtra
-from sennit.ingest.code.sitter import Language, Parser, Query
-from sennit.ingest.languages import kind_of
+from sennit.ingest.languages import file_kind
 
-USES: Final = "\n; uses\n"
+try:
+    from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
+except ModuleNotFoundError as error:
+    raise MissingExtra("Parsing code", "code") from error
+
+__all__ = [
+    "GRAMMARS",
+    "Grammar",
+    "GrammarSource",
+    "Node",
+    "QueryCursor",
+    "Tree",
+    "candidate_languages",
+    "load_grammar",
+]
+
+USES_MARKER: Final = "\n; uses\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """Where a grammar is, and which query files hold for it."""
+class GrammarSource:
+    """The package of a grammar, the names of its query files, and the function that returns the language."""
 
     package: str
     queries: tuple[str, ...]
     function: str = "language"
 
 
-ROWS: Final = {
-    "python": Row("tree_sitter_python", ("python",)),
-    "go": Row("tree_sitter_go", ("go",)),
-    "javascript": Row("tree_sitter_javascript", ("ecmascript", "javascript")),
-    "typescript": Row("tree_sitter_typescript", ("ecmascript", "typescript"), "language_typescript"),
-    "tsx": Row("tree_sitter_typescript", ("ecmascript", "typescript"), "language_tsx"),
-    "rust": Row("tree_sitter_rust", ("rust",)),
-    "java": Row("tree_sitter_java", ("java",)),
-    "c": Row("tree_sitter_c", ("c",)),
-    "cpp": Row("tree_sitter_cpp", ("c", "cpp")),
+GRAMMARS: Final = {
+    "python": GrammarSource("tree_sitter_python", ("python",)),
+    "go": GrammarSource("tree_sitter_go", ("go",)),
+    "javascript": GrammarSource("tree_sitter_javascript", ("ecmascript", "javascript")),
+    "typescript": GrammarSource(
+        "tree_sitter_typescript", ("ecmascript", "typescript"), "language_typescript"
+    ),
+    "tsx": GrammarSource("tree_sitter_typescript", ("ecmascript", "typescript"), "language_tsx"),
+    "rust": GrammarSource("tree_sitter_rust", ("rust",)),
+    "java": GrammarSource("tree_sitter_java", ("java",)),
+    "c": GrammarSource("tree_sitter_c", ("c",)),
+    "cpp": GrammarSource("tree_sitter_cpp", ("c", "cpp")),
 }
 
-_OTHER_ENDINGS: Final = {"tsx": "tsx", "pyx": "", "pxd": ""}
-"""Where the ending says more than the language does: JSX in TypeScript, and Cython, which no grammar here reads."""
+_LANGUAGE_BY_EXTENSION: Final = {"tsx": "tsx", "pyx": "", "pxd": ""}
+"""Extensions with a grammar of their own (JSX in TypeScript) or without one (Cython)."""
 
-_TWO_LANGUAGES: Final = {"h": ("c", "cpp")}
-"""Endings of two languages: the grammar that understands more of the file has it."""
+_AMBIGUOUS_EXTENSIONS: Final = {"h": ("c", "cpp")}
+"""Extensions that two languages share. The grammar with fewer syntax errors is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A language ready to parse."""
+    """A loaded grammar with its queries."""
 
     language: Language
     definitions: Query
     uses: Query
 
     def parser(self) -> Parser:
-        """A parser of its own for each call: one is not safe to share among threads."""
+        """Create a parser. Parsers are not thread-safe, so each call has its own."""
         return Parser(self.language)
 
 
 @cache
-def grammar_of(language: str) -> Grammar:
-    """The grammar of a language of `ROWS`."""
-    row = ROWS[language]
+def load_grammar(language: str) -> Grammar:
+    """Load the grammar of a language in `GRAMMARS`; raises MissingExtra if it is not installed."""
+    source = GRAMMARS[language]
     try:
-        built = Language(getattr(import_module(row.package), row.function)())
+        loaded = Language(getattr(import_module(source.package), source.function)())
     except ImportError as error:
-        raise MissingExtra(f"Reading {language} by its grammar", "code") from error
+        raise MissingExtra(f"Parsing {language}", "code") from error
     folder = resources.files(__package__) / "queries"
-    parts = [(folder / f"{name}.scm").read_text(encoding="utf-8").partition(USES) for name in row.queries]
+    parts = [
+        (folder / f"{name}.scm").read_text(encoding="utf-8").partition(USES_MARKER) for name in source.queries
+    ]
     return Grammar(
-        built,
-        Query(built, "\n".join(definitions for definitions, _, _ in parts)),
-        Query(built, "\n".join(uses for _, _, uses in parts)),
+        loaded,
+        Query(loaded, "\n".join(definitions for definitions, _, _ in parts)),
+        Query(loaded, "\n".join(uses for _, _, uses in parts)),
     )
 
 
-def languages_for(path: str) -> tuple[str, ...]:
-    """The grammars that may fit a file, by its name; none when there is none."""
-    ending = path.rpartition(".")[2].lower()
-    if ending in _TWO_LANGUAGES:
-        return _TWO_LANGUAGES[ending]
-    language = _OTHER_ENDINGS.get(ending, kind_of(path)[1])
-    return (language,) if language in ROWS else ()
+def candidate_languages(path: str) -> tuple[str, ...]:
+    """The languages that a file may have, by its extension; empty if there is no grammar."""
+    extension = path.rpartition(".")[2].lower()
+    if extension in _AMBIGUOUS_EXTENSIONS:
+        return _AMBIGUOUS_EXTENSIONS[extension]
+    language = _LANGUAGE_BY_EXTENSION.get(extension, file_kind(path)[1])
+    return (language,) if language in GRAMMARS else ()

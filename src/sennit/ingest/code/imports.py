@@ -1,4 +1,4 @@
-"""What a file takes from elsewhere, in one form for all languages."""
+"""The imports of a file, in one form for all languages."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Final
 
 from sennit.ingest.code.entities import Import
 
-MOST_NAMES: Final = 1000
-"""From one file; more are not read by a person, and not written by one."""
+MAX_IMPORTS: Final = 1000
+"""Per file; only generated code has more."""
 
 _LAST_PART: Final = re.compile(r"[\w$-]+(?=\W*$)")
 
 
-def imports_of(found: Sequence[Mapping[str, str]]) -> tuple[Import, ...]:
-    """The imports, in order, each once; a whole module only where no name of it is taken."""
+def collect_imports(matches: Sequence[Mapping[str, str]]) -> tuple[Import, ...]:
+    """The imports in order, without duplicates. A whole module is left out if a name of it is imported."""
     out: dict[tuple[str, str], Import] = {}
-    for captures in found:
+    for captures in matches:
         module = captures.get("import.module", "").strip("\"'`<>")
         name = captures.get("import.name", "")
         alias = captures.get("import.alias", "")
-        for one in _spread(module, name, alias):
-            out.setdefault((one.module, one.name), one)
-            if len(out) >= MOST_NAMES:
+        for item in _expand(module, name, alias):
+            out.setdefault((item.module, item.name), item)
+            if len(out) >= MAX_IMPORTS:
                 break
-    named = {module for module, name in out if name}
-    return tuple(one for one in out.values() if one.name or one.module not in named)
+    with_names = {module for module, name in out if name}
+    return tuple(item for item in out.values() if item.name or item.module not in with_names)
 
 
-def _spread(module: str, name: str, alias: str) -> Iterator[Import]:
+def _expand(module: str, name: str, alias: str) -> Iterator[Import]:
     if "::" in module or "{" in module:
-        for path in _paths(module):
+        for path in _expand_braces(module):
             path, _, renamed = path.partition(" as ")
             inside, _, last = path.rpartition("::")
             last = "" if last in ("*", "self") else last
@@ -41,8 +41,8 @@ def _spread(module: str, name: str, alias: str) -> Iterator[Import]:
     yield Import(module, name, bound)
 
 
-def _paths(text: str) -> Iterator[str]:
-    """`a::{b, c::{d, e}}` as a::b, a::c::d, a::c::e."""
+def _expand_braces(text: str) -> Iterator[str]:
+    """Expand `a::{b, c::{d, e}}` to a::b, a::c::d, a::c::e."""
     text = " ".join(text.split())
     prefixes: list[str] = [""]
     part = ""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.ingest.code.entities import CodeFile
-from sennit.ingest.code.parsing import parse
+from sennit.ingest.code.parser import parse_code
 
 SAMPLES = Path(__file__).parent / "samples"
 TEXTS = {file.stem: file.read_text(encoding="utf-8") for file in SAMPLES.iterdir()}
@@ -20,7 +20,7 @@ def keys_of(file: CodeFile) -> list[str]:
 
 
 def test_a_file_with_errors_yields_what_parses() -> None:
-    file = parse(
+    file = parse_code(
         "a.py", "def good(a):\n    return 1\n\ndef bad(a):\n    x = = 3\n\ndef also():\n    return 2\n"
     )
     assert file.broken
@@ -28,31 +28,31 @@ def test_a_file_with_errors_yields_what_parses() -> None:
 
 
 def test_a_language_without_a_grammar_is_one_module() -> None:
-    file = parse("a.rb", "def foo\n  1\nend\n")
+    file = parse_code("a.rb", "def foo\n  1\nend\n")
     assert (file.parsed, file.language, len(file.entities)) == (False, "ruby", 1)
 
 
 def test_a_language_can_be_named() -> None:
-    assert keys_of(parse("script", "def f():\n    pass\n", "python")) == ["f"]
+    assert keys_of(parse_code("script", "def f():\n    pass\n", "python")) == ["f"]
 
 
 @pytest.mark.parametrize("text", ["", "\n", "   \n\n", "\ufeff", "# only a comment", "x"])
 def test_a_file_with_next_to_nothing_is_a_module(text: str) -> None:
-    file = parse("a.py", text)
+    file = parse_code("a.py", text)
     assert [entity.kind for entity in file.entities] == ["module"]
 
 
 def test_lines_are_counted_as_an_editor_does() -> None:
-    unix = parse("a.py", "a = 1\n\ndef f():\n    pass\n")
-    windows = parse("a.py", "a = 1\r\n\r\ndef f():\r\n    pass\r\n")
-    old = parse("a.py", "a = 1\r\rdef f():\r    pass\r")
+    unix = parse_code("a.py", "a = 1\n\ndef f():\n    pass\n")
+    windows = parse_code("a.py", "a = 1\r\n\r\ndef f():\r\n    pass\r\n")
+    old = parse_code("a.py", "a = 1\r\rdef f():\r    pass\r")
     lines = [(entity.key, entity.lines) for entity in unix.entities]
     assert [(e.key, e.lines) for e in windows.entities] == lines
     assert [(e.key, e.lines) for e in old.entities] == lines
 
 
 def test_letters_beyond_ascii_shift_nothing() -> None:
-    file = parse("a.py", '"""Größe 😀"""\ndef größe():\n    """Wie groß 😀."""\n    return länge()\n')
+    file = parse_code("a.py", '"""Größe 😀"""\ndef größe():\n    """Wie groß 😀."""\n    return länge()\n')
     found = file.entities[1]
     assert (found.qualified, found.doc, found.calls) == ("größe", "Wie groß 😀.", ("länge",))
     assert file.text(found).startswith("def größe()")
@@ -60,12 +60,12 @@ def test_letters_beyond_ascii_shift_nothing() -> None:
 
 def test_a_written_by_program_file_is_not_taken_apart() -> None:
     minified = "".join(f"function f{n}(){{return {n}}}" for n in range(1000))
-    assert not parse("a.min.js", minified).parsed
+    assert not parse_code("a.min.js", minified).parsed
 
 
 def test_what_shares_a_very_long_line_is_no_entity() -> None:
     shared = "".join(f"function f{n}(){{return {n}}}" for n in range(200))
-    file = parse("a.js", "\n".join(["// short"] * 100 + ["function plain() {}", shared]))
+    file = parse_code("a.js", "\n".join(["// short"] * 100 + ["function plain() {}", shared]))
     assert keys_of(file) == ["plain"]
 
 
@@ -73,12 +73,12 @@ def test_a_function_inside_a_short_one_is_part_of_it_and_inside_a_long_one_its_o
     def source(filler: int) -> str:
         return "def outer():\n    def inner():\n        pass\n" + "    work()\n" * filler
 
-    assert keys_of(parse("a.py", source(10))) == ["outer"]
-    assert keys_of(parse("a.py", source(100))) == ["outer", "outer.inner"]
+    assert keys_of(parse_code("a.py", source(10))) == ["outer"]
+    assert keys_of(parse_code("a.py", source(100))) == ["outer", "outer.inner"]
 
 
 def test_of_two_with_one_name_the_one_with_a_body_has_the_plain_key() -> None:
-    file = parse(
+    file = parse_code(
         "a.ts", "export function over(a: string, b: string): void;\nfunction over(a: any) { go(); }\n"
     )
     assert keys_of(file) == ["over~2", "over"]
@@ -117,7 +117,7 @@ def test_of_two_with_one_name_the_one_with_a_body_has_the_plain_key() -> None:
     ],
 )
 def test_a_file_has_a_role(path: str, text: str, role: str) -> None:
-    assert parse(path, text).role == role
+    assert parse_code(path, text).role == role
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_file_has_a_role(path: str, text: str, role: str) -> None:
     ids=["unfinished", "deep", "brackets", "decorators", "comments", "lists", "open string"],
 )
 def test_hostile_files_are_read_too(text: str) -> None:
-    file = parse("a.py", text)
+    file = parse_code("a.py", text)
     assert file.entities[0].key == "a.py"
 
 
@@ -144,8 +144,8 @@ def test_whatever_is_cut_out_of_a_file_the_rest_is_parsed_the_same_each_time(dat
     text = TEXTS[name]
     start = data.draw(st.integers(0, len(text)))
     cut = text[:start] + data.draw(st.text(max_size=5)) + text[start + data.draw(st.integers(0, 80)) :]
-    file = parse(name, cut)
-    assert file == parse(name, cut)
+    file = parse_code(name, cut)
+    assert file == parse_code(name, cut)
     assert len({entity.key for entity in file.entities}) == len(file.entities)
     last = file.module.lines[1]
     for entity in file.entities:

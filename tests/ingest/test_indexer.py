@@ -35,7 +35,7 @@ def forbid_embedding(db: sennit.Database, monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(*_: object) -> object:
         raise AssertionError("a text was embedded")
 
-    for embedder in db.vectors._embedders.values():
+    for embedder in db.embeddings._embedders.values():
         monkeypatch.setattr(type(embedder), "embed_documents", refuse)
 
 
@@ -56,7 +56,7 @@ def test_files_become_records_that_name_them(db: sennit.Database, tree: Path) ->
 def test_a_second_run_reads_and_embeds_nothing(
     db: sennit.Database, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sennit.ingest.files.SETTLED_NS", 0)
+    monkeypatch.setattr("sennit.ingest.indexer.MTIME_RESOLUTION_NS", 0)
     index(db, tree)
     before = contents_of(db)
     forbid_embedding(db, monkeypatch)
@@ -184,9 +184,9 @@ def test_a_file_that_turns_binary_loses_its_records_and_can_come_back(
     index(db, tree)
     (tree / "b.txt").write_bytes(b"\0\1\2")
     report = index(db, tree)
-    assert reasons(report, tree) == {"b.txt": "binary: it has zero bytes"}
+    assert reasons(report, tree) == {"b.txt": "binary: it contains zero bytes"}
     assert "b.txt" not in paths_of(db, tree)
-    assert reasons(index(db, tree), tree) == {"b.txt": "binary: it has zero bytes"}
+    assert reasons(index(db, tree), tree) == {"b.txt": "binary: it contains zero bytes"}
     (tree / "b.txt").write_text("text again")
     assert index(db, tree).added == 1
 
@@ -196,7 +196,7 @@ def test_what_is_now_ignored_or_too_large_leaves(db: sennit.Database, tree: Path
     (tree / ".gitignore").write_text("src/\n")
     report = index(db, tree, scope=Scope(max_bytes=1000))
     assert paths_of(db, tree) == {"b.txt"}
-    assert "the most is 1,000" in reasons(report, tree)["a.md"]
+    assert "the limit is 1,000" in reasons(report, tree)["a.md"]
 
 
 def test_identical_passages_of_a_file_are_all_kept(db: sennit.Database, root: Path) -> None:

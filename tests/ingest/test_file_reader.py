@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.ingest.reading import Unreadable, contents, decode
+from sennit.ingest.file_reader import UnreadableFile, decode, read_regular_file
 
 GERMAN = "Größe und Maß: über die Straße\n" * 20
 
@@ -71,7 +71,7 @@ def archives() -> dict[str, bytes]:
 
 @pytest.mark.parametrize("kind", ["zip", "gzip", "tar"])
 def test_an_archive_is_no_text_whatever_it_is_called(kind: str) -> None:
-    with pytest.raises(Unreadable, match="binary"):
+    with pytest.raises(UnreadableFile, match="binary"):
         decode(archives()[kind])
 
 
@@ -79,7 +79,7 @@ def test_an_archive_is_no_text_whatever_it_is_called(kind: str) -> None:
     "data", [b"abc\0def", bytes(range(256)) * 4, b"\xff\xfe" + Random(1).randbytes(4000), b"\x01\x02" * 50]
 )
 def test_what_is_no_text_is_refused(data: bytes) -> None:
-    with pytest.raises(Unreadable, match="binary"):
+    with pytest.raises(UnreadableFile, match="binary"):
         decode(data)
 
 
@@ -87,7 +87,7 @@ def test_what_is_no_text_is_refused(data: bytes) -> None:
 def test_any_bytes_become_valid_text_or_are_refused(data: bytes) -> None:
     try:
         decoded = decode(data)
-    except Unreadable:
+    except UnreadableFile:
         return
     decoded.text.encode()
     assert "\0" not in decoded.text
@@ -103,12 +103,12 @@ def test_utf_8_comes_back_as_it_was(text: str) -> None:
 def test_a_file_that_grows_past_the_limit_is_not_read_on(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"x" * 100)
-    with pytest.raises(Unreadable, match="the most is 99"):
-        contents(str(path), 99)
-    assert contents(str(path), 100).data == b"x" * 100
+    with pytest.raises(UnreadableFile, match="the limit is 99"):
+        read_regular_file(str(path), 99)
+    assert read_regular_file(str(path), 100).data == b"x" * 100
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
 def test_an_endless_device_is_not_read() -> None:
-    with pytest.raises(Unreadable, match="not a regular file"):
-        contents("/dev/zero", 1 << 30)
+    with pytest.raises(UnreadableFile, match="not a regular file"):
+        read_regular_file("/dev/zero", 1 << 30)

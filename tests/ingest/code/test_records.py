@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.ingest.code.parsing import parse
-from sennit.ingest.code.passages import CodeOptions, code_records
+from sennit.ingest.code.parser import parse_code
+from sennit.ingest.code.records import CodeOptions, code_records
 from sennit.records import Record
 
 SAMPLES = {
@@ -16,8 +16,8 @@ SAMPLES = {
 }
 
 
-def records_of(path: str, text: str, whole: int = 3200) -> dict[str, Record]:
-    made = code_records(parse(path, text), options=CodeOptions(whole=whole))
+def records_of(path: str, text: str, max_characters: int = 3200) -> dict[str, Record]:
+    made = code_records(parse_code(path, text), options=CodeOptions(max_characters=max_characters))
     return {record.id: record for record in made}
 
 
@@ -85,7 +85,8 @@ def test_an_outline_spells_out_names_that_are_written_as_one_word() -> None:
 
 def test_an_outline_leaves_out_namespaces_and_what_has_no_name() -> None:
     found = records_of(
-        "a.cpp", "namespace db {\nint Get() { return 1; }\nclass Row { int Size() { return 1; } };\n}"
+        "a.cpp",
+        "namespace db {\nint Get() { return 1; }\nclass Row { int Size() { return 1; } };\n}",
     )
     assert found["a.cpp"].text.split("\n") == ["db", "Get", "Row", "Row.Size"]
     assert records_of("a.go", "package a\n\nvar _ = 1\n\nfunc Run() {}\n")["a.go"].text == "Run"
@@ -106,7 +107,7 @@ def test_a_module_of_tests_is_no_part_of_the_outline_and_its_records_are_tests()
 
 def test_a_long_class_is_an_outline_and_its_methods_are_apart() -> None:
     whole = records_of("src/tree.py", SAMPLES["tree.py"])
-    outlined = records_of("src/tree.py", SAMPLES["tree.py"], whole=400)
+    outlined = records_of("src/tree.py", SAMPLES["tree.py"], max_characters=400)
     key = "src/tree.py::Tree"
     assert "1 + sum(" in whole[key].text
     assert "1 + sum(" not in outlined[key].text
@@ -131,7 +132,7 @@ def test_a_file_without_a_grammar_becomes_passages() -> None:
 
 
 def test_tokens_are_counted_by_whoever_can() -> None:
-    found = code_records(parse("a.py", "x = 1\n"), options=CodeOptions(count=len))
+    found = code_records(parse_code("a.py", "x = 1\n"), options=CodeOptions(count_tokens=len))
     assert found[0].metadata["tokens"] == len(found[0].text)
 
 
@@ -149,7 +150,7 @@ def test_no_line_is_lost(data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(lines)))
     del lines[first : first + data.draw(st.integers(0, 5))]
     text = "\n".join(lines)
-    found = records_of(name, text, whole=data.draw(st.sampled_from([80, 400, 3200]))).values()
+    found = records_of(name, text, max_characters=data.draw(st.sampled_from([80, 400, 3200]))).values()
     for number, line in enumerate(lines, 1):
         if line.strip():
             assert any(

@@ -1,0 +1,99 @@
+"""Turning the content of files into records, in this process or in worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, NamedTuple, Protocol
+
+from sennit.ingest.file_reader import UnreadableFile
+from sennit.ingest.profiles import FileParser, get_profile
+from sennit.stores.embedded.prepared_records import WritableRecords
+
+READ_THREADS: Final = 4
+"""Threads that read files while records are written. Disks and PDF parsing keep a single thread waiting."""
+
+
+class PortableModel(NamedTuple):
+    """An embedding model that another process can load: its fingerprint, and its specification as JSON."""
+
+    fingerprint: str
+    spec: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTask:
+    """How one run turns files into records."""
+
+    profile: str
+    collection: str
+    roots: tuple[str, ...]
+    models: tuple[PortableModel, ...] = ()
+    """The models for which records get vectors at once."""
+
+
+class FileContent(NamedTuple):
+    """The bytes of a file and its modification time."""
+
+    path: str
+    data: bytes
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecords:
+    """The records of a file, and the vectors that were computed with them."""
+
+    records: WritableRecords
+    vectors: Mapping[str, Mapping[bytes, bytes]] = field(default_factory=dict)
+    """Float16 vectors by model fingerprint and by the hash of the text."""
+
+
+class RecordBuilder(Protocol):
+    """Builds records from files, inside a `with` block."""
+
+    @property
+    def threads(self) -> int:
+        """How many threads should call build() concurrently."""
+
+    @property
+    def group_size(self) -> int:
+        """How many small files one call should take."""
+
+    def build(self, contents: Sequence[FileContent]) -> Sequence[FileRecords | UnreadableFile]:
+        """Build the records of each file, in the same order."""
+
+    def __enter__(self) -> RecordBuilder: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class InProcessBuilder:
+    """Builds records in the calling thread."""
+
+    threads: Final = READ_THREADS
+    group_size: Final = 1
+
+    def __init__(self, task: IndexTask) -> None:
+        self._collection = task.collection
+        self._parse: FileParser = get_profile(task.profile).create_parser(task.roots)
+
+    def build(self, contents: Sequence[FileContent]) -> list[FileRecords | UnreadableFile]:
+        return [self._build_one(content) for content in contents]
+
+    def _build_one(self, content: FileContent) -> FileRecords | UnreadableFile:
+        try:
+            return FileRecords(self._parse(content.path, content.data, self._collection, content.mtime_ns))
+        except UnreadableFile as problem:
+            return problem
+        except Exception as error:  # noqa: BLE001 - report the one file, and go on with the rest
+            return UnreadableFile(f"{type(error).__name__}: {error}"[:300], permanent=False)
+
+    def __enter__(self) -> InProcessBuilder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """There is nothing to release."""

@@ -1,0 +1,98 @@
+"""The messages between the indexing process and its worker processes.
+
+Records arrive prepared for writing, so the writer neither validates them again nor derives anything from them. Metadata
+and texts are concatenated in one block and hashes in another, because JSON strings would be slower to write and parse.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sennit.ingest.file_reader import UnreadableFile
+from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, PortableModel
+from sennit.stores.embedded.graph import GraphRows
+from sennit.stores.embedded.prepared_records import (
+    CONTENT_HASH,
+    METADATA,
+    PATH,
+    PreparedRecord,
+    prepare_record,
+)
+from sennit.workers import Message
+
+
+def encode_task(task: IndexTask) -> Message:
+    return Message(asdict(task))
+
+
+def decode_task(message: Message) -> IndexTask:
+    header = message.header
+    models = tuple(PortableModel(*model) for model in header["models"])
+    return IndexTask(header["profile"], header["collection"], tuple(header["roots"]), models)
+
+
+def encode_contents(contents: Iterable[FileContent]) -> Message:
+    files = list(contents)
+    return Message([(file.path, file.mtime_ns) for file in files], [file.data for file in files])
+
+
+def decode_contents(message: Message) -> list[FileContent]:
+    return [
+        FileContent(path, data, mtime_ns)
+        for (path, mtime_ns), data in zip(message.header, message.blocks, strict=True)
+    ]
+
+
+def encode_outcome(outcome: FileRecords | UnreadableFile) -> Message:
+    if isinstance(outcome, UnreadableFile):
+        return Message({"problem": str(outcome), "permanent": outcome.permanent})
+    rows: list[Sequence[Any]] = []
+    texts: list[str] = []
+    hashes: list[bytes] = []
+    for record in map(prepare_record, outcome.records):
+        before, own_hashes = record.values[:CONTENT_HASH], record.values[CONTENT_HASH:PATH]
+        after = record.values[PATH:METADATA]
+        metadata, text = record.values[METADATA:]
+        hashes += own_hashes
+        texts += (metadata, text)
+        rows.append((*before, *after, len(metadata), len(text), *record.graph))
+    packed_rows = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+    blocks = [packed_rows.encode(), "".join(texts).encode(), b"".join(hashes)]
+    for vectors in outcome.vectors.values():
+        blocks += (b"".join(vectors), b"".join(vectors.values()))
+    counts = {fingerprint: len(vectors) for fingerprint, vectors in outcome.vectors.items()}
+    return Message({"vectors": counts}, blocks)
+
+
+def decode_outcome(message: Message) -> FileRecords | UnreadableFile:
+    if "problem" in message.header:
+        return UnreadableFile(message.header["problem"], permanent=message.header["permanent"])
+    packed_rows, packed_texts, packed_hashes, *rest = message.blocks
+    texts, offset = packed_texts.decode(), 0
+    rows = json.loads(packed_rows)
+    hashes = iter(_split_equally(packed_hashes, 2 * len(rows)))
+    records = []
+    for *values, metadata_size, text_size, names, edges in rows:
+        middle = offset + metadata_size
+        end = middle + text_size
+        values[CONTENT_HASH:CONTENT_HASH] = (next(hashes), next(hashes))
+        graph = GraphRows(list(map(tuple, names)), list(map(tuple, edges)))
+        records.append(PreparedRecord((*values, texts[offset:middle], texts[middle:end]), graph))
+        offset = end
+    blocks = iter(rest)
+    vectors = {
+        fingerprint: dict(
+            zip(_split_equally(next(blocks), count), _split_equally(next(blocks), count), strict=True)
+        )
+        for fingerprint, count in message.header["vectors"].items()
+    }
+    return FileRecords(records, vectors)
+
+
+def _split_equally(block: bytes, count: int) -> list[bytes]:
+    """Split a block into `count` parts of the same size."""
+    size = len(block) // max(count, 1)
+    return [block[at : at + size] for at in range(0, len(block), max(size, 1))]
