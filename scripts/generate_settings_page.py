@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from sennit.settings.registry import SETTINGS
 from sennit.settings.sections import SECTIONS
-from sennit.settings.table import SETTINGS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "settings.md"
 
@@ -60,13 +60,13 @@ def section_lines(section: type) -> Iterator[str]:
     yield "|---|---|---|---|"
     for key, setting in SETTINGS.items():
         if key.startswith(f"{name}."):
-            trusted = " **Trusted only.**" if setting.rule.sensitive is True else ""
-            if isinstance(setting.rule.sensitive, tuple):
-                values = ", ".join(f"`{literal(value)}`" for value in setting.rule.sensitive)
+            trusted = " **Trusted only.**" if setting.spec.sensitive is True else ""
+            if isinstance(setting.spec.sensitive, tuple):
+                values = ", ".join(f"`{literal(value)}`" for value in setting.spec.sensitive)
                 trusted = f" **Trusted only** for {values}."
             yield (
-                f"| `{key.removeprefix(name + '.')}` | `{literal(setting.default)}` | {cell(setting.allowed)} "
-                f"| {cell(setting.rule.doc)}{trusted} |"
+                f"| `{key.removeprefix(name + '.')}` | `{literal(setting.default)}` | {cell(setting.allowed_values)} "
+                f"| {cell(setting.spec.doc)}{trusted} |"
             )
     yield ""
 

@@ -1,4 +1,4 @@
-"""What the one entry refuses, and what it promises after close."""
+"""What the database refuses, and what it guarantees after close."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def db() -> Database:
         lambda db: db.why("lights", "a", limit=0),
     ],
 )
-def test_a_wrong_value_is_refused_and_changes_nothing(db: Database, call: Callable[[Any], object]) -> None:
+def test_an_invalid_argument_is_refused_and_changes_nothing(
+    db: Database, call: Callable[[Any], object]
+) -> None:
     with pytest.raises((InvalidInput, NotFound)) as caught:
         call(db)
     assert len(str(caught.value)) > 10
@@ -70,7 +72,7 @@ def test_a_wrong_value_is_refused_and_changes_nothing(db: Database, call: Callab
     assert len(db.search("lights")) == 2
 
 
-def test_generators_and_empty_lists_are_lists(db: Database) -> None:
+def test_generators_and_empty_lists_are_accepted(db: Database) -> None:
     assert db.add(Record(id=f"g{n}", text="lights") for n in range(3)).added == 3
     assert db.add([]).added == 0
     assert db.remove(name for name in ("g0", "g1", "unknown", "g1")) == 2
@@ -78,7 +80,7 @@ def test_generators_and_empty_lists_are_lists(db: Database) -> None:
     assert len(db) == 3
 
 
-def test_a_batch_that_fails_is_not_half_written(db: Database) -> None:
+def test_a_failing_batch_writes_nothing(db: Database) -> None:
     def broken() -> Any:
         yield Record(id="c", text="lights")
         raise RuntimeError("the reader broke")
@@ -90,14 +92,14 @@ def test_a_batch_that_fails_is_not_half_written(db: Database) -> None:
     assert sorted(record.id for record in db) == ["a", "b"]
 
 
-def test_an_empty_question_is_no_error(db: Database) -> None:
+def test_an_empty_query_is_no_error(db: Database) -> None:
     for query in ("", "   ", "?!", "\n"):
         result = db.search(query)
         assert not result.degraded
         assert result.query == query
 
 
-def test_an_empty_database_answers(tmp_path: Path) -> None:
+def test_an_empty_database_can_be_searched(tmp_path: Path) -> None:
     for place in (":memory:", tmp_path / "db"):
         with sennit.open(place) as empty:
             result = empty.search("anything", filters="kind = 'x'", explain=True)
@@ -121,7 +123,7 @@ def test_unknown_settings_and_recipes_are_refused_when_opening(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("place", ["memory", "disk"])
-def test_a_closed_database_says_so(tmp_path: Path, place: str) -> None:
+def test_using_a_closed_database_is_an_error(tmp_path: Path, place: str) -> None:
     db = sennit.open(":memory:" if place == "memory" else tmp_path / "db")
     db.add([Record(id="a", text="harbour")])
     listing = iter(db)
@@ -143,19 +145,19 @@ def test_a_closed_database_says_so(tmp_path: Path, place: str) -> None:
             call()
 
 
-def test_the_filter_error_points_at_the_place(db: Database) -> None:
+def test_a_filter_error_shows_the_position(db: Database) -> None:
     with pytest.raises(FilterError) as caught:
         db.search("lights", filters="kind = 'note' and and")
     assert caught.value.position == 18
 
 
-def test_a_database_in_memory_is_its_own(db: Database) -> None:
+def test_databases_in_memory_are_separate(db: Database) -> None:
     with sennit.open(":memory:") as other:
         assert len(other) == 0
     assert len(db) == 2
 
 
-def test_a_process_that_ends_without_closing_ends_well_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_process_that_exits_without_closing_loses_nothing(tmp_path: Path) -> None:
     code = (
         "import sys, sennit; db = sennit.open(sys.argv[1], store__flush_at=4);"
         "[db.add([sennit.Record(id=str(n), text='harbour')]) for n in range(50)]; db.search('harbour')"

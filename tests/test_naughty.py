@@ -1,4 +1,4 @@
-"""Every naughty string, wherever a string may go: kept and found and given back unchanged, or refused."""
+"""Naughty strings in every field and argument: they are stored, found and returned unchanged, or refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sennit
 from sennit import Caller, Database, Record
 from sennit.analysis import query_terms
 from sennit.errors import NotFound, SennitError
-from sennit.filters import Equal, canonical, field, flatten, parse_filter, segments
+from sennit.filters import Equal, canonical_name, field, field_path, flatten, parse_filter
 
 RARE = "quixotry"
 
@@ -29,7 +29,7 @@ def naughty(shared_data: Path) -> list[str]:
 def filled(
     naughty: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Database, list[Record]]]:
-    """One record per string and place that takes it."""
+    """One record for each string and each field that accepts it."""
     records = []
     for at, string in enumerate(naughty):
         for place in ("text", "title", "kind", "path", "url", "parent", "collection", "scope", "sensitivity"):
@@ -53,7 +53,7 @@ def filled(
         yield db, records
 
 
-def test_they_are_given_back_unchanged(filled: tuple[Database, list[Record]]) -> None:
+def test_strings_are_returned_unchanged(filled: tuple[Database, list[Record]]) -> None:
     db, records = filled
     latest = {record.id: record for record in records}
     assert {record.id: record for record in db} == latest
@@ -62,7 +62,9 @@ def test_they_are_given_back_unchanged(filled: tuple[Database, list[Record]]) ->
         assert Record.from_dict(json.loads(record.to_json())) == record
 
 
-def test_they_are_found_as_text_and_title(naughty: list[str], filled: tuple[Database, list[Record]]) -> None:
+def test_strings_are_found_as_text_and_title(
+    naughty: list[str], filled: tuple[Database, list[Record]]
+) -> None:
     db, _ = filled
     for at, string in enumerate(naughty):
         if query_terms(string):
@@ -81,7 +83,7 @@ def test_any_query_is_answered(naughty: list[str], filled: tuple[Database, list[
         json.dumps(db.search(string, limit=3, explain=True).to_dict())
 
 
-def test_as_filter_values_they_find_exactly_their_records(
+def test_a_filter_value_finds_exactly_its_records(
     naughty: list[str], filled: tuple[Database, list[Record]]
 ) -> None:
     db, records = filled
@@ -94,13 +96,13 @@ def test_as_filter_values_they_find_exactly_their_records(
             wanted = field(name) == string
             assert parse_filter({name: string}) == wanted
             assert len(string) > 60_000 or parse_filter(str(wanted)) == wanted
-            expected = holding.get((canonical(segments(name)), string), set())
+            expected = holding.get((canonical_name(field_path(name)), string), set())
             if len(expected) < 100:
                 result = db.search(RARE, recipe="keyword", limit=100, filters=wanted)
                 assert {hit.id for hit in result} == {name for name in expected if "text-" not in name}
 
 
-def test_as_metadata_keys_they_can_be_asked_for(
+def test_metadata_keys_can_be_used_in_filters(
     naughty: list[str], filled: tuple[Database, list[Record]]
 ) -> None:
     db, _ = filled
@@ -108,15 +110,15 @@ def test_as_metadata_keys_they_can_be_asked_for(
         if not string or len(string.encode()) > 1024:
             continue
         for wanted in (
-            Equal(canonical(("metadata", string)), "there"),
-            Equal(canonical(("metadata", "in", string)), 1),
+            Equal(canonical_name(("metadata", string)), "there"),
+            Equal(canonical_name(("metadata", "in", string)), 1),
         ):
             assert parse_filter(str(wanted)) == wanted
             result = db.search(RARE, recipe="keyword", limit=1000, filters=wanted)
             assert f"key-{at}" in {hit.id for hit in result}
 
 
-def test_as_filter_text_they_are_a_filter_or_a_clear_error(
+def test_filter_text_is_a_filter_or_a_clear_error(
     naughty: list[str], filled: tuple[Database, list[Record]]
 ) -> None:
     db, _ = filled
@@ -125,7 +127,7 @@ def test_as_filter_text_they_are_a_filter_or_a_clear_error(
             db.search(RARE, limit=1, filters=string)
 
 
-def test_they_name_no_recipe_and_no_record_but_their_own(
+def test_strings_name_no_other_recipe_or_record(
     naughty: list[str], filled: tuple[Database, list[Record]]
 ) -> None:
     db, records = filled
@@ -157,7 +159,7 @@ def test_a_lone_surrogate_is_refused_in_metadata(metadata: dict[str, object]) ->
         Record.from_dict({"id": "x", "text": "y", "metadata": metadata})
 
 
-def test_a_lone_surrogate_is_refused_in_every_question() -> None:
+def test_a_lone_surrogate_is_refused_in_every_query() -> None:
     with sennit.open(":memory:") as db:
         db.add([Record(id="a", text="harbour")])
         for ask in (

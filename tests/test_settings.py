@@ -1,4 +1,4 @@
-"""Settings: where a value comes from, what is refused, and what a stranger's file may not say."""
+"""Settings: where a value comes from, what is refused, and what an untrusted file may not set."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from sennit.settings import (
     KeywordSettings,
     Setting,
     Settings,
-    describe,
-    distrust,
-    load,
-    trust,
+    describe_settings,
+    distrust_folder,
+    load_settings,
+    trust_folder,
 )
 
 
 class Home:
-    """A user with a configuration folder, and a project folder that came from somewhere."""
+    """A user with a configuration folder, and an untrusted project folder."""
 
     def __init__(self, root: Path) -> None:
         self.config = root / "config"
@@ -41,7 +41,7 @@ class Home:
         self.project.mkdir()
 
     def load(self, env: dict[str, str] | None = None, **overrides: object) -> Settings:
-        return load(
+        return load_settings(
             start=self.project,
             env=self.env | (env or {}),
             overrides={key.replace("__", "."): value for key, value in overrides.items()},
@@ -67,15 +67,15 @@ def values_of(setting: Setting) -> st.SearchStrategy[object]:
     if setting.kind is tuple:
         return st.lists(st.text("abcdefg-_:ÄÖ漢", min_size=1), max_size=3).map(tuple)
     if setting.kind is int:
-        return st.integers(int(setting.rule.least), int(setting.rule.most))
+        return st.integers(int(setting.spec.minimum), int(setting.spec.maximum))
     if setting.kind is float:
-        return st.floats(setting.rule.least, setting.rule.most)
+        return st.floats(setting.spec.minimum, setting.spec.maximum)
     if setting.choices:
         return st.sampled_from([c for c in setting.choices if not setting.is_sensitive(c)])
     return st.text("abcdefg -_:ÄÖ漢", min_size=1)
 
 
-HARMLESS = [s for s in SETTINGS.values() if s.rule.sensitive is not True]
+HARMLESS = [s for s in SETTINGS.values() if s.spec.sensitive is not True]
 
 
 # Precedence
@@ -100,22 +100,22 @@ def test_a_stronger_source_wins_and_is_named_as_the_origin(data: st.DataObject, 
             value = values[setting.variable]
             env[setting.variable] = ",".join(value) if isinstance(value, tuple) else str(value)
         overrides = {setting.key: values["argument"]} if "argument" in values else {}
-        settings = load(start=home.project.resolve(), env=home.env | env, overrides=overrides)
+        settings = load_settings(start=home.project.resolve(), env=home.env | env, overrides=overrides)
 
         strongest = max(given_by, key=origins.index, default="default")
-        row = next(row for row in describe(settings) if row.key == setting.key)
+        row = next(row for row in describe_settings(settings) if row.key == setting.key)
         assert row.value == values.get(strongest, setting.default)
         assert row.origin == strongest
 
 
-def test_without_any_source_every_value_is_the_default_and_says_so(home: Home) -> None:
+def test_without_any_source_every_value_is_the_default(home: Home) -> None:
     settings = home.load()
     assert settings == Settings()
-    assert {row.origin for row in describe(settings)} == {"default"}
+    assert {row.origin for row in describe_settings(settings)} == {"default"}
     assert settings.embedding.provider == "static"
     assert (settings.keyword.k1, settings.keyword.b) == (1.2, 0.4)
     assert (settings.search.recipe, settings.search.limit, settings.search.deadline) == ("default", 10, 2.0)
-    assert settings.store.fold_at == 1024
+    assert settings.store.flush_at == 1024
 
 
 def test_files_are_merged_key_by_key(home: Home) -> None:
@@ -129,9 +129,9 @@ def test_the_nearest_file_above_the_starting_folder_is_found(home: Home) -> None
     home.found.write_text("[search]\nlimit = 30\n")
     deep = home.project / "a" / "b"
     deep.mkdir(parents=True)
-    assert load(start=deep, env=home.env).search.limit == 30
+    assert load_settings(start=deep, env=home.env).search.limit == 30
     (deep.parent / "sennit.toml").write_text("[search]\nlimit = 40\n")
-    assert load(start=deep, env=home.env).search.limit == 40
+    assert load_settings(start=deep, env=home.env).search.limit == 40
 
 
 def test_by_default_the_search_starts_in_the_working_folder(
@@ -139,30 +139,30 @@ def test_by_default_the_search_starts_in_the_working_folder(
 ) -> None:
     home.found.write_text("[search]\nlimit = 30\n")
     monkeypatch.chdir(home.project)
-    assert load(env=home.env).search.limit == 30
+    assert load_settings(env=home.env).search.limit == 30
 
 
 def test_a_named_file_replaces_the_found_one_and_an_argument_the_variable(home: Home) -> None:
-    home.found.write_text("[search]\nlimit = 30\n[store]\nfold_at = 7\n")
+    home.found.write_text("[search]\nlimit = 30\n[store]\nflush_at = 7\n")
     by_variable, by_argument = home.config / "variable.toml", home.config / "argument.toml"
     by_variable.write_text("[search]\nlimit = 40\n")
     by_argument.write_text("[search]\nlimit = 50\n")
     env = home.env | {"SENNIT_CONFIG": str(by_variable)}
-    assert load(start=home.project, env=env).search.limit == 40
-    assert load(by_argument, start=home.project, env=env).search.limit == 50
-    assert load(by_argument, start=home.project, env=env).store.fold_at == 1024
+    assert load_settings(start=home.project, env=env).search.limit == 40
+    assert load_settings(by_argument, start=home.project, env=env).search.limit == 50
+    assert load_settings(by_argument, start=home.project, env=env).store.flush_at == 1024
 
 
-def test_the_providers_to_choose_from_are_those_there_are() -> None:
+def test_the_choices_of_the_provider_are_the_implemented_ones() -> None:
     assert set(SETTINGS["embedding.provider"].choices) == set(PROVIDERS)
 
 
 def test_the_environment_of_the_process_is_read_when_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SENNIT_SEARCH_LIMIT", "12")
-    assert load().search.limit == 12
+    assert load_settings().search.limit == 12
 
 
-def test_other_sennit_variables_are_none_of_its_business(home: Home) -> None:
+def test_other_sennit_variables_are_ignored(home: Home) -> None:
     assert home.load({"SENNIT_DB": "x", "SENNIT_MODELS": "y", "SENNIT_SERCH_LIMIT": "5"}) == Settings()
 
 
@@ -179,7 +179,7 @@ def test_an_empty_variable_unsets_what_may_be_left_out(home: Home) -> None:
 
 def test_a_file_found_in_the_configuration_folder_is_the_users_own(home: Home) -> None:
     home.own.write_text("[embedding]\nbase_url = 'http://localhost:11434'\n")
-    assert load(start=home.own.parent, env=home.env).embedding.base_url == "http://localhost:11434"
+    assert load_settings(start=home.own.parent, env=home.env).embedding.base_url == "http://localhost:11434"
 
 
 # Checking
@@ -197,7 +197,7 @@ def test_a_file_found_in_the_configuration_folder_is_the_users_own(home: Home) -
         ("[keyword]\nk1 = nan", "keyword.k1", "is nan; it must be a number from 0 to 100"),
         ("[keyword]\nk1 = inf", "keyword.k1", "is inf"),
         ("[keyword]\nk1 = 1" + "0" * 400, "keyword.k1", "it must be a number from 0 to 100"),
-        ("[store]\nfold_at = 1000001", "store.fold_at", "from 1 to 1,000,000"),
+        ("[store]\nflush_at = 1000001", "store.flush_at", "from 1 to 1,000,000"),
         (
             "[embedding]\nprovider = 'cohere'",
             "embedding.provider",
@@ -207,7 +207,7 @@ def test_a_file_found_in_the_configuration_folder_is_the_users_own(home: Home) -
         ("[embedding]\ndimensions = 0", "embedding.dimensions", "from 1 to 65,536, or left out"),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_with_what_is_allowed(
+def test_an_invalid_value_is_refused_with_the_allowed_values(
     home: Home, toml: str, key: str, advice: str
 ) -> None:
     error = refused(home, toml)
@@ -217,13 +217,13 @@ def test_a_value_that_does_not_fit_is_refused_with_what_is_allowed(
 
 
 @pytest.mark.parametrize("text", ["", "ten", "1.5", "0", "1e3", "9" * 5000])
-def test_a_variable_that_does_not_fit_is_named(home: Home, text: str) -> None:
+def test_an_error_names_the_invalid_variable(home: Home, text: str) -> None:
     with pytest.raises(SettingsError, match=r"^SENNIT_SEARCH_LIMIT: search.limit is ") as caught:
         home.load({"SENNIT_SEARCH_LIMIT": text})
     assert len(str(caught.value)) < 300
 
 
-def test_an_argument_that_does_not_fit_is_refused_however_it_is_given(home: Home) -> None:
+def test_an_invalid_argument_is_refused(home: Home) -> None:
     with pytest.raises(SettingsError, match=r"^argument: keyword.b is 2"):
         home.load(keyword__b=2)
     with pytest.raises(SettingsError, match=r"^argument: keyword.b is 2"):
@@ -244,7 +244,7 @@ def test_a_whole_number_is_a_number_too(home: Home) -> None:
         ("[embeding]\nprovider = 'static'", "did you mean embedding?"),
         ("[search]\nk1 = 1", "did you mean keyword.k1?"),
         ("limit = 5", "did you mean search.limit?"),
-        ("[store]\nzzz = 5", "known are store.fold_at."),
+        ("[store]\nzzz = 5", "known settings: store.flush_at."),
         ("[zzz]\na = 5", "recipes."),
     ],
 )
@@ -286,9 +286,9 @@ def test_a_file_with_a_byte_order_mark_is_read(home: Home) -> None:
 
 def test_a_named_file_that_is_missing_is_an_error_and_a_found_pipe_is_passed_by(home: Home) -> None:
     with pytest.raises(SettingsError, match="no such settings file"):
-        load(home.project / "other.toml", env=home.env)
+        load_settings(home.project / "other.toml", env=home.env)
     with pytest.raises(SettingsError, match="no such settings file"):
-        load(home.project, env=home.env)
+        load_settings(home.project, env=home.env)
     os.mkfifo(home.found)
     assert home.load() == Settings()
 
@@ -325,7 +325,7 @@ def test_a_plain_http_address_is_a_base_url(url: str) -> None:
 )
 def test_a_credential_in_the_wrong_place_is_refused_and_not_repeated(key: str, value: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        load(env={f"SENNIT_EMBEDDING_{key.upper()}": value})
+        load_settings(env={f"SENNIT_EMBEDDING_{key.upper()}": value})
     assert "hunter2" not in str(caught.value)
 
 
@@ -339,11 +339,13 @@ def test_recipe_tables_are_kept_as_written_and_cannot_be_changed(home: Home) -> 
     assert settings.recipes == {"mine": {"sources": ("keyword",), "fusion": {"k": 60}}, "other": {"a": 1}}
     with pytest.raises(TypeError):
         settings.recipes["mine"]["sources"] = 1  # type: ignore[index]
-    assert ("recipes.mine", str(home.found.resolve())) in [(r.key, r.origin) for r in describe(settings)]
+    assert ("recipes.mine", str(home.found.resolve())) in [
+        (r.key, r.origin) for r in describe_settings(settings)
+    ]
 
 
 @pytest.mark.parametrize("value", ["'http://x'", "'/etc/passwd'", "'~x'", "['a', {b = '../x'}]", "'C:\\x'"])
-def test_a_strangers_recipe_names_no_path_or_address(home: Home, value: str) -> None:
+def test_a_recipe_in_an_untrusted_file_may_not_name_a_path_or_address(home: Home, value: str) -> None:
     assert "sennit config trust" in str(refused(home, f"[recipes.mine]\na = {value}"))
 
 
@@ -362,28 +364,28 @@ SENSITIVE = [
 
 
 @pytest.mark.parametrize("line", SENSITIVE)
-def test_a_strangers_file_may_not_say_where_text_goes_or_what_is_opened(home: Home, line: str) -> None:
+def test_an_untrusted_file_may_not_set_a_sensitive_setting(home: Home, line: str) -> None:
     error = refused(home, f"[embedding]\n{line}\n")
     assert error.key == f"embedding.{line.split()[0]}"
     assert f"sennit config trust {home.project.resolve()}" in str(error)
 
 
 @pytest.mark.parametrize("line", SENSITIVE)
-def test_a_trusted_folder_a_named_file_and_the_users_own_may(home: Home, line: str) -> None:
+def test_a_trusted_folder_a_named_file_and_the_users_own_file_may_set_it(home: Home, line: str) -> None:
     home.found.write_text(f"[embedding]\n{line}\n")
-    expected = load(home.found, env=home.env)
-    assert load(env=home.env | {"SENNIT_CONFIG": str(home.found)}) == expected
+    expected = load_settings(home.found, env=home.env)
+    assert load_settings(env=home.env | {"SENNIT_CONFIG": str(home.found)}) == expected
 
-    assert trust(home.project, env=home.env) == home.project.resolve()
+    assert trust_folder(home.project, env=home.env) == home.project.resolve()
     assert home.load() == expected
-    assert distrust(home.project, env=home.env)
+    assert distrust_folder(home.project, env=home.env)
     refused(home, home.found.read_text())
 
     home.found.rename(home.own)
     assert home.load() == expected
 
 
-def test_a_strangers_file_may_say_what_is_harmless(home: Home) -> None:
+def test_an_untrusted_file_may_set_harmless_settings(home: Home) -> None:
     home.found.write_text("[embedding]\nprovider = 'none'\nbatch = 8\n[keyword]\nk1 = 0.9\n")
     settings = home.load()
     assert (settings.embedding.provider, settings.embedding.batch, settings.keyword.k1) == ("none", 8, 0.9)

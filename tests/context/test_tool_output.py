@@ -1,4 +1,4 @@
-"""The text that a model reads: complete, exact, and never steered by what was retrieved."""
+"""The output of tools for a model: complete, exact, and not controlled by retrieved text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CHUNK = Record(
 )
 
 
-def test_a_result_says_everything_that_the_contract_names() -> None:
+def test_a_result_has_every_field_of_the_contract() -> None:
     told = render_results(result(CHUNK), ["artifacts", "artifact_chunks"])
     assert told.text == (
         "Found 1 result in artifacts, artifact_chunks.\n"
@@ -73,7 +73,7 @@ def test_a_result_says_everything_that_the_contract_names() -> None:
     ]
 
 
-def test_nothing_found_is_said_in_these_words() -> None:
+def test_an_empty_result_says_so() -> None:
     assert render_results(result(), ["artifacts"]).text == "No results found."
     assert render_memories(result()).text == "No results found."
 
@@ -118,7 +118,7 @@ def test_neighbours_are_joined_by_the_boundary_and_every_line_is_marked() -> Non
     )
 
 
-def test_a_memory_is_given_whole_with_its_day_and_kind() -> None:
+def test_a_memory_has_its_whole_text_day_and_kind() -> None:
     memory = Record(
         id="m", text="Ana\ndrinks tea.", kind="preference", timestamp=datetime(2026, 3, 1, tzinfo=UTC)
     )
@@ -136,7 +136,7 @@ def test_a_memory_is_given_whole_with_its_day_and_kind() -> None:
     ]
 
 
-def test_passages_are_cited_marked_and_counted_and_limits_are_told() -> None:
+def test_passages_are_cited_marked_and_counted_and_limits_are_stated() -> None:
     passage = Passage("a.md", Path("a.md"), 4, 6, "one\ntwo\x1b\nthree", (5,), ("two",), 1)
     found = GrepResult((passage, passage), 1, 2, ("The search stopped.",), ("b.md: Permission denied",))
     told = render_passages(found, 1)
@@ -156,7 +156,7 @@ def test_passages_are_cited_marked_and_counted_and_limits_are_told() -> None:
     assert render_passages(GrepResult(), 5).text == "No results found."
 
 
-def test_a_verdict_has_the_stage_the_number_and_every_source() -> None:
+def test_an_explanation_has_the_stage_the_number_and_every_source() -> None:
     source_scores = (SourceScore("keyword", 3, 1.5, 0.25), SourceScore("vector", None, None, 0.0))
     dropped = Why("m", False, "limit", "rank 6 of 9", 0.25, 0.5, None, source_scores)
     assert render_explanation(dropped).text == (
@@ -170,7 +170,7 @@ def test_a_verdict_has_the_stage_the_number_and_every_source() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_no_text_gets_out_of_its_marked_line(text: str) -> None:
+def test_no_text_escapes_from_its_marked_line(text: str) -> None:
     told = render_results(result(Record(id="a", text=text, title=text))).text
     first, _, last = told.partition("\n\n")
     assert first == "Found 1 result in all collections."

@@ -15,7 +15,7 @@ PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions", "ollama"
 
 
 def whole(path: str, text: str) -> object:
-    """An answer in one piece."""
+    """Return a whole answer."""
     if path == PATHS["anthropic"]:
         thought = {"type": "thinking", "thinking": "hm"}
         return {"content": [thought, {"type": "text", "text": text}], "stop_reason": "end_turn"}
@@ -26,7 +26,7 @@ def whole(path: str, text: str) -> object:
 
 
 def events(path: str, parts: Sequence[str]) -> list[bytes]:
-    """The same in parts, as lines on the wire; the last line says that it is over."""
+    """Return the lines of a streamed answer; the last line marks the end."""
     if path == PATHS["ollama"]:
         said = [{"message": {"content": part}, "done": False} for part in parts]
         return [json.dumps(event).encode() + b"\n" for event in [*said, {"message": {}, "done": True}]]
@@ -45,7 +45,7 @@ def events(path: str, parts: Sequence[str]) -> list[bytes]:
 
 
 class ChatServer(ModelServer):
-    """Says `says` to whoever asks, unless `script` holds what to answer next."""
+    """Answers with `says`, unless `script` holds the next response."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class ChatServer(ModelServer):
         return f"{self.url}/v1" if provider == "openai" else self.url
 
     def settings(self) -> dict[str, object]:
-        """To be asked by sennit, once for each answer, in OpenAI's protocol."""
+        """Return settings that make sennit use this server, in OpenAI's protocol and without a transform."""
         return {
             "llm__provider": "openai",
             "llm__model": "small",
@@ -65,7 +65,7 @@ class ChatServer(ModelServer):
         }
 
     def environment(self) -> dict[str, str]:
-        """The same for another process."""
+        """Return the same settings as environment variables."""
         return {
             f"SENNIT_{name.replace('__', '_').upper()}": str(value) for name, value in self.settings().items()
         }
@@ -79,7 +79,7 @@ class ChatServer(ModelServer):
 
 
 def streamed(lines: Sequence[bytes], *, then_hang: bool = False) -> Response:
-    """Lines one after the other, then the end of the connection, or nothing more for ever."""
+    """Return a response that sends the lines, then closes the connection or hangs."""
 
     def act(handler: BaseHTTPRequestHandler, released: threading.Event) -> None:
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
@@ -93,7 +93,7 @@ def streamed(lines: Sequence[bytes], *, then_hang: bool = False) -> Response:
 
 
 def endless(unheard: threading.Event) -> Callable[[BaseHTTPRequestHandler, threading.Event], None]:
-    """Say the same for ever, in OpenAI's protocol; `unheard` is set when nobody takes it any more."""
+    """Stream for ever, in OpenAI's protocol; set `unheard` when the client stops reading."""
 
     def act(handler: BaseHTTPRequestHandler, released: threading.Event) -> None:
         part, *_ = events(PATHS["openai"], ["and on "])

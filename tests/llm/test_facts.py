@@ -1,4 +1,4 @@
-"""Facts by a language model: checked against the text; without a model, by what is stated outright."""
+"""Facts from a language model are checked against the text; without a model, plain statements are taken."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def said(server: ChatServer, answer: object) -> None:
     server.says = answer if isinstance(answer, str) else json.dumps(answer)
 
 
-def test_facts_of_a_model_are_kept_with_where_they_are_from(
+def test_facts_of_a_model_are_stored_with_their_sources(
     server: ChatServer, opened: Callable[..., sennit.Database]
 ) -> None:
     said(server, [{"subject": "Ana", "relation": "works at", "object": "Acme", "text": "works there"}])
@@ -66,7 +66,7 @@ def test_facts_of_a_model_are_kept_with_where_they_are_from(
         None,
     ],
 )
-def test_what_does_not_stand_in_the_text_is_left_out(
+def test_a_fact_that_the_text_does_not_name_is_dropped(
     server: ChatServer, opened: Callable[..., sennit.Database], invented: object
 ) -> None:
     said(server, [invented, {"subject": "ana", "relation": "works at", "object": "ACME"}])
@@ -75,7 +75,7 @@ def test_what_does_not_stand_in_the_text_is_left_out(
 
 
 @pytest.mark.parametrize("answer", ["I cannot help with that.", "{}", "[", "[1, 2", ""])
-def test_without_a_list_the_plain_statements_are_read_and_the_reason_is_said(
+def test_an_answer_without_a_list_falls_back_to_plain_statements_and_is_reported(
     server: ChatServer, opened: Callable[..., sennit.Database], answer: str
 ) -> None:
     said(server, answer)

@@ -1,4 +1,4 @@
-"""The three providers, each over its own protocol, well and badly behaved."""
+"""The three providers over their own protocols, with servers that work and servers that fail."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_answer_comes_in_parts(server: ChatServer, provider: str) -> None:
     assert "".join(parts) == server.says
 
 
-def test_each_protocol_has_its_own_names_for_things(
+def test_each_provider_gets_a_request_in_its_own_protocol(
     server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("A_KEY", KEY)
@@ -91,16 +91,14 @@ def test_each_protocol_has_its_own_names_for_things(
 
 @every_provider
 @pytest.mark.parametrize("how", [ask, tell])
-def test_a_server_that_hangs_is_given_up_in_time(server: ChatServer, provider: str, how: Any) -> None:
+def test_a_hanging_server_is_abandoned_at_the_deadline(server: ChatServer, provider: str, how: Any) -> None:
     server.script = [Response(act=hang)]
     with pytest.raises(SourceError, match=r"within 0\.2 s.*llm\.timeout"):
         how(model(server, provider), timeout=0.2)
 
 
 @every_provider
-def test_a_stream_that_stalls_is_given_up_in_time_whatever_came_before(
-    server: ChatServer, provider: str
-) -> None:
+def test_a_stalled_stream_is_abandoned_at_the_deadline(server: ChatServer, provider: str) -> None:
     server.script = [streamed(events(PATHS[provider], ["one", " two"])[:-3], then_hang=True)]
     with pytest.raises(SourceError, match=r"within 0\.3 s"):
         tell(model(server, provider), timeout=0.3)
@@ -117,9 +115,7 @@ def test_a_stream_that_stalls_is_given_up_in_time_whatever_came_before(
         as_json({"choices": [None], "content": [None], "message": {"content": 7}}),
     ],
 )
-def test_a_malformed_answer_is_an_error_that_says_so(
-    server: ChatServer, provider: str, answer: Response
-) -> None:
+def test_a_malformed_answer_is_an_error(server: ChatServer, provider: str, answer: Response) -> None:
     server.script = [answer]
     with pytest.raises(SourceError, match="llm"):
         ask(model(server, provider))
@@ -182,7 +178,7 @@ def test_a_rate_limit_with_a_long_pause_is_reported(server: ChatServer, provider
 
 @every_provider
 @pytest.mark.parametrize("how", [ask, tell])
-def test_a_connection_that_breaks_is_tried_again_and_then_reported(
+def test_a_broken_connection_is_retried_and_then_reported(
     server: ChatServer, provider: str, how: Any
 ) -> None:
     server.script = [Response(act=reset)]
@@ -193,9 +189,7 @@ def test_a_connection_that_breaks_is_tried_again_and_then_reported(
 
 
 @every_provider
-def test_a_stream_that_is_cut_in_the_middle_gives_what_came_and_then_the_error(
-    server: ChatServer, provider: str
-) -> None:
+def test_a_stream_cut_short_yields_its_text_and_then_an_error(server: ChatServer, provider: str) -> None:
     lines = events(PATHS[provider], ["Use ", "leases"])
     shown = next(at for at, line in enumerate(lines) if b"Use " in line)
     server.script = [streamed(lines[: shown + 1])]
@@ -211,7 +205,7 @@ def test_a_stream_that_is_cut_in_the_middle_gives_what_came_and_then_the_error(
 
 @every_provider
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_wrong_key_is_named_by_its_variable_and_never_shown(
+def test_an_error_names_the_variable_of_a_wrong_key_and_not_the_key(
     server: ChatServer, provider: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("A_KEY", KEY)
@@ -225,7 +219,7 @@ def test_a_wrong_key_is_named_by_its_variable_and_never_shown(
 
 
 @every_provider
-def test_a_huge_answer_is_cut_off(server: ChatServer, provider: str) -> None:
+def test_a_huge_answer_is_refused(server: ChatServer, provider: str) -> None:
     server.script = [Response(act=send_without_end)]
     with pytest.raises(SourceError, match="more than 16 MB"):
         ask(model(server, provider, retries=0), timeout=60)
@@ -253,7 +247,7 @@ def test_a_key_never_follows_a_redirect_to_another_server(
         other.close()
 
 
-def test_the_keys_of_the_services_go_to_the_services_only() -> None:
+def test_a_default_key_is_sent_to_its_own_service_only() -> None:
     services: tuple[Provider, ...] = ("anthropic", "openai")
     for provider in services:
         elsewhere = create_language_model(
@@ -272,5 +266,5 @@ def test_a_provider_without_a_model_says_what_to_set() -> None:
     assert create_language_model(LanguageSpec()) is None
 
 
-def test_lines_are_whole_however_they_are_cut() -> None:
+def test_lines_do_not_depend_on_the_size_of_the_chunks() -> None:
     assert list(split_lines([b"a", b"b\nc", b"\n", b"\nd"])) == [b"ab", b"c", b"", b"d"]

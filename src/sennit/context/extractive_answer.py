@@ -30,7 +30,7 @@ MIN_GAIN_SHARE: Final = 0.3
 BASE_GAIN: Final = 0.05
 """The gain of a sentence without a word of the question: the vector search found it."""
 
-NEAREST_HEADING: Final = "Nothing that was found has a word of the question. Nearest in meaning:"
+NEAREST_HEADING: Final = "No passage contains a word of the question. The nearest in meaning:"
 
 Weight = Callable[[str], float]
 """Returns how informative a term is; 0 for a term that is everywhere."""

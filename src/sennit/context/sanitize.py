@@ -121,7 +121,7 @@ def escape_markup(text: str) -> str:
 
 
 def _drop_joiners(text: str, *, keep_at_edges: bool) -> str:
-    """Keep one joiner of each run that stands between letters of a script that needs it."""
+    """Keep one joiner of each run between letters of a script that needs it."""
 
     def replace(run: re.Match[str]) -> str:
         before, after = text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]

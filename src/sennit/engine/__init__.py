@@ -9,7 +9,7 @@ from sennit.engine.database import MEMORY, Database
 from sennit.engine.search_planner import FilterLike
 from sennit.errors import InvalidInput
 from sennit.privacy import Rule
-from sennit.settings import Settings, load
+from sennit.settings import Settings, load_settings
 from sennit.sources.base import Source
 
 __all__ = ["MEMORY", "Database", "FilterLike", "open"]
@@ -31,7 +31,7 @@ def open(  # noqa: A001 - sennit.open is the public name
     """
     if settings is None:
         named = {key.replace("__", "."): value for key, value in overrides.items()}
-        settings = load(overrides=named)
+        settings = load_settings(overrides=named)
     elif overrides:
         raise InvalidInput("Give either settings or single overrides, not both")
     return Database(path, settings, sources, rule)

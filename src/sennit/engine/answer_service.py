@@ -231,7 +231,7 @@ class AnswerService:
                 hints = editor_keywords(
                     editor,
                     options.get("language"),
-                    rarity=lambda word: document_share(snapshot, word),
+                    document_share=lambda word: document_share(snapshot, word),
                     limit=settings.docs.editor_keywords,
                 )
         transformed = keep_query(query)

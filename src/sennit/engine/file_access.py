@@ -34,7 +34,9 @@ class FileAccess:
         self, path: str, lines: tuple[int, int] | None, snapshot: Snapshot, audience: Filter
     ) -> FileText:
         """Return the text of a file that the audience may see."""
-        folders = Folders(self._roots(), hides=lambda real: not self.source.may_see(real, snapshot, audience))
+        folders = Folders(
+            self._roots(), is_hidden=lambda real: not self.source.may_see(real, snapshot, audience)
+        )
         return folders.read(path, lines)
 
     def passages(

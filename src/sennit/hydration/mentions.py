@@ -131,8 +131,8 @@ def resolve_path(path: str, known: Iterable[str]) -> list[str]:
         shared = _shared_suffix(wanted, one.split("/"))
         if shared:
             alike[one] = shared
-    most = max(alike.values(), default=0)
-    found = [one for one, shared in alike.items() if shared == most]
+    longest = max(alike.values(), default=0)
+    found = [one for one, shared in alike.items() if shared == longest]
     return sorted(found, key=lambda one: (one.count("/"), one))
 
 

@@ -126,8 +126,8 @@ class _Draft:
         if container is not None:
             return f"{CONTAINED}{container}, which is in the plan", size
         if len(self.entries) >= self.budget.max_entities:
-            most = self.budget.max_entities
-            return f"the plan already has {most:,} {'entity' if most == 1 else 'entities'}", size
+            limit = self.budget.max_entities
+            return f"the plan already has {limit:,} {'entity' if limit == 1 else 'entities'}", size
         left = self.budget.max_tokens - self.used
         taken: CodeUnit | None = unit
         if size > left:

@@ -1,15 +1,19 @@
-"""Settings: sennit.toml, the environment and arguments, in rising precedence, each value checked when read.
+"""Settings from sennit.toml, the environment and arguments, in rising precedence; each value is checked when read.
 
-Sources, from the weakest: the default; the user's own `sennit.toml` in the configuration folder; the file that
-was named (argument or SENNIT_CONFIG) or else found, as the nearest `sennit.toml` at or above the starting folder;
-SENNIT_<SECTION>_<KEY>; arguments.
+The sources, from the lowest precedence:
 
-A file that was merely found may have come with a stranger's folder. It is data: what decides where text is
-sent, which credential is used or which file is opened is refused from it until the user trusts the folder.
+1. the default;
+2. the user's own `sennit.toml` in the configuration folder;
+3. a named file (argument or SENNIT_CONFIG), or else the nearest `sennit.toml` at or above the starting folder;
+4. SENNIT_<SECTION>_<KEY>;
+5. arguments.
+
+A file that was found may have come with a cloned folder, so it is untrusted data. Settings that decide where text is
+sent, which credential is used or which file is opened are refused from it until the user trusts the folder.
 """
 
-from sennit.settings.reading import load
-from sennit.settings.rules import Setting
+from sennit.settings.loader import load_settings
+from sennit.settings.registry import SETTINGS, SettingRow, Settings, describe_settings
 from sennit.settings.sections import (
     EmbeddingSettings,
     FilesSettings,
@@ -22,8 +26,8 @@ from sennit.settings.sections import (
     SearchSettings,
     StoreSettings,
 )
-from sennit.settings.table import SETTINGS, SettingRow, Settings, describe
-from sennit.settings.trust import config_folder, distrust, trust, trusted
+from sennit.settings.setting import Setting
+from sennit.settings.trust import config_folder, distrust_folder, is_trusted, trust_folder
 
 __all__ = [
     "SETTINGS",
@@ -41,9 +45,9 @@ __all__ = [
     "Settings",
     "StoreSettings",
     "config_folder",
-    "describe",
-    "distrust",
-    "load",
-    "trust",
-    "trusted",
+    "describe_settings",
+    "distrust_folder",
+    "is_trusted",
+    "load_settings",
+    "trust_folder",
 ]

@@ -1,11 +1,11 @@
-"""Every setting, declared once: its name, type, default, range and meaning are one field below."""
+"""Every setting, declared once: one field holds its name, type, default, range and meaning."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
-from sennit.settings.rules import Rule, Section
+from sennit.settings.setting import FieldSpec, Section
 
 Provider: TypeAlias = Literal["static", "onnx", "openai", "ollama", "none"]
 LanguageProvider: TypeAlias = Literal["none", "anthropic", "openai", "ollama"]
@@ -15,92 +15,106 @@ Similarity: TypeAlias = Literal["jaccard", "cosine"]
 CodeProvider: TypeAlias = Literal["", "openai", "local", "none"]
 Metric: TypeAlias = Literal["cosine", "l2", "squared_l2", "inner_product"]
 
-_ADDRESS: Final = Rule(
-    "Address of a server other than the provider's own, such as an OpenAI-compatible or Ollama one.",
+_ADDRESS: Final = FieldSpec(
+    "The address of a server other than the provider's own, for example an OpenAI-compatible server or Ollama.",
     pattern=r"(?i:https?)://[^\x00-\x20\x7f/@?#\\]+(/[^\x00-\x20\x7f@?#\\]*)?",
-    expects="an http:// or https:// address without user, password, query or fragment",
-    hide="[@?#]",
+    expected="an http:// or https:// address without user, password, query or fragment",
+    redact_pattern="[@?#]",
     sensitive=True,
 )
-_KEY_VARIABLE: Final = Rule(
+_KEY_VARIABLE: Final = FieldSpec(
     "The name of the environment variable that holds the API key.",
     pattern=r"[A-Za-z_][A-Za-z0-9_]*",
-    expects="the name of an environment variable such as OPENAI_API_KEY, and not the key itself",
-    hide=".",
+    expected="the name of an environment variable such as OPENAI_API_KEY, and not the key itself",
+    redact_pattern=".",
     sensitive=True,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingSettings(Section):
-    """Which model turns text into vectors, and how it is asked."""
+    """The embedding model."""
 
     name: ClassVar[str] = "embedding"
 
     provider: Annotated[
         Provider,
-        Rule(
-            "Who computes vectors: static ships with sennit and needs no network; none leaves keyword search.",
+        FieldSpec(
+            "What computes vectors: static ships with sennit and needs no network; none disables vector search.",
             sensitive=("onnx", "openai", "ollama"),
         ),
     ] = "static"
     model: Annotated[
         str,
-        Rule(
-            "The provider's name of the model, or the folder of an ONNX model; empty: its own.",
+        FieldSpec(
+            "The provider's name of the model, or the folder of an ONNX model; empty: the provider's default.",
             sensitive=True,
         ),
     ] = ""
     dimensions: Annotated[
         int | None,
-        Rule(
-            "Keep this many leading dimensions and normalise again (Matryoshka models).", least=1, most=65536
+        FieldSpec(
+            "Keep this many leading dimensions and normalise again (for Matryoshka models).",
+            minimum=1,
+            maximum=65536,
         ),
     ] = None
     base_url: Annotated[str | None, _ADDRESS] = None
     api_key_env: Annotated[str | None, _KEY_VARIABLE] = None
-    timeout: Annotated[float, Rule("Seconds to wait for one remote answer.", least=0.001, most=3600)] = 30.0
-    retries: Annotated[int, Rule("Further attempts when a remote model fails.", least=0, most=20)] = 3
+    timeout: Annotated[
+        float, FieldSpec("Seconds to wait for one response of a remote model.", minimum=0.001, maximum=3600)
+    ] = 30.0
+    retries: Annotated[int, FieldSpec("Retries when a remote model fails.", minimum=0, maximum=20)] = 3
     batch: Annotated[
         int | None,
-        Rule("Texts given to the model at once; by default as many as it asks for.", least=1, most=4096),
+        FieldSpec("Texts in one batch; by default the batch size of the model.", minimum=1, maximum=4096),
     ] = None
-    query_prefix: Annotated[str, Rule("Put before a query, for models trained with one.")] = ""
-    document_prefix: Annotated[str, Rule("Put before a record's text, for models trained with one.")] = ""
+    query_prefix: Annotated[
+        str, FieldSpec("A prefix for queries, for models that were trained with one.")
+    ] = ""
+    document_prefix: Annotated[
+        str, FieldSpec("A prefix for the texts of records, for models that were trained with one.")
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanguageSettings(Section):
-    """Which language model answers questions and turns them into keywords, and how it is asked."""
+    """The language model, which answers questions and turns them into keywords."""
 
     name: ClassVar[str] = "llm"
 
     provider: Annotated[
         LanguageProvider,
-        Rule(
-            "Who writes answers; none: they are put together from sentences that were found.",
+        FieldSpec(
+            "What writes answers; with none, an answer consists of retrieved sentences.",
             sensitive=("anthropic", "openai", "ollama"),
         ),
     ] = "none"
-    model: Annotated[str, Rule("The provider's name of the model.", sensitive=True)] = ""
+    model: Annotated[str, FieldSpec("The provider's name of the model.", sensitive=True)] = ""
     base_url: Annotated[str | None, _ADDRESS] = None
     api_key_env: Annotated[str | None, _KEY_VARIABLE] = None
-    timeout: Annotated[float, Rule("Seconds for a whole answer.", least=0.001, most=3600)] = 60.0
+    timeout: Annotated[float, FieldSpec("Seconds for a whole answer.", minimum=0.001, maximum=3600)] = 60.0
     transform_timeout: Annotated[
         float,
-        Rule("Seconds for the keywords of a question; then it is searched as it is.", least=0.001, most=600),
+        FieldSpec(
+            "Seconds for turning a question into keywords; after that, the question is searched as it is.",
+            minimum=0.001,
+            maximum=600,
+        ),
     ] = 3.0
     transform: Annotated[
         Transform,
-        Rule(
-            "Who turns a question into keywords for the search by meaning: auto is the language model where "
-            "there is one, and offline, which needs none, where not."
+        FieldSpec(
+            "What turns a question into keywords for the vector search: auto takes the language model if one is "
+            "configured, else the offline method."
         ),
     ] = "auto"
-    retries: Annotated[int, Rule("Further attempts within the time.", least=0, most=20)] = 2
-    max_tokens: Annotated[int, Rule("The length of an answer, at most.", least=1, most=100_000)] = 1024
+    retries: Annotated[int, FieldSpec("Retries within the time-out.", minimum=0, maximum=20)] = 2
+    max_tokens: Annotated[
+        int, FieldSpec("The maximum length of an answer in tokens.", minimum=1, maximum=100_000)
+    ] = 1024
     prompt_characters: Annotated[
-        int, Rule("The length of the system prompt, at most.", least=2000, most=10**6)
+        int, FieldSpec("The maximum length of the system prompt in characters.", minimum=2000, maximum=10**6)
     ] = 24_000
 
 
@@ -110,77 +124,93 @@ class KeywordSettings(Section):
 
     name: ClassVar[str] = "keyword"
 
-    k1: Annotated[float, Rule("How much a repeated term adds; 0: nothing.", least=0, most=100)] = 1.2
+    k1: Annotated[
+        float,
+        FieldSpec("Term frequency saturation; with 0, repetition adds nothing.", minimum=0, maximum=100),
+    ] = 1.2
     b: Annotated[
-        float, Rule("How much a long text is discounted, from not at all to fully.", least=0, most=1)
+        float, FieldSpec("Length normalisation, from 0 (none) to 1 (full).", minimum=0, maximum=1)
     ] = 0.4
-    title_weight: Annotated[float, Rule("What a term in the title counts.", least=0, most=1000)] = 2.0
-    text_weight: Annotated[float, Rule("What a term in the text counts.", least=0, most=1000)] = 1.0
+    title_weight: Annotated[
+        float, FieldSpec("The weight of a term in the title.", minimum=0, maximum=1000)
+    ] = 2.0
+    text_weight: Annotated[float, FieldSpec("The weight of a term in the text.", minimum=0, maximum=1000)] = (
+        1.0
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings(Section):
-    """What a search does when it is not told otherwise."""
+    """Defaults of a search."""
 
     name: ClassVar[str] = "search"
 
     recipe: Annotated[
-        str, Rule("The recipe used when none is named.", pattern=".+", expects="the name of a recipe")
+        str,
+        FieldSpec("The recipe of a search that names none.", pattern=".+", expected="the name of a recipe"),
     ] = "default"
-    limit: Annotated[int, Rule("Results returned when no limit is given.", least=1, most=1000)] = 10
+    limit: Annotated[
+        int, FieldSpec("The number of results when no limit is given.", minimum=1, maximum=1000)
+    ] = 10
     deadline: Annotated[
         float,
-        Rule(
-            "Seconds a search waits for its sources; a later one is reported as missing.",
-            least=0.001,
-            most=600,
+        FieldSpec(
+            "Seconds that a search waits for its sources; a source that takes longer is reported as missing.",
+            minimum=0.001,
+            maximum=600,
         ),
     ] = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings(Section):
-    """How the database keeps its indexes."""
+    """The indexes of a database."""
 
     name: ClassVar[str] = "store"
 
-    fold_at: Annotated[
+    flush_at: Annotated[
         int,
-        Rule(
-            "New records that may wait, scored one by one, until the indexes take them in.",
-            least=1,
-            most=10**6,
+        FieldSpec(
+            "The number of buffered records at which an index flushes them into a segment.",
+            minimum=1,
+            maximum=10**6,
         ),
     ] = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacySettings(Section):
-    """Who sees what. Without a caller, a search sees the least: the lowest level, and what is open to everyone."""
+    """Who may see what. By default, a search without a caller sees only the lowest level and the public scopes."""
 
     name: ClassVar[str] = "privacy"
 
     open: Annotated[
         bool,
-        Rule("One user, no secrets from oneself: who names no caller sees every record.", sensitive=(True,)),
+        FieldSpec(
+            "For a database with one user: a search without a caller sees every record.", sensitive=(True,)
+        ),
     ] = False
-    levels: Annotated[tuple[str, ...], Rule("Sensitivity levels, the lowest first.", sensitive=True)] = (
+    levels: Annotated[
+        tuple[str, ...], FieldSpec("The sensitivity levels, the lowest first.", sensitive=True)
+    ] = (
         "normal",
         "sensitive",
         "private",
     )
-    everyone: Annotated[tuple[str, ...], Rule("Scopes that every caller sees.", sensitive=True)] = ("public",)
+    everyone: Annotated[tuple[str, ...], FieldSpec("Scopes that every caller sees.", sensitive=True)] = (
+        "public",
+    )
     clearance: Annotated[
-        str, Rule("The level that a search without a caller reaches; empty: the lowest.", sensitive=True)
+        str, FieldSpec("The clearance of a search without a caller; empty: the lowest level.", sensitive=True)
     ] = ""
     scopes: Annotated[
-        tuple[str, ...], Rule("Further scopes that a search without a caller sees.", sensitive=True)
+        tuple[str, ...], FieldSpec("Further scopes that a search without a caller sees.", sensitive=True)
     ] = ()
-    tenant: Annotated[str, Rule("The tenant of a search without a caller.", sensitive=True)] = ""
-    apart: Annotated[
+    tenant: Annotated[str, FieldSpec("The tenant of a search without a caller.", sensitive=True)] = ""
+    exact_vectors: Annotated[
         bool,
-        Rule(
-            "Vector search is an exact scan of what the caller may see, in which other records have no part; "
+        FieldSpec(
+            "Vector search scans exactly the records that the caller may see, so hidden records cannot influence it; "
             "slower from 8,192 records on.",
             sensitive=(False,),
         ),
@@ -189,70 +219,86 @@ class PrivacySettings(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocsSettings(Section):
-    """The recipe `docs`: pages of documentation beside an editor."""
+    """The recipe `docs`: pages of documentation, with the code in an editor as context."""
 
     name: ClassVar[str] = "docs"
 
-    fusion: Annotated[DocsFusion, Rule("weighted adds shares of similarity; rrf goes by ranks.")] = "weighted"
-    vector_weight: Annotated[float, Rule("The share of meaning.", least=0, most=100)] = 0.7
-    keyword_weight: Annotated[float, Rule("The share of words.", least=0, most=100)] = 0.3
-    more: Annotated[
-        int, Rule("Each source is asked for so many more than the limit.", least=0, most=1000)
+    fusion: Annotated[
+        DocsFusion, FieldSpec("weighted adds weighted similarities; rrf adds reciprocal ranks.")
+    ] = "weighted"
+    vector_weight: Annotated[
+        float, FieldSpec("The weight of the vector similarity.", minimum=0, maximum=100)
+    ] = 0.7
+    keyword_weight: Annotated[
+        float, FieldSpec("The weight of the keyword similarity.", minimum=0, maximum=100)
+    ] = 0.3
+    extra_candidates: Annotated[
+        int, FieldSpec("Candidates that each source fetches beyond the limit.", minimum=0, maximum=1000)
     ] = 5
-    short_examples: Annotated[
-        int, Rule("A page's examples come along if they have fewer characters.", least=0, most=10**6)
+    examples_shorter_than: Annotated[
+        int,
+        FieldSpec(
+            "The examples of a page are included if they have fewer characters.", minimum=0, maximum=10**6
+        ),
     ] = 500
     editor_keywords: Annotated[
-        int, Rule("Keywords of the open editor that join a question, at most.", least=0, most=100)
+        int,
+        FieldSpec(
+            "The maximum number of keywords from the editor that augment a question.", minimum=0, maximum=100
+        ),
     ] = 10
     editor_weight: Annotated[
-        float, Rule("What the editor counts beside the question, which is 1.", least=0, most=10)
+        float, FieldSpec("The weight of the editor keywords; the question has 1.", minimum=0, maximum=10)
     ] = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesSettings(Section):
-    """The recipe `files`: which folders may be searched and read, and how near a chunk must be."""
+    """The recipe `files`: the folders that may be searched and read, and the distance threshold."""
 
     name: ClassVar[str] = "files"
 
     folders: Annotated[
         tuple[str, ...],
-        Rule(
-            "Folders that grep and read may open; empty: those that were indexed, or the one that holds .sennit.",
+        FieldSpec(
+            "Folders that grep and read may open; empty: the indexed folders, or else the one that holds .sennit.",
             sensitive=True,
         ),
     ] = ()
     metric: Annotated[
         Metric,
-        Rule(
-            "What a distance is: cosine 1 - cos, inner_product 1 - dot, l2 the length of the difference, "
-            "squared_l2 its square."
+        FieldSpec(
+            "The distance: cosine is 1 - cos, inner_product is 1 - dot, l2 is the length of the difference, "
+            "squared_l2 is its square."
         ),
     ] = "cosine"
     vector_score_threshold: Annotated[
-        float, Rule("Chunks at this distance or farther are not results.", least=0, most=4)
+        float, FieldSpec("Chunks at this distance or farther are discarded.", minimum=0, maximum=4)
     ] = 0.5
-    sensitivity: Annotated[str, Rule("The level of files that are found by grep.")] = "normal"
-    scope: Annotated[str, Rule("The scope of files that are found by grep.")] = "public"
+    sensitivity: Annotated[str, FieldSpec("The sensitivity level of files that are not indexed.")] = "normal"
+    scope: Annotated[str, FieldSpec("The scope of files that are not indexed.")] = "public"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactsSettings(Section):
-    """The recipe `artifacts`: several collections, one answer."""
+    """The recipe `artifacts`: several collections in one ranking."""
 
     name: ClassVar[str] = "artifacts"
 
-    rrf_constant: Annotated[int, Rule("k in 1 / (k + rank), rank from 0.", least=1, most=10_000)] = 60
+    rrf_constant: Annotated[
+        int, FieldSpec("k in 1 / (k + rank), rank from 0.", minimum=1, maximum=10_000)
+    ] = 60
     overfetch_multiplier: Annotated[
-        int, Rule("Each collection is asked for this many times the limit.", least=1, most=100)
+        int, FieldSpec("Each collection fetches this many times the limit.", minimum=1, maximum=100)
     ] = 3
-    max_hybrid_search_results: Annotated[int, Rule("The largest limit.", least=1, most=1000)] = 50
-    collections: Annotated[tuple[str, ...], Rule("Collections that are always searched.")] = (
+    max_hybrid_search_results: Annotated[
+        int, FieldSpec("The largest limit of a search.", minimum=1, maximum=1000)
+    ] = 50
+    collections: Annotated[tuple[str, ...], FieldSpec("Collections that are always searched.")] = (
         "artifacts",
         "artifact_chunks",
     )
-    on_request: Annotated[tuple[str, ...], Rule("Collections that are searched when they are named.")] = (
+    on_request: Annotated[tuple[str, ...], FieldSpec("Collections that are searched on request.")] = (
         "memory",
         "history",
     )
@@ -260,82 +306,99 @@ class ArtifactsSettings(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings(Section):
-    """The recipe `memory`: what was said and what is known, fading with time."""
+    """The recipe `memory`: conversations and facts, with decay over time."""
 
     name: ClassVar[str] = "memory"
 
-    rrf_constant: Annotated[int, Rule("k in 1 / (k + rank), rank from 1.", least=1, most=10_000)] = 60
-    keyword_pool: Annotated[float, Rule("Keyword candidates per result.", least=0.1, most=100)] = 4.0
-    vector_pool: Annotated[float, Rule("Vector candidates per result.", least=0.1, most=100)] = 2.0
-    graph_pool: Annotated[float, Rule("Facts per result.", least=0.1, most=100)] = 1.0
+    rrf_constant: Annotated[
+        int, FieldSpec("k in 1 / (k + rank), rank from 1.", minimum=1, maximum=10_000)
+    ] = 60
+    keyword_overfetch: Annotated[
+        float, FieldSpec("Keyword candidates per result.", minimum=0.1, maximum=100)
+    ] = 4.0
+    vector_overfetch: Annotated[
+        float, FieldSpec("Vector candidates per result.", minimum=0.1, maximum=100)
+    ] = 2.0
+    graph_overfetch: Annotated[float, FieldSpec("Facts per result.", minimum=0.1, maximum=100)] = 1.0
     look_back_hours: Annotated[
-        float, Rule("How far back a search looks that asks to look back.", least=0.01, most=1e6)
+        float, FieldSpec("The default look-back window in hours.", minimum=0.01, maximum=1e6)
     ] = 168.0
-    half_life_days: Annotated[float, Rule("After so many days, half as much.", least=0.01, most=1e6)] = 30.0
-    evergreen: Annotated[tuple[str, ...], Rule("Kinds that never fade below the floor.")] = (
+    half_life_days: Annotated[
+        float, FieldSpec("The half-life of a score in days.", minimum=0.01, maximum=1e6)
+    ] = 30.0
+    evergreen: Annotated[tuple[str, ...], FieldSpec("Kinds that do not decay below the floor.")] = (
         "person",
         "place",
         "relationship",
     )
-    evergreen_floor: Annotated[float, Rule("The least that is left of those.", least=0, most=1)] = 0.3
-    mmr_lambda: Annotated[float, Rule("1: relevance alone; 0: variety alone.", least=0, most=1)] = 0.7
-    mmr_over: Annotated[int, Rule("How many of the best are put in a varied order.", least=1, most=1000)] = 20
-    mmr_similarity: Annotated[Similarity, Rule("What makes two texts alike: shared words, or meaning.")] = (
-        "jaccard"
-    )
+    evergreen_floor: Annotated[
+        float, FieldSpec("The floor of the decay factor for evergreen kinds.", minimum=0, maximum=1)
+    ] = 0.3
+    mmr_lambda: Annotated[
+        float, FieldSpec("MMR: 1 is relevance alone, 0 is diversity alone.", minimum=0, maximum=1)
+    ] = 0.7
+    mmr_depth: Annotated[
+        int, FieldSpec("The number of best results that MMR reorders.", minimum=1, maximum=1000)
+    ] = 20
+    mmr_similarity: Annotated[
+        Similarity, FieldSpec("The similarity that MMR uses: shared words (jaccard) or vectors (cosine).")
+    ] = "jaccard"
     evidence: Annotated[
         bool,
-        Rule(
-            "Where there are enough candidates, order by scores and by the turns next to them; see docs/memory.md."
+        FieldSpec(
+            "With enough candidates, order by scores and by neighbouring turns; see docs/reference/recipe-memory.md."
         ),
     ] = True
     neighbour_share: Annotated[
-        float, Rule("The share of the best neighbouring turn's evidence that a turn gains.", least=0, most=1)
+        float,
+        FieldSpec(
+            "The share of the best neighbouring turn's evidence that a turn gains.", minimum=0, maximum=1
+        ),
     ] = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HydrationSettings(Section):
-    """Plans of code for a prompt: what is named first, then what is near in meaning, within a budget."""
+    """Plans of code for a prompt: entities that the query names, then semantic candidates, within a budget."""
 
     name: ClassVar[str] = "hydration"
 
-    enable_file_mention_anchors: Annotated[bool, Rule("Take in files that the question names.")] = True
+    enable_file_mention_anchors: Annotated[bool, FieldSpec("Anchor the files that the query names.")] = True
     enable_symbol_mention_anchors: Annotated[
-        bool, Rule("Take in symbols that the question names, and what is around them.")
+        bool, FieldSpec("Anchor the symbols that the query names, their types, callers and callees.")
     ] = True
     enable_previous_hydration_anchors: Annotated[
-        bool, Rule("Take in what earlier turns of the episode took in.")
+        bool, FieldSpec("Anchor the entities of earlier turns of the episode.")
     ] = True
     enable_semantic_ranking: Annotated[
-        bool, Rule("Fill what is left with what is near in meaning, or else in words.")
+        bool, FieldSpec("Add semantic candidates, or else keyword candidates, within the rest of the budget.")
     ] = True
     semantic_threshold: Annotated[
         float,
-        Rule(
-            "Entities with a cosine above this are near; 'sennit doctor' says what it means.",
-            least=-1,
-            most=1,
+        FieldSpec(
+            "Candidates have a cosine above this; 'sennit doctor' shows what it means for the model.",
+            minimum=-1,
+            maximum=1,
         ),
     ] = 0.7
     semantic_budget_tokens: Annotated[
-        int, Rule("Tokens of a plan for which none are named.", least=1, most=10**7)
+        int, FieldSpec("The default token budget of a plan.", minimum=1, maximum=10**7)
     ] = 4000
     semantic_budget_entities: Annotated[
-        int, Rule("Entities of a plan for which none are named.", least=1, most=10_000)
+        int, FieldSpec("The default number of entities of a plan.", minimum=1, maximum=10_000)
     ] = 10
     embedding_provider: Annotated[
         CodeProvider,
-        Rule(
-            "Whose vectors are asked: empty for the database's own, openai or local for only such, none for no one."
+        FieldSpec(
+            "Which vectors are used: empty for those of the database, openai or local for these only, none for none."
         ),
     ] = ""
-    embedding_model: Annotated[str, Rule("Only vectors of the model of this name are asked; empty: any.")] = (
-        ""
-    )
+    embedding_model: Annotated[str, FieldSpec("Use only the vectors of this model; empty: any model.")] = ""
     embedding_cache_ttl: Annotated[
         int,
-        Rule("Seconds for which the vector of a question by a remote model is kept.", least=0, most=10**9),
+        FieldSpec(
+            "Seconds for which the query vector of a remote model is cached.", minimum=0, maximum=10**9
+        ),
     ] = 86400
 
 

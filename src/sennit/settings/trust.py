@@ -1,7 +1,7 @@
-"""Which folders the user trusts: a `sennit.toml` found in one may say what a stranger's may not.
+"""The folders that the user trusts: a `sennit.toml` found in one of them may set everything.
 
-The list is the user's own, `sennit/trusted.json` in the configuration folder. A folder is trusted by itself;
-what is cloned into it later is not.
+The list is `sennit/trusted.json` in the user's configuration folder. Trust covers a folder alone, not the folders that
+are cloned into it later.
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ from typing import Final
 
 from sennit.errors import NotFound, SettingsError
 
-LIST_NAME: Final = "trusted.json"
+TRUST_LIST_NAME: Final = "trusted.json"
 
 
 def config_folder(env: Mapping[str, str] | None = None) -> Path:
-    """The folder of the user's own configuration: `sennit` in XDG_CONFIG_HOME, else in ~/.config."""
+    """Return the user's configuration folder: `sennit` in XDG_CONFIG_HOME, else in ~/.config."""
     env = os.environ if env is None else env
     base = Path(env.get("XDG_CONFIG_HOME", ""))
-    if not base.is_absolute():  # the XDG specification: a relative one is to be ignored
+    if not base.is_absolute():  # the XDG specification says to ignore a relative path
         base = (Path(env["HOME"]) if env.get("HOME") else Path.home()) / ".config"
     return base / "sennit"
 
 
-def trusted(folder: Path, *, env: Mapping[str, str] | None = None) -> bool:
-    """Whether the user has trusted this very folder."""
-    return str(folder.resolve()) in _read(config_folder(env) / LIST_NAME)
+def is_trusted(folder: Path, *, env: Mapping[str, str] | None = None) -> bool:
+    """Whether the user trusts exactly this folder."""
+    return str(folder.resolve()) in _read(config_folder(env) / TRUST_LIST_NAME)
 
 
-def trust(folder: Path, *, env: Mapping[str, str] | None = None) -> Path:
-    """Trust a folder, or the one a file is in, from now on; returns it as it is listed."""
+def trust_folder(folder: Path, *, env: Mapping[str, str] | None = None) -> Path:
+    """Trust a folder, or the folder of a file; return its real path."""
     if not folder.exists():
         raise NotFound(f"There is no folder {folder} to trust.")
     real = (folder if folder.is_dir() else folder.parent).resolve()
-    _change(env, add=str(real))
+    _update(env, add=str(real))
     return real
 
 
-def distrust(folder: Path, *, env: Mapping[str, str] | None = None) -> bool:
-    """Take back the trust in a folder, which need not exist any more; whether it was trusted."""
-    return _change(env, drop=str(folder.resolve()))
+def distrust_folder(folder: Path, *, env: Mapping[str, str] | None = None) -> bool:
+    """Revoke the trust in a folder, which need not exist any more; return whether it was trusted."""
+    return _update(env, drop=str(folder.resolve()))
 
 
-def _change(env: Mapping[str, str] | None, *, add: str | None = None, drop: str | None = None) -> bool:
+def _update(env: Mapping[str, str] | None, *, add: str | None = None, drop: str | None = None) -> bool:
     from filelock import FileLock
 
-    file = config_folder(env) / LIST_NAME
+    file = config_folder(env) / TRUST_LIST_NAME
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(f"{file}.lock"):
@@ -73,18 +73,20 @@ def _read(file: Path) -> set[str | None]:
         raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from error
     except (ValueError, LookupError, TypeError, RecursionError):
         pass
-    raise SettingsError(f"{file} is not a list of trusted folders. Mend it or delete it; then trust again.")
+    raise SettingsError(
+        f"{file} is not a list of trusted folders. Repair or delete it, then trust the folder again."
+    )
 
 
 def _write(file: Path, folders: Iterable[str | None]) -> None:
-    """Whole or not at all: a reader sees the old list or the new one."""
+    """Replace the list atomically: a reader sees the old list or the new one."""
     content = json.dumps({"folders": sorted(filter(None, folders))}, indent=2, ensure_ascii=False)
-    fresh = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             out.write(content.encode() + b"\n")
             out.flush()
             os.fsync(out.fileno())
-        fresh.replace(file)
+        temporary.replace(file)
     finally:
-        fresh.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -157,3 +157,11 @@ async def test_no_invisible_character_is_in_what_ask_sends_to_a_language_model(
     assert not FORBIDDEN & set(sent)
     assert "The needle is in the hay." in sent
     assert "needle()" in sent
+
+
+async def test_removing_invisible_characters_makes_no_citation(hidden_place: Place, chat: ChatServer) -> None:
+    chat.says = "The needle is there [1], and so is the thread [\u200b44] [4\u200d4]."
+    async with hidden_place.client(read_only=False, **chat.settings()) as client:
+        result = await client.call_tool("ask", {"query": "needle", "recipe": "artifacts"})
+    assert result.structured_content is not None
+    assert result.structured_content["text"] == "The needle is there [1], and so is the thread."

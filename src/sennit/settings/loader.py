@@ -1,4 +1,4 @@
-"""Reading settings: finding the files, deciding what each may say, laying one source over the other."""
+"""Load settings: find the files, refuse what an untrusted file may not set, and merge the sources."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from sennit.errors import SettingsError
-from sennit.settings.rules import shown
+from sennit.settings.registry import SECTION_NAMES, SETTINGS, Settings
 from sennit.settings.sections import SECTIONS
-from sennit.settings.table import SECTION_NAMES, SETTINGS, Settings
-from sennit.settings.trust import config_folder, trusted
+from sennit.settings.setting import short_repr
+from sennit.settings.trust import config_folder, is_trusted
 
 FILE_NAME: Final = "sennit.toml"
 
 MAX_FILE_BYTES: Final = 1024 * 1024
-"""A settings file is written by hand; a larger one is something else that has the same name."""
+"""A settings file is written by hand; a larger file is something else with the same name."""
 
 
-def load(
+def load_settings(
     path: Path | None = None,
     *,
     start: Path | None = None,
     env: Mapping[str, str] | None = None,
     overrides: Mapping[str, object] | None = None,
 ) -> Settings:
-    """The settings in force. `start` is where the search for a file begins, by default the working folder.
+    """Load the settings. `start` is the folder where the search for a file begins; by default the working folder.
 
     `overrides` maps keys such as `embedding.provider` to values; None means not given.
     """
@@ -39,32 +39,32 @@ def load(
 
     named = path or (Path(env["SENNIT_CONFIG"]).expanduser() if env.get("SENNIT_CONFIG") else None)
     own = config_folder(env) / FILE_NAME
-    chosen = named or _nearest(Path.cwd() if start is None else start)
+    chosen = named or _find_nearest(Path.cwd() if start is None else start)
     files = [own] if _is_file(own) else []
     if chosen is not None and not (files and chosen.resolve() == own.resolve()):
         files.append(chosen)
 
     for file in files:
-        suspect = file is chosen and named is None
-        for key, value in _entries(_parsed(file), str(file)):
-            if suspect and _is_sensitive(key, value) and not trusted(file.parent, env=env):
-                raise _untrusted(file, key)
+        is_found = file is chosen and named is None
+        for key, value in _entries(_parse_file(file), str(file)):
+            if is_found and _is_sensitive(key, value) and not is_trusted(file.parent, env=env):
+                raise _untrusted_error(file, key)
             origins[key] = str(file)
             if isinstance(value, Mapping) and key not in SETTINGS:
                 recipes[key.removeprefix("recipes.")] = value
             else:
-                values[key] = SETTINGS[key].checked(value, str(file))
+                values[key] = SETTINGS[key].check(value, str(file))
 
     for key, setting in SETTINGS.items():
         if setting.variable in env:
-            values[key] = setting.read(env[setting.variable], setting.variable)
+            values[key] = setting.parse(env[setting.variable], setting.variable)
             origins[key] = setting.variable
 
     for key, value in (overrides or {}).items():
         if key not in SETTINGS:
-            raise _unknown("argument", key)
+            raise _unknown_key_error("argument", key)
         if value is not None:
-            values[key] = SETTINGS[key].checked(value, "argument")
+            values[key] = SETTINGS[key].check(value, "argument")
             origins[key] = "argument"
 
     grouped: dict[str, dict[str, Any]] = {section.name: {} for section in SECTIONS}
@@ -75,7 +75,7 @@ def load(
     return Settings(**sections, recipes=MappingProxyType(recipes), origins=MappingProxyType(origins))
 
 
-def _nearest(start: Path) -> Path | None:
+def _find_nearest(start: Path) -> Path | None:
     start = start.resolve()
     return next((f for folder in (start, *start.parents) if _is_file(f := folder / FILE_NAME)), None)
 
@@ -87,17 +87,17 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _parsed(file: Path) -> Mapping[str, object]:
+def _parse_file(file: Path) -> Mapping[str, object]:
     import tomllib
 
     try:
-        if not file.is_file():  # a pipe or a device would be waited for
+        if not file.is_file():  # reading a pipe or a device could block
             raise SettingsError(f"{file}: there is no such settings file.")
         with file.open("rb") as stream:
             content = stream.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES:
-            raise SettingsError(f"{file} is larger than {MAX_FILE_BYTES:,} bytes; it is no settings file.")
-        parsed = _frozen(tomllib.loads(content.decode("utf-8-sig")))
+            raise SettingsError(f"{file} is larger than {MAX_FILE_BYTES:,} bytes; it is not a settings file.")
+        parsed = _freeze(tomllib.loads(content.decode("utf-8-sig")))
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
@@ -110,67 +110,69 @@ def _parsed(file: Path) -> Mapping[str, object]:
     return parsed
 
 
-def _frozen(value: object) -> object:
+def _freeze(value: object) -> object:
     if isinstance(value, dict):
-        return MappingProxyType({key: _frozen(item) for key, item in value.items()})
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+        return MappingProxyType({key: _freeze(item) for key, item in value.items()})
+    return tuple(_freeze(item) for item in value) if isinstance(value, list) else value
 
 
 def _entries(content: Mapping[str, object], origin: str) -> Iterator[tuple[str, object]]:
-    """Each `section.name` of a file with its value; what the table does not know is an error."""
+    """Yield each `section.name` of a file with its value; an unknown key is an error."""
     for section, table in content.items():
         if section not in SECTION_NAMES:
-            raise _unknown(origin, section)
+            raise _unknown_key_error(origin, section)
         if not isinstance(table, Mapping):
-            raise _no_table(origin, section, table)
+            raise _not_a_table_error(origin, section, table)
         for name, value in table.items():
             key = f"{section}.{name}"
             if section == "recipes" and not isinstance(value, Mapping):
-                raise _no_table(origin, key, value)
+                raise _not_a_table_error(origin, key, value)
             if section != "recipes" and key not in SETTINGS:
-                raise _unknown(origin, key)
+                raise _unknown_key_error(origin, key)
             yield key, value
 
 
 def _is_sensitive(key: str, value: object) -> bool:
-    """Whether only a trusted file may say this; in a recipe, whatever reads like a path or an address."""
+    """Whether only a trusted file may set this; in a recipe, any path or address."""
     if key in SETTINGS:
         return SETTINGS[key].is_sensitive(value)
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
+    pending = [value]
+    while pending:
+        item = pending.pop()
         if isinstance(item, Mapping):
-            waiting.extend(item.values())
+            pending.extend(item.values())
         elif isinstance(item, tuple):
-            waiting.extend(item)
+            pending.extend(item)
         elif isinstance(item, str) and (re.search(r"[/\\]", item) or item.startswith(("~", ".."))):
             return True
     return False
 
 
-def _untrusted(file: Path, key: str) -> SettingsError:
+def _untrusted_error(file: Path, key: str) -> SettingsError:
     import shlex
 
     return SettingsError(
-        f"{file}: {key} decides where text is sent, which file is opened or who sees what, and this file was only found here, "
-        "not chosen by you. If you trust everything in that folder, say so with: "
+        f"{file}: {key} decides where text is sent, which file is opened or who sees what. sennit found this file in "
+        "the folder, and you did not choose it. If you trust everything in that folder, run: "
         f"sennit config trust {shlex.quote(str(file.parent))}",
         key=key,
     )
 
 
-def _no_table(origin: str, key: str, value: object) -> SettingsError:
+def _not_a_table_error(origin: str, key: str, value: object) -> SettingsError:
     return SettingsError(
-        f"{origin}: {shown(key)} is {shown(value)}; it must be a table of settings.", key=key
+        f"{origin}: {short_repr(key)} is {short_repr(value)}; it must be a table of settings.", key=key
     )
 
 
-def _unknown(origin: str, key: str) -> SettingsError:
+def _unknown_key_error(origin: str, key: str) -> SettingsError:
     from difflib import get_close_matches
 
     section, _, name = key.rpartition(".")
     elsewhere = [known for known in SETTINGS if known.endswith(f".{name}")]
     near = elsewhere or get_close_matches(key[:100], SETTINGS if section else SECTION_NAMES, n=1)
     siblings = [known for known in SETTINGS if known.startswith(f"{section}.")]
-    advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(siblings or SECTION_NAMES)}."
-    return SettingsError(f"{origin}: there is no setting {shown(key)}; {advice}", key=key)
+    advice = (
+        f"did you mean {near[0]}?" if near else f"known settings: {', '.join(siblings or SECTION_NAMES)}."
+    )
+    return SettingsError(f"{origin}: there is no setting {short_repr(key)}; {advice}", key=key)

@@ -1,4 +1,4 @@
-"""From a question to an answer: the whole way, with and without a language model."""
+"""Answering a question from end to end, with and without a language model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sennit
 from llm.server import PATHS, ChatServer, Response, as_json, endless, events, hang, reset, streamed, whole
 from sennit.errors import InvalidInput, NotFound, SettingsError
 from sennit.records import Record
-from sennit.settings import load
+from sennit.settings import load_settings
 
 LEASES = (
     "# Leases\n\n## Overview\n\nA lease is a loan of a job to a worker. It ends by itself.\n\n"
@@ -37,7 +37,7 @@ def opened(tmp_path: Path, server: ChatServer) -> Iterator[Open]:
         if provider != "none":
             own |= {"llm__model": "small", "llm__base_url": server.base_url(provider), "llm__retries": 0}
         named = {key.replace("__", "."): value for key, value in (own | settings).items()}
-        db = sennit.open(":memory:", settings=load(overrides=named))
+        db = sennit.open(":memory:", settings=load_settings(overrides=named))
         db.index(tmp_path, recipe="docs")
         databases.append(db)
         return db
@@ -48,7 +48,7 @@ def opened(tmp_path: Path, server: ChatServer) -> Iterator[Open]:
 
 
 def asked(server: ChatServer) -> list[str]:
-    """The system prompts of the questions that were for an answer, and not for keywords."""
+    """Return the system prompts of the requests for an answer, without those for keywords."""
     prompts = []
     for request in server.requests:
         messages = cast(list[dict[str, str]], request.body["messages"])
@@ -86,7 +86,7 @@ def test_an_answer_in_parts_is_the_same_answer(server: ChatServer, opened: Open,
     assert stream.answer.removed_citations == (99,)
 
 
-def test_without_a_model_the_pages_own_sentences_answer_with_the_same_citations(opened: Open) -> None:
+def test_without_a_model_the_answer_consists_of_cited_sentences(opened: Open) -> None:
     db = opened()
     answer = db.ask("what is a lease?")
     assert "A lease is a loan of a job to a worker. [1]" in answer.text
@@ -110,7 +110,7 @@ def test_without_a_model_the_pages_own_sentences_answer_with_the_same_citations(
     ],
 )
 @pytest.mark.parametrize("stream", [True, False])
-def test_when_the_model_fails_the_pages_answer_and_the_reason_is_said(
+def test_a_failing_model_falls_back_to_sentences_and_states_the_reason(
     server: ChatServer, opened: Open, trouble: Response, stream: bool
 ) -> None:
     db = opened("openai", llm__transform="none", llm__timeout=0.4)
@@ -122,7 +122,7 @@ def test_when_the_model_fails_the_pages_answer_and_the_reason_is_said(
 
 
 @every_provider
-def test_a_stream_that_is_cut_keeps_what_came_and_says_so(
+def test_a_stream_cut_short_keeps_its_text_and_is_reported(
     server: ChatServer, opened: Open, provider: str
 ) -> None:
     db = opened(provider, llm__transform="none")
@@ -135,7 +135,7 @@ def test_a_stream_that_is_cut_keeps_what_came_and_says_so(
     assert stream.answer.model == f"{provider}/small"
 
 
-def test_who_closes_a_stream_does_not_listen_any_more(server: ChatServer, opened: Open) -> None:
+def test_closing_the_stream_ends_the_request_to_the_model(server: ChatServer, opened: Open) -> None:
     unheard = threading.Event()
     db = opened("openai", llm__transform="none", llm__timeout=600)
     server.script = [Response(act=endless(unheard))]
@@ -145,12 +145,12 @@ def test_who_closes_a_stream_does_not_listen_any_more(server: ChatServer, opened
     assert unheard.wait(60)
 
 
-def test_an_answer_that_cites_nothing_is_marked(server: ChatServer, opened: Open) -> None:
+def test_an_answer_without_citations_is_reported_as_degraded(server: ChatServer, opened: Open) -> None:
     server.says = "Trust me."
     assert [one.source for one in opened("openai").ask("lease").degraded] == ["citations"]
 
 
-def test_nothing_found_is_said_and_no_model_is_asked(server: ChatServer) -> None:
+def test_without_results_no_model_is_called(server: ChatServer) -> None:
     with sennit.open(
         ":memory:", llm__provider="ollama", llm__model="m", llm__base_url=server.url, llm__transform="none"
     ) as db:
@@ -163,9 +163,7 @@ def test_nothing_found_is_said_and_no_model_is_asked(server: ChatServer) -> None
 # The transform
 
 
-def test_the_model_s_keywords_are_searched_by_meaning_and_the_trace_says_so(
-    server: ChatServer, opened: Open
-) -> None:
+def test_the_vector_search_gets_the_keywords_of_the_model(server: ChatServer, opened: Open) -> None:
     db = opened("openai")
     server.script = [as_json(whole("", "slots processes worker"))]
     answer = db.ask("where does it run?")
@@ -178,7 +176,7 @@ def test_the_model_s_keywords_are_searched_by_meaning_and_the_trace_says_so(
     assert answer.to_dict()["transform"] == transform
 
 
-def test_when_keywords_come_too_late_the_question_itself_is_searched(
+def test_the_question_itself_is_searched_when_keywords_come_too_late(
     server: ChatServer, opened: Open
 ) -> None:
     db = opened("openai", llm__transform_timeout=0.2)
@@ -194,7 +192,7 @@ def test_when_keywords_come_too_late_the_question_itself_is_searched(
     assert found == [hit.id for hit in db.search("what is a lease?", recipe="docs", limit=5)]
 
 
-def test_a_transform_can_be_left_out_and_needs_no_model(server: ChatServer, opened: Open) -> None:
+def test_the_transform_can_be_disabled_and_works_offline(server: ChatServer, opened: Open) -> None:
     db = opened("openai")
     db.ask("lease?", transform=False)
     assert len(server.requests) == len(asked(server)) == 1
@@ -210,7 +208,7 @@ def test_a_transform_can_be_left_out_and_needs_no_model(server: ChatServer, open
 # The editor
 
 
-def test_keywords_of_the_editor_join_the_question(opened: Open) -> None:
+def test_keywords_of_the_editor_augment_the_question(opened: Open) -> None:
     code = "from ferry import Slots\n\nSlots(processes=3)\n"
     db = opened(llm__transform="none")
     answer = db.ask("how many at once?", editor=code, language="python")
@@ -233,7 +231,7 @@ def test_an_empty_editor_is_skipped(opened: Open, empty: str | None) -> None:
     assert "editor\n```" not in answer.prompt
 
 
-def test_ten_keywords_at_most_each_once(opened: Open) -> None:
+def test_at_most_ten_distinct_editor_keywords_are_used(opened: Open) -> None:
     code = "\n".join(f"lease_{n}(worker_{n}(slots_{n}()))" for n in range(30)) * 2
     keywords = opened().ask("x", editor=code, language="python").editor_keywords
     assert len(keywords) == len(set(keywords)) == 10
@@ -242,7 +240,7 @@ def test_ten_keywords_at_most_each_once(opened: Open) -> None:
 # Who may see what, and what is refused
 
 
-def test_what_the_caller_may_not_see_is_in_no_prompt_and_no_answer(server: ChatServer, opened: Open) -> None:
+def test_prompt_and_answer_hold_nothing_hidden_from_the_caller(server: ChatServer, opened: Open) -> None:
     db = opened("openai", llm__transform="none")
     secret = Record(
         id="s",
@@ -266,14 +264,14 @@ def test_another_recipe_answers_from_its_hits(opened: Open) -> None:
     assert answer.citations[0].place == "m1"
 
 
-def test_only_the_prompt_asks_nobody_to_write(server: ChatServer, opened: Open) -> None:
+def test_without_writing_no_model_is_called(server: ChatServer, opened: Open) -> None:
     answer = opened("openai").ask("lease", write=False)
     assert (answer.text, answer.model) == ("", "")
     assert "A lease is a loan" in answer.prompt
     assert not asked(server)
 
 
-def test_what_cannot_be_used_is_refused(opened: Open) -> None:
+def test_invalid_arguments_are_refused(opened: Open) -> None:
     db = opened()
     with pytest.raises(NotFound, match="recipe"):
         db.ask("x", recipe="nothing")

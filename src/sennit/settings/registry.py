@@ -1,4 +1,4 @@
-"""All settings in one table, and the value that holds them checked."""
+"""The registry of all settings, and the value that holds them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType, NoneType
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
-from sennit.settings.rules import TABLE, Setting
 from sennit.settings.sections import (
     SECTIONS,
     ArtifactsSettings,
@@ -22,15 +21,16 @@ from sennit.settings.sections import (
     SearchSettings,
     StoreSettings,
 )
+from sennit.settings.setting import TABLE, Setting
 
 SECTION_NAMES: Final = (*(section.name for section in SECTIONS), "recipes")
 
 
-def _table() -> Iterator[Setting]:
+def _make_settings() -> Iterator[Setting]:
     for section in SECTIONS:
         hints = get_type_hints(section, include_extras=True)
         for item in fields(section):
-            hint, rule = get_args(hints[item.name])
+            hint, spec = get_args(hints[item.name])
             literal = get_origin(hint) is Literal
             kinds = (tuple,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
             yield Setting(
@@ -39,22 +39,22 @@ def _table() -> Iterator[Setting]:
                 kind=str if literal else kinds[0],
                 choices=kinds if literal else (),
                 optional=NoneType in kinds,
-                rule=rule,
+                spec=spec,
             )
 
 
-TABLE.update((setting.key, setting) for setting in _table())
+TABLE.update((setting.key, setting) for setting in _make_settings())
 SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(TABLE)
 """Every setting by its key, `section.name`."""
 
 
-def _nothing() -> Mapping[str, Any]:
+def _empty_mapping() -> Mapping[str, Any]:
     return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Every setting, checked. `recipes` holds the `[recipes.NAME]` tables as they were written."""
+    """Every setting, checked. `recipes` holds the `[recipes.NAME]` tables as written."""
 
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     llm: LanguageSettings = field(default_factory=LanguageSettings)
@@ -67,9 +67,9 @@ class Settings:
     artifacts: ArtifactsSettings = field(default_factory=ArtifactsSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
     hydration: HydrationSettings = field(default_factory=HydrationSettings)
-    recipes: Mapping[str, Mapping[str, object]] = field(default_factory=_nothing, hash=False)
-    origins: Mapping[str, str] = field(default_factory=_nothing, compare=False, repr=False)
-    """Where each value that is not the default came from: a file's path, a variable, or `argument`."""
+    recipes: Mapping[str, Mapping[str, object]] = field(default_factory=_empty_mapping, hash=False)
+    origins: Mapping[str, str] = field(default_factory=_empty_mapping, compare=False, repr=False)
+    """The origin of each value that is not the default: a file's path, a variable, or `argument`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,13 @@ class SettingRow:
     doc: str
 
 
-def describe(settings: Settings) -> list[SettingRow]:
-    """Every setting with its value, where that came from (`default` if nowhere) and what it means."""
+def describe_settings(settings: Settings) -> list[SettingRow]:
+    """Return every setting with its value, the origin of the value, and its meaning."""
     rows = []
     for key, setting in SETTINGS.items():
         section, name = key.split(".")
         value = getattr(getattr(settings, section), name)
-        rows.append(SettingRow(key, value, settings.origins.get(key, "default"), setting.rule.doc))
+        rows.append(SettingRow(key, value, settings.origins.get(key, "default"), setting.spec.doc))
     for name, table in settings.recipes.items():
         key = f"recipes.{name}"
         rows.append(SettingRow(key, table, settings.origins.get(key, "argument"), "A recipe of your own."))

@@ -1,0 +1,140 @@
+"""One setting: its type, its constraints, and how a value is parsed and checked."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Final
+
+from sennit.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """The meaning and the constraints of a setting; its type is the annotation of the field."""
+
+    doc: str
+    minimum: float = -math.inf
+    maximum: float = math.inf
+    pattern: str = ""
+    expected: str = ""
+    """What an error says is allowed, for a setting with a pattern."""
+    redact_pattern: str = ""
+    """A refused value that matches may hold a credential, so the error does not repeat it."""
+    sensitive: bool | tuple[str, ...] = False
+    """Values that an untrusted file may not set: any, or those listed."""
+
+
+class Section:
+    """Checks its fields when it is created, so that every instance is valid."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for item in fields(self):  # type: ignore[arg-type]
+            setting = TABLE[f"{self.name}.{item.name}"]
+            object.__setattr__(self, item.name, setting.check(getattr(self, item.name), "argument"))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting: its key, type and constraints."""
+
+    key: str
+    default: object
+    kind: type
+    choices: tuple[str, ...]
+    optional: bool
+    spec: FieldSpec
+
+    @property
+    def variable(self) -> str:
+        """The name of the environment variable that sets it."""
+        return "SENNIT_" + self.key.replace(".", "_").upper()
+
+    @property
+    def allowed_values(self) -> str:
+        """A description of the allowed values."""
+        if self.choices:
+            text = "one of " + ", ".join(self.choices)
+        elif self.kind is bool:
+            text = "true or false"
+        elif self.kind is tuple:
+            text = "a list of strings, in the environment separated by commas"
+        elif self.kind is str:
+            text = self.spec.expected or "a string of valid Unicode"
+        else:
+            noun = "a whole number" if self.kind is int else "a number"
+            text = f"{noun} from {self.spec.minimum:,} to {self.spec.maximum:,}"
+        return text + (", or left out" if self.optional else "")
+
+    def parse(self, text: str, origin: str) -> object:
+        """Parse and check a value from the environment."""
+        try:
+            value = _PARSERS.get(self.kind, self.kind)(text) if text or self.kind is tuple else text
+        except (KeyError, ValueError):
+            raise self._error(text, origin) from None
+        return self.check(value, origin)
+
+    def check(self, value: object, origin: str) -> object:
+        """Return the value in its own type; an error says where it came from and what is allowed."""
+        if self.optional and value in (None, ""):
+            return None
+        if self.kind is float and type(value) is int and abs(value) <= self.spec.maximum:
+            value = float(value)
+        if self.kind is tuple and isinstance(value, list):
+            value = tuple(value)
+        if type(value) is not self.kind or not self._is_valid(value):
+            raise self._error(value, origin)
+        return value
+
+    def is_sensitive(self, value: object) -> bool:
+        """Whether only a trusted file may set this value."""
+        listed = self.spec.sensitive
+        return value in listed if isinstance(listed, tuple) else listed
+
+    def _is_valid(self, value: object) -> bool:
+        if isinstance(value, tuple):
+            return all(isinstance(item, str) and item and _is_unicode(item) for item in value)
+        if isinstance(value, str):
+            if self.choices:
+                return value in self.choices
+            return _is_unicode(value) and (
+                not self.spec.pattern or re.fullmatch(self.spec.pattern, value) is not None
+            )
+        return isinstance(value, (int, float)) and self.spec.minimum <= value <= self.spec.maximum
+
+    def _error(self, value: object, origin: str) -> SettingsError:
+        is_secret = self.spec.redact_pattern and re.search(self.spec.redact_pattern, str(value))
+        what = "not usable (and not shown: it may hold a secret)" if is_secret else short_repr(value)
+        return SettingsError(
+            f"{origin}: {self.key} is {what}; it must be {self.allowed_values}.", key=self.key
+        )
+
+
+TABLE: Final[dict[str, Setting]] = {}
+"""Every setting by its key, `section.name`; `registry.py` fills it."""
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _parse_list(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+_PARSERS: Final[Mapping[type, Any]] = {
+    bool: lambda text: {"true": True, "1": True, "false": False, "0": False}[text.lower()],
+    tuple: _parse_list,
+}
+"""How a value is parsed from the environment, for types whose constructor does not do it."""
+
+
+def short_repr(value: object) -> str:
+    """Return the representation of a value for an error message."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"
