@@ -1,7 +1,7 @@
-"""HTML to text, in one pass, with every piece of text on the line where it stands in the file.
+"""Converts HTML to text in one pass, and keeps the line number of every piece of text.
 
-A parser of our own, and small: it needs no tree, so nothing nests too deep; it never looks back, so nothing
-takes longer than the file is long; and it knows line numbers, which parsers that repair a tree do not keep.
+The parser is our own, for three reasons. It builds no tree, so deep nesting is harmless. It never goes back, so it takes
+linear time. It keeps line numbers, which parsers that repair a tree lose.
 """
 
 from __future__ import annotations
@@ -12,60 +12,60 @@ from typing import Final
 
 from sennit.ingest.chunk import Document
 
-VERSION: Final = 2
-"""Raised when the same page would have other lines: files are then read again."""
+HTML_VERSION: Final = 2
+"""Increase it when the same page gives other lines than before. Files are then read again."""
 
 _NAME: Final = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
-_HIDDEN: Final = frozenset({"script", "style", "template", "svg", "iframe"})
+_HIDDEN_ELEMENTS: Final = frozenset({"script", "style", "template", "svg", "iframe"})
 """Elements whose content is not shown as text."""
 
-_RAW: Final = frozenset({"script", "style", "iframe"})
-"""Elements inside which < begins no tag."""
+_RAW_ELEMENTS: Final = frozenset({"script", "style", "iframe"})
+"""Elements in which < does not start a tag."""
 
-_BLOCK: Final = frozenset(
+_BLOCK_ELEMENTS: Final = frozenset(
     """
     address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure
     footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main menu nav ol option p pre section select summary
     table tbody textarea tfoot thead title tr ul
     """.split()
 )
-_CELL: Final = frozenset({"td", "th"})
-_PARAGRAPH: Final = _BLOCK - {"br", "li", "tr", "dt", "dd", "option"}
-"""Elements that stand apart: a blank line is between them and the rest."""
+_CELL_ELEMENTS: Final = frozenset({"td", "th"})
+_PARAGRAPH_ELEMENTS: Final = _BLOCK_ELEMENTS - {"br", "li", "tr", "dt", "dd", "option"}
+"""Elements that a blank line separates from the rest."""
 
 _SPACE: Final = re.compile(r"\s+")
-_HEADINGS: Final = frozenset({"title", "h1", "h2", "h3", "h4", "h5", "h6"})
-MAX_HEADING: Final = 200
+_HEADING_ELEMENTS: Final = frozenset({"title", "h1", "h2", "h3", "h4", "h5", "h6"})
+MAX_HEADING_CHARS: Final = 200
 
-_BREAK: Final = re.compile(r"\r\n?|\n")
+_LINE_BREAK: Final = re.compile(r"\r\n?|\n")
 
-MAX_TAG: Final = 4096
-"""Characters of a tag in which quotes are respected: a bound on what one unclosed quote can cost."""
+MAX_TAG_CHARS: Final = 4096
+"""Quotes in a tag are matched up to this length. This limits the cost of a quote that is not closed."""
 
 
-class _Page:
-    """The text so far: lines of output, each with the line of the file it begins on."""
+class _TextBuilder:
+    """Collects lines of text, each with the number of the line in the file where it starts."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.numbers: list[int] = []
         self.headings: dict[int, tuple[int, str]] = {}
         self.verbatim: list[tuple[int, int]] = []
-        self.pre = 0
-        """How many <pre> are open; in them every line is kept as it is."""
+        self.pre_depth = 0
+        """The number of open <pre> elements. In them, every line stays as it is."""
         self._row: list[str] = []
         self._row_number = 1
         self._heading: tuple[str, int, list[str]] | None = None
 
-    def text(self, raw: str, number: int) -> None:
-        """Add text that begins on a line of the file."""
-        if self.pre:
+    def add_text(self, raw: str, number: int) -> None:
+        """Add text that starts on this line of the file."""
+        if self.pre_depth:
             raw = raw.replace("\r\n", "\n")
         for offset, part in enumerate(raw.split("\n")):
             if offset:
                 self.break_line(number + offset - 1)
             shown = unescape(part)
-            if not self.pre:
+            if not self.pre_depth:
                 shown = _SPACE.sub(" ", shown)
                 if not self._row:
                     shown = shown.lstrip()
@@ -76,32 +76,32 @@ class _Page:
             if self._heading is not None and shown.strip():
                 self._heading[2].append(shown.strip())
 
-    def gap(self) -> None:
-        """Keep apart what stands beside each other on a line."""
+    def add_gap(self) -> None:
+        """Add a space between two cells of a row."""
         if self._row:
             self._row.append(" ")
 
     def break_line(self, number: int) -> None:
-        """End the line at a line break; in a <pre>, a line with nothing on it is one too."""
-        if self.pre and not self._row:
+        """End the line at a line break. In a <pre>, an empty line counts as well."""
+        if self.pre_depth and not self._row:
             self.lines.append("")
             self.numbers.append(number)
         self.end_line()
 
     def end_line(self) -> None:
-        """End the line, when there is something on it."""
+        """End the line if it is not empty."""
         line = "".join(self._row)
         self._row.clear()
-        if not self.pre:
+        if not self.pre_depth:
             line = line.rstrip()
         if line:
-            # A character reference may stand for a line break of its own.
-            for part in _BREAK.split(line):
+            # A character reference may be a line break.
+            for part in _LINE_BREAK.split(line):
                 self.lines.append(part)
                 self.numbers.append(self._row_number)
 
-    def apart(self, number: int) -> None:
-        """End the paragraph."""
+    def end_paragraph(self, number: int) -> None:
+        """End the line, and add a blank line if there is none."""
         self.end_line()
         if self.lines and self.lines[-1].strip():
             self.lines.append("")
@@ -117,127 +117,131 @@ class _Page:
         _, at, words = self._heading
         self._heading = None
         if words and at < len(self.lines):
-            # The page's title is above its h1 as a book's is above its chapters.
+            # The <title> is one level above the h1.
             level = 1 if name == "title" else int(name[1]) + 1
-            self.headings[at] = (level, " ".join(words)[:MAX_HEADING])
+            self.headings[at] = (level, " ".join(words)[:MAX_HEADING_CHARS])
 
-    def close_verbatim(self, begun: int) -> None:
-        """Note the lines since then as one thing; blank ones at its ends left out."""
+    def close_verbatim(self, start: int) -> None:
+        """Record the lines from `start` on as one verbatim block, without blank lines at its ends."""
         end = len(self.lines)
-        while end > begun and not self.lines[end - 1].strip():
+        while end > start and not self.lines[end - 1].strip():
             end -= 1
-        while begun < end and not self.lines[begun].strip():
-            begun += 1
-        if end > begun:
-            self.verbatim.append((begun, end))
+        while start < end and not self.lines[start].strip():
+            start += 1
+        if end > start:
+            self.verbatim.append((start, end))
 
 
-def html(source: str) -> Document:
-    """The shown text of a page, with headings."""
-    page = _Page()
+def parse_html(source: str) -> Document:
+    """Return the visible text of a page, with its headings."""
+    page = _TextBuilder()
     number = 1
     at = 0
     hidden: str | None = None
-    begun = 0
+    pre_start = 0
     last_end = source.rfind(">")
-    # An element that is never closed hides nothing.
-    last_closing = {name: _last(source, name) for name in _HIDDEN - _RAW}
+    # An element that is not closed hides nothing.
+    last_closing = {name: _find_last_closing(source, name) for name in _HIDDEN_ELEMENTS - _RAW_ELEMENTS}
     while at < len(source):
         opening = source.find("<", at)
         if opening < 0:
             opening = len(source)
         if opening > at:
             if hidden is None:
-                page.text(source[at:opening], number)
+                page.add_text(source[at:opening], number)
             number += source.count("\n", at, opening)
             at = opening
         if at == len(source):
             break
-        named = _NAME.match(source, at)
-        end = _end_of(source, at, named is not None) if at < last_end else None
+        tag = _NAME.match(source, at)
+        end = _find_end(source, at, tag is not None) if at < last_end else None
         if end is None:
-            # No tag: a bare < is text.
+            # A < that does not start a tag is text.
             if hidden is None:
-                page.text("<", number)
+                page.add_text("<", number)
             at += 1
             continue
         number_after = number + source.count("\n", at, end)
-        if named is not None:
-            name = named[1].lower()
+        if tag is not None:
+            name = tag[1].lower()
             closing = source[at + 1] == "/"
             if hidden is not None:
                 if closing and name == hidden:
                     hidden = None
-            elif name in _HIDDEN and not closing and source[end - 2] != "/":
-                if name in _RAW:
-                    end, number_after = _after_raw(source, end, name, number_after)
+            elif name in _HIDDEN_ELEMENTS and not closing and source[end - 2] != "/":
+                if name in _RAW_ELEMENTS:
+                    end, number_after = _skip_raw(source, end, name, number_after)
                 elif end <= last_closing[name]:
                     hidden = name
             else:
-                _tag(page, name, closing, number)
+                _handle_tag(page, name, closing, number)
                 if name == "pre" and closing:
-                    if page.pre == 1:
-                        page.close_verbatim(begun)
-                    page.pre = max(0, page.pre - 1)
+                    if page.pre_depth == 1:
+                        page.close_verbatim(pre_start)
+                    page.pre_depth = max(0, page.pre_depth - 1)
                 elif name == "pre":
-                    if not page.pre:
-                        begun = len(page.lines)
-                    page.pre += 1
-                    # A line break right behind the tag belongs to the tag.
-                    first = _BREAK.match(source, end)
+                    if not page.pre_depth:
+                        pre_start = len(page.lines)
+                    page.pre_depth += 1
+                    # A line break directly after the tag belongs to the tag.
+                    first = _LINE_BREAK.match(source, end)
                     if first is not None:
                         end = first.end()
                         number_after += first[0].count("\n")
         at, number = end, number_after
-    page.apart(number)
+    page.end_paragraph(number)
     while page.lines and not page.lines[-1].strip():
         page.lines.pop()
         page.numbers.pop()
-    glued = {line for first, last in page.verbatim for line in range(first + 1, last)}
+    inside_pre = {line for first, last in page.verbatim for line in range(first + 1, last)}
     return Document(
-        page.lines, headings=page.headings, glued=glued, verbatim=page.verbatim, numbers=page.numbers
+        page.lines,
+        headings=page.headings,
+        no_break_before=inside_pre,
+        verbatim=page.verbatim,
+        numbers=page.numbers,
     )
 
 
-def _tag(page: _Page, name: str, closing: bool, number: int) -> None:
-    if name in _CELL and not closing:
-        page.gap()
-    if name not in _BLOCK:
+def _handle_tag(page: _TextBuilder, name: str, closing: bool, number: int) -> None:
+    if name in _CELL_ELEMENTS and not closing:
+        page.add_gap()
+    if name not in _BLOCK_ELEMENTS:
         return
-    if closing and name in _HEADINGS:
+    if closing and name in _HEADING_ELEMENTS:
         page.close_heading(name)
     if name == "br":
         page.break_line(number)
-    elif name in _PARAGRAPH and not (page.pre and name == "div"):
-        # Where code is coloured, a <div> in a <pre> is a line.
-        page.apart(number)
+    elif name in _PARAGRAPH_ELEMENTS and not (page.pre_depth and name == "div"):
+        # Syntax highlighters put each line of a <pre> into a <div>.
+        page.end_paragraph(number)
     else:
         page.end_line()
-    if not closing and name in _HEADINGS:
+    if not closing and name in _HEADING_ELEMENTS:
         page.open_heading(name)
 
 
 _TAG_END: Final = re.compile(r"""[^>"']*+(?:"[^"]*+"[^>"']*+|'[^']*+'[^>"']*+)*+>""")
 
 
-def _end_of(source: str, at: int, named: bool) -> int | None:
-    """Where the tag, comment or declaration that begins at `at` ends; None when none begins there."""
+def _find_end(source: str, at: int, is_tag: bool) -> int | None:
+    """Return the end of the tag, comment or declaration that starts at `at`; None if none starts there."""
     if source.startswith("<!--", at):
         end = source.find("-->", at + 4)
         return len(source) if end < 0 else end + 3
-    if not named and not source.startswith(("<!", "<?"), at):
+    if not is_tag and not source.startswith(("<!", "<?"), at):
         return None
-    # Attributes may hold a '>' between quotes. Where a quote is never closed, the next '>' is the end.
-    found = _TAG_END.match(source, at, at + MAX_TAG)
+    # An attribute may contain '>' in quotes. If a quote is not closed, the next '>' is the end.
+    found = _TAG_END.match(source, at, at + MAX_TAG_CHARS)
     return found.end() if found else source.find(">", at) + 1
 
 
-def _after_raw(source: str, at: int, name: str, number: int) -> tuple[int, int]:
-    """Past the end of an element whose content is not HTML."""
+def _skip_raw(source: str, at: int, name: str, number: int) -> tuple[int, int]:
+    """Return the position and line number after an element whose content is not HTML."""
     found = re.compile(rf"</{name}[^>]*>", re.IGNORECASE).search(source, at)
     end = found.end() if found else len(source)
     return end, number + source.count("\n", at, end)
 
 
-def _last(source: str, name: str) -> int:
+def _find_last_closing(source: str, name: str) -> int:
     return max(source.rfind(f"</{name}"), source.rfind(f"</{name.upper()}"))

@@ -1,4 +1,4 @@
-"""Examples: from files of their own, from the examples of a page, from JSON lines."""
+"""Examples from example files, from the examples of a page, and from JSON lines."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sennit.ingest.pages import (
     examples_from_file,
     examples_from_jsonl,
     examples_from_page,
-    page_chunks,
     page_records,
+    parse_page,
 )
 
 FILE = """\
@@ -53,7 +53,7 @@ def test_without_a_description_the_text_before_the_code_describes_it() -> None:
     assert examples_from_file(text, path="a.md")[0].description == "Anything else."
 
 
-def test_a_file_without_code_is_no_example() -> None:
+def test_a_file_without_code_gives_no_example() -> None:
     assert examples_from_file("---\ntitle: x\n---\ntext\n", path="a.md") == []
 
 
@@ -89,8 +89,8 @@ not_an_example()
 """
 
 
-def test_the_examples_of_a_page_are_examples_one_by_one() -> None:
-    page = page_chunks(PAGE, path="docs/retries.mdx")
+def test_each_code_block_in_the_examples_of_a_page_is_an_example() -> None:
+    page = parse_page(PAGE, path="docs/retries.mdx")
     found = examples_from_page(page, path="docs/retries.mdx")
     assert [(e.title, e.description, e.code, e.language, e.lines) for e in found] == [
         ("Retries", "Wait longer each time:", "retry(delay=2)", "python", (9, 11)),
@@ -101,7 +101,7 @@ def test_the_examples_of_a_page_are_examples_one_by_one() -> None:
     assert len({e.id for e in found}) == 3
 
 
-def test_json_lines_are_examples() -> None:
+def test_each_json_line_is_an_example() -> None:
     text = '{"title": "A", "code": "a()", "tags": ["x"]}\n\n{"id": "own", "title": "B", "code": "b()", "url": "/b"}\n'
     first, second = examples_from_jsonl(text, path="examples.jsonl")
     assert (first.id, first.tags, first.lines) == ("examples.jsonl#example-1", ("x",), (1, 1))
@@ -109,7 +109,7 @@ def test_json_lines_are_examples() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("line", "message"),
     [
         ("{", "line 2: not JSON"),
         ("[]", "line 2: an example is an object, not list"),
@@ -119,13 +119,13 @@ def test_json_lines_are_examples() -> None:
         ('{"title": "A", "code": "a", "tags": "x"}', "line 2: tags must be a list of strings"),
     ],
 )
-def test_a_bad_line_is_named(line: str, why: str) -> None:
-    with pytest.raises(InvalidInput, match=why):
+def test_the_error_about_an_invalid_line_names_the_line(line: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
         examples_from_jsonl('{"title": "A", "code": "a"}\n' + line, path="e.jsonl")
 
 
-def test_pages_and_examples_are_found_each_in_their_collection() -> None:
-    page = page_chunks(PAGE, path="docs/retries.mdx")
+def test_pages_and_examples_are_stored_in_separate_collections() -> None:
+    page = parse_page(PAGE, path="docs/retries.mdx")
     with sennit.open(":memory:") as db:
         db.add(page_records(page, path="docs/retries.mdx"))
         db.add(example_records(examples_from_page(page, path="docs/retries.mdx"), path="docs/retries.mdx"))
@@ -143,9 +143,9 @@ def test_pages_and_examples_are_found_each_in_their_collection() -> None:
     assert all(str(record.metadata["code"]) in record.text for record in examples)
 
 
-def test_a_chunk_keeps_its_id_when_others_change() -> None:
+def test_the_id_of_a_chunk_does_not_depend_on_other_chunks() -> None:
     def ids(text: str) -> dict[str, str]:
-        page = page_chunks(text, path="a.md")
+        page = parse_page(text, path="a.md")
         return {r.text: r.id for r in page_records(page, path="a.md")}
 
     before, after = ids(PAGE), ids(PAGE.replace("Lead.", "Another lead."))

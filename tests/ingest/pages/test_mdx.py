@@ -1,8 +1,8 @@
-"""MDX: imports are about the page, components keep their code, and what is between tags is Markdown."""
+"""MDX: imports are metadata, code in components stays unchanged, and the text between tags is Markdown."""
 
 from __future__ import annotations
 
-from sennit.ingest.pages import page_chunks
+from sennit.ingest.pages import parse_page
 
 PAGE = """\
 ---
@@ -53,8 +53,8 @@ Text with a lonely { brace and <angle.
 """
 
 
-def test_only_markdown_between_the_tags_has_headings() -> None:
-    page = page_chunks(PAGE, path="docs/tempo.mdx")
+def test_code_and_comments_have_no_headings() -> None:
+    page = parse_page(PAGE, path="docs/tempo.mdx")
     assert [(chunk.kind, chunk.title, chunk.first_line, chunk.last_line) for chunk in page.chunks] == [
         ("PAGE_SUMMARY", "Tempo", 10, 26),
         ("SECTION", "Inside a tab", 28, 41),
@@ -62,14 +62,14 @@ def test_only_markdown_between_the_tags_has_headings() -> None:
     ]
 
 
-def test_imports_and_front_matter_are_about_the_page() -> None:
-    page = page_chunks(PAGE, path="docs/tempo.mdx")
+def test_imports_and_front_matter_are_metadata() -> None:
+    page = parse_page(PAGE, path="docs/tempo.mdx")
     assert page.metadata_lines == ((1, 3), (4, 4), (5, 8))
     assert not any("import" in chunk.text for chunk in page.chunks)
 
 
-def test_code_in_a_prop_is_kept_as_it_is() -> None:
-    page = page_chunks(PAGE, path="docs/tempo.mdx")
+def test_code_in_a_prop_is_unchanged() -> None:
+    page = parse_page(PAGE, path="docs/tempo.mdx")
     assert (
         'tune={`\n# not a heading\n\ns("bd*2 <sd hh>")\n// ## nor this\n`} punchcard />'
         in page.chunks[0].text
@@ -78,16 +78,16 @@ def test_code_in_a_prop_is_kept_as_it_is() -> None:
 
 def test_markdown_with_an_import_at_the_top_is_mdx() -> None:
     text = "import A from './a'\n\n<A b={`\n# x\n`} />\n"
-    assert [chunk.title for chunk in page_chunks(text, path="a.md").chunks] == ["A"]
-    assert len(page_chunks(text.split("\n\n", 1)[1], path="a.md").chunks) == 1
-    assert page_chunks("import this\n\n# T\n", path="a.md").chunks[0].text == "import this\n\n# T"
+    assert [chunk.title for chunk in parse_page(text, path="a.md").chunks] == ["A"]
+    assert len(parse_page(text.split("\n\n", 1)[1], path="a.md").chunks) == 1
+    assert parse_page("import this\n\n# T\n", path="a.md").chunks[0].text == "import this\n\n# T"
 
 
-def test_a_tag_that_is_never_closed_hides_nothing() -> None:
+def test_an_unclosed_tag_hides_no_heading() -> None:
     text = "# T\n\nLead.\n\n<Broken attr={`\n\n## A\n\na\n"
-    assert [chunk.title for chunk in page_chunks(text, path="a.mdx").chunks] == ["T", "A"]
+    assert [chunk.title for chunk in parse_page(text, path="a.mdx").chunks] == ["T", "A"]
 
 
-def test_braces_in_strings_templates_and_comments_do_not_count() -> None:
+def test_braces_in_strings_templates_and_comments_are_ignored() -> None:
     text = "<A b={{ c: \"}\", d: '}', e: `} ${f({g: 1})} }`, /* } */ h: 1 // }\n}}>\n\n## In\n\n</A>\n"
-    assert [chunk.title for chunk in page_chunks(text, path="a.mdx").chunks] == ["A", "In"]
+    assert [chunk.title for chunk in parse_page(text, path="a.mdx").chunks] == ["A", "In"]

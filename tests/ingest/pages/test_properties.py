@@ -1,4 +1,4 @@
-"""What holds for every page: no text lost, no text twice, exact lines, code in one piece."""
+"""Properties of every page: no text is lost or repeated, lines are exact, code is not split."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sennit.ingest.chunk import split_lines
-from sennit.ingest.pages import PageOptions, page_chunks
-from sennit.ingest.pages.markdown import scan
+from sennit.ingest.pages import PageOptions, parse_page
+from sennit.ingest.pages.markdown import scan_markdown
 
-from .reading import about_lines, check, installed_pages
+from .page_checks import check, installed_pages, metadata_lines
 
-SMALL = PageOptions(most=240, target=120, least=40)
+SMALL = PageOptions(max_chars=240, target_chars=120, min_chars=40)
 LINE = st.one_of(
     st.just(""),
     st.sampled_from(
@@ -65,21 +65,21 @@ PATHS = st.sampled_from(["docs/page.md", "docs/page.mdx"])
 
 @settings(max_examples=300)
 @given(text=PAGES, path=PATHS)
-def test_chunks_are_the_text_of_the_page_once_and_in_order(text: str, path: str) -> None:
-    check(text, page_chunks(text, path=path, options=SMALL), SMALL)
+def test_chunks_contain_the_text_of_the_page_once_and_in_order(text: str, path: str) -> None:
+    check(text, parse_page(text, path=path, options=SMALL), SMALL)
 
 
 @given(text=PAGES, path=PATHS)
-def test_code_that_fits_is_in_one_piece(text: str, path: str) -> None:
-    page = page_chunks(text, path=path, options=SMALL)
+def test_code_that_fits_into_a_chunk_is_not_split(text: str, path: str) -> None:
+    page = parse_page(text, path=path, options=SMALL)
     lines = split_lines(text)
     start = max((last for first, last in page.metadata_lines if first == 1), default=0)
-    for block in scan(lines, start=start, mdx=path.endswith("x")).blocks:
+    for block in scan_markdown(lines, start=start, mdx=path.endswith("x")).blocks:
         if (
             block.kind in ("fence", "code", "jsx")
-            and sum(len(line) + 1 for line in lines[block.first : block.last]) <= SMALL.most
+            and sum(len(line) + 1 for line in lines[block.first : block.last]) <= SMALL.max_chars
         ):
-            inside = set(range(block.first + 1, block.last + 1)) - about_lines(page)
+            inside = set(range(block.first + 1, block.last + 1)) - metadata_lines(page)
             inside = {line for line in inside if lines[line - 1].strip()}
             holding = [c for c in page.chunks if inside & set(range(c.first_line, c.last_line + 1))]
             assert len(holding) <= 1 or block.depth, block
@@ -87,19 +87,19 @@ def test_code_that_fits_is_in_one_piece(text: str, path: str) -> None:
 
 @given(text=PAGES)
 def test_the_same_page_gives_the_same_chunks(text: str) -> None:
-    assert page_chunks(text, path="a.md") == page_chunks(text, path="a.md")
+    assert parse_page(text, path="a.md") == parse_page(text, path="a.md")
 
 
 @given(text=st.text(max_size=400), path=st.sampled_from(["a.md", "a.mdx", "a.html"]))
-def test_any_text_is_a_page(text: str, path: str) -> None:
-    page = page_chunks(text, path=path)
+def test_any_text_can_be_parsed(text: str, path: str) -> None:
+    page = parse_page(text, path=path)
     assert page.name
     assert bool(page.chunks) or path == "a.html" or not page_text(text, page.metadata_lines)
 
 
-def page_text(text: str, about: tuple[tuple[int, int], ...]) -> str:
+def page_text(text: str, metadata: tuple[tuple[int, int], ...]) -> str:
     lines = split_lines(text.removeprefix("\ufeff"))
-    hidden = {line for first, last in about for line in range(first, last + 1)}
+    hidden = {line for first, last in metadata for line in range(first, last + 1)}
     return "".join(line for number, line in enumerate(lines, 1) if number not in hidden).strip()
 
 
@@ -108,19 +108,19 @@ def test_installed_pages_are_chunked_without_loss() -> None:
     pages = installed_pages()
     assert len(pages) > 20
     for path, text in pages:
-        page = page_chunks(text, path=path)
+        page = parse_page(text, path=path)
         try:
             check(text, page, options)
         except AssertionError as error:
             raise AssertionError(f"{path}: {error}") from error
 
 
-def test_a_page_that_is_one_long_line_costs_no_more_than_its_length() -> None:
-    page = page_chunks("word " * 200_000, path="a.md")
+def test_a_page_of_one_long_line_is_parsed_in_linear_time() -> None:
+    page = parse_page("word " * 200_000, path="a.md")
     assert sum(len(chunk.text) for chunk in page.chunks) > 990_000
 
 
-def test_hostile_pages_end() -> None:
+def test_hostile_pages_are_parsed_in_linear_time() -> None:
     for text in (
         "<A {" + "\n<A {" * 20_000,
         ":::a\n" * 20_000 + ":::\n",
@@ -135,4 +135,4 @@ def test_hostile_pages_end() -> None:
         "<!--\n" * 20_000,
     ):
         for path in ("a.md", "a.mdx"):
-            assert page_chunks(text, path=path).chunks
+            assert parse_page(text, path=path).chunks

@@ -1,4 +1,4 @@
-"""The sample documentation: every page and example of it reads as it is meant to."""
+"""The pages and examples of the sample documentation are parsed as intended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import resources
 
 import pytest
 
-from sennit.ingest.pages import examples_from_file, examples_from_page, page_chunks
+from sennit.ingest.pages import examples_from_file, examples_from_page, parse_page
 
 FOLDER = resources.files("sennit") / "samples" / "docs"
 FILES = {
@@ -20,8 +20,8 @@ EXAMPLES = sorted(path for path in FILES if path.startswith("examples/"))
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_sample_page_has_a_summary_and_an_address(path: str) -> None:
-    page = page_chunks(FILES[path], path=path)
+def test_a_sample_page_has_a_summary_and_a_url(path: str) -> None:
+    page = parse_page(FILES[path], path=path)
     assert [chunk.kind for chunk in page.chunks].count("PAGE_SUMMARY") == 1
     assert len(page.chunks) > 2
     assert page.url == f"/{path.rpartition('.')[0]}"
@@ -29,7 +29,7 @@ def test_a_sample_page_has_a_summary_and_an_address(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES)
-def test_a_sample_example_is_whole(path: str) -> None:
+def test_a_sample_example_is_complete(path: str) -> None:
     (example,) = examples_from_file(FILES[path], path=path)
     assert example.title
     assert example.description
@@ -38,7 +38,7 @@ def test_a_sample_example_is_whole(path: str) -> None:
     assert example.url == f"/{path.removesuffix('.md')}"
 
 
-def test_there_are_enough_of_both() -> None:
+def test_there_are_enough_sample_pages_and_examples() -> None:
     assert len(PAGES) >= 12
     assert len(EXAMPLES) >= 8
-    assert sum(len(examples_from_page(page_chunks(FILES[path], path=path), path=path)) for path in PAGES) >= 4
+    assert sum(len(examples_from_page(parse_page(FILES[path], path=path), path=path)) for path in PAGES) >= 4

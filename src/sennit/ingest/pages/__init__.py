@@ -1,4 +1,4 @@
-"""Pages of documentation: summary, examples and sections, and the examples that stand on them."""
+"""Documentation pages: parses a page into chunks (summary, examples, sections), and extracts its code examples."""
 
 from sennit.ingest.pages.examples import (
     Example,
@@ -7,20 +7,20 @@ from sennit.ingest.pages.examples import (
     examples_from_jsonl,
     examples_from_page,
 )
-from sennit.ingest.pages.model import Chunk, ChunkKind, Page, PageOptions
-from sennit.ingest.pages.page import page_chunks
+from sennit.ingest.pages.page import ChunkKind, DocPage, PageChunk, PageOptions
+from sennit.ingest.pages.parser import parse_page
 from sennit.ingest.pages.records import page_records
 
 __all__ = [
-    "Chunk",
     "ChunkKind",
+    "DocPage",
     "Example",
-    "Page",
+    "PageChunk",
     "PageOptions",
     "example_records",
     "examples_from_file",
     "examples_from_jsonl",
     "examples_from_page",
-    "page_chunks",
     "page_records",
+    "parse_page",
 ]

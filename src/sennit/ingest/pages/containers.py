@@ -1,4 +1,4 @@
-"""Where a list or a quote ends, and what is inside: CommonMark's line by line matching of open containers."""
+"""Finds the end and the content of a list or a quote: CommonMark's line-by-line matching of open containers."""
 
 from __future__ import annotations
 
@@ -19,19 +19,29 @@ from sennit.ingest.pages.patterns import (
 )
 
 QUOTE: Final = -1
-"""In the stack of containers: a quote. An item is the columns its content is indented by."""
+"""Marks a quote in the stack of containers. A list item is there as the indent of its content, in columns."""
 
 _MARKS: Final = frozenset("#`~>-+*_=<0123456789 ") | {"\t", ""}
-"""What begins with anything else is text."""
+"""A line that starts with another character is text."""
 
 _NOTHING, _PARAGRAPH, _FENCE, _HTML, _CODE = range(5)
 """The innermost open block."""
 
 
-class Containers:
-    """One outermost list or quote, followed line by line to its end."""
+class ContainerScanner:
+    """Scans one outermost list or quote to its end, line by line."""
 
-    __slots__ = ("_close", "_code", "_hollow", "_items", "_leaf", "_lines", "_open_at", "_stack", "_type")
+    __slots__ = (
+        "_close",
+        "_code",
+        "_item_is_empty",
+        "_items",
+        "_leaf",
+        "_lines",
+        "_open_at",
+        "_stack",
+        "_type",
+    )
 
     def __init__(self, lines: Sequence[str], items: list[Item], code: list[tuple[int, int]]) -> None:
         self._lines = lines
@@ -39,15 +49,15 @@ class Containers:
         self._code = code
         self._stack: list[int] = []
         self._leaf = _NOTHING
-        self._hollow = False
-        """The innermost item has no content yet: a blank line ends it."""
+        self._item_is_empty = False
+        """The innermost item has no content yet, so a blank line ends it."""
         self._close: HtmlEnd = ""
-        """What ends the open fence or HTML block."""
+        """The end of the open fence or HTML block."""
         self._open_at = -1
         self._type = ""
 
     def end(self, at: int, stop: int) -> int:
-        """The line after the container that begins at `at`; blank lines that end it are left out."""
+        """Return the line after the container that starts at `at`, without trailing blank lines."""
         last = at + 1
         index = at
         first = self._lines[at]
@@ -56,7 +66,7 @@ class Containers:
             self._type = bullet[0]
         while index < stop:
             line = self._lines[index]
-            # Most lines are plain: text that goes on, or the next item of the outermost list.
+            # Fast path for most lines: continued text, or the next item of the outermost list.
             if line[:2] == bullet and (
                 (third := line[2:3]) not in _MARKS or (third in "`*" and line[3:4] not in _MARKS)
             ):
@@ -64,7 +74,7 @@ class Containers:
                     self._leave(index)
                 self._stack[:] = (2,)
                 self._items.append(Item(index, 1))
-                self._leaf, self._hollow = _PARAGRAPH, False
+                self._leaf, self._item_is_empty = _PARAGRAPH, False
                 index += 1
                 last = index
                 continue
@@ -84,28 +94,28 @@ class Containers:
         return last
 
     def _leave(self, at: int) -> None:
-        """Close the open leaf; a fence is remembered with its lines."""
+        """Close the open leaf block, and record it if it is a fence."""
         if self._leaf == _FENCE:
             self._code.append((self._open_at, at))
         self._leaf = _NOTHING
 
     def _blank(self, index: int) -> bool:
-        """Take a blank line; False when nothing stays open."""
+        """Process a blank line; return False if no container stays open."""
         stack = self._stack
         kept = stack.index(QUOTE) if QUOTE in stack else len(stack)
-        if kept == len(stack) and self._hollow:
+        if kept == len(stack) and self._item_is_empty:
             kept -= 1
         if kept < len(stack):
             self._leave(index)
             del stack[kept:]
-            self._hollow = False
+            self._item_is_empty = False
         elif self._leaf == _PARAGRAPH or (self._leaf == _HTML and self._close == UNTIL_BLANK):
             self._leaf = _NOTHING
-        # A list goes on after an item that has nothing in it.
+        # A list continues after an empty item.
         return bool(stack) or bool(self._type)
 
     def _line(self, line: str, index: int, *, outermost: bool) -> bool:
-        """Take a line that is not blank; False when it is no part of the container."""
+        """Process a line that is not blank; return False if it is not part of the container."""
         stack = self._stack
         matched, place = self._match(line)
         whole = matched == len(stack)
@@ -122,7 +132,7 @@ class Containers:
                     self._leaf = _NOTHING
                 return True
         elif not whole and not line[place:].strip(" "):
-            # What is left of a quote that holds a blank line.
+            # The rest of the line in a quote is blank.
             self._shut(matched, index)
             return True
         opened = matched
@@ -153,7 +163,7 @@ class Containers:
                 whole = True
                 self._items.append(Item(index, len(stack) - stack.count(QUOTE)))
                 place += width[0]
-                self._hollow = not line[place:].strip(" ")
+                self._item_is_empty = not line[place:].strip(" ")
             if not line[place:].strip(" "):
                 self._leaf = _NOTHING
                 return True
@@ -162,7 +172,7 @@ class Containers:
         return self._content(line, index, place, start, opened, whole=whole)
 
     def _match(self, line: str) -> tuple[int, int]:
-        """How many open containers the line continues, and where the rest of it begins."""
+        """Return how many open containers the line continues, and where the rest of the line starts."""
         place = 0
         length = len(line)
         for count, width in enumerate(self._stack):
@@ -182,10 +192,10 @@ class Containers:
         return len(self._stack), place
 
     def _blank_inside(self, index: int) -> bool:
-        """Take a line that is blank after the marks of its quotes."""
-        if self._hollow:
+        """Process a line that is blank after its quote marks."""
+        if self._item_is_empty:
             self._stack.pop()
-            self._hollow = False
+            self._item_is_empty = False
         if self._leaf == _PARAGRAPH or (self._leaf == _HTML and self._close == UNTIL_BLANK):
             self._leave(index)
         return True
@@ -194,17 +204,17 @@ class Containers:
         if kept < len(self._stack):
             self._leave(index)
             del self._stack[kept:]
-            self._hollow = False
+            self._item_is_empty = False
 
     def _open(self, width: int, depth: int, index: int) -> None:
         self._leave(index)
         del self._stack[depth:]
         self._stack.append(width)
-        self._hollow = False
+        self._item_is_empty = False
 
     @staticmethod
     def _item(line: str, start: int, place: int, *, interrupts: bool) -> tuple[int, int] | None:
-        """The width of an item that begins here and of its marker, or None when none does."""
+        """Return the width of an item that starts here and of its marker; None if none starts here."""
         first = line[start]
         if first not in "-+*0123456789":
             return None
@@ -235,7 +245,7 @@ class Containers:
         )
 
     def _content(self, line: str, index: int, place: int, start: int, opened: int, *, whole: bool) -> bool:
-        """Take what stands in the innermost container; False when it ends the outermost."""
+        """Process the content of the innermost container; return False if it ends the outermost."""
         paragraph = self._leaf == _PARAGRAPH
         if start - place > 3:
             if paragraph:
@@ -244,7 +254,7 @@ class Containers:
                 return False
             self._shut(opened, index)
             self._leaf = _CODE
-            self._hollow = False
+            self._item_is_empty = False
             return True
         first = line[start]
         leaf = _PARAGRAPH
@@ -263,13 +273,13 @@ class Containers:
                 leaf = _HTML if end == UNTIL_BLANK or not ends_html(line[start:], end) else _NOTHING
                 self._note(end, index, opened)
         if leaf == _PARAGRAPH and paragraph:
-            # The text goes on, at whatever indent: nothing is closed by it.
+            # The paragraph continues at any indent, and closes no container.
             return True
         if opened == 0:
             return False
         self._shut(opened, index)
         self._leaf = leaf
-        self._hollow = False
+        self._item_is_empty = False
         return True
 
     def _note(self, close: HtmlEnd, index: int, opened: int) -> None:

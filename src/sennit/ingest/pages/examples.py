@@ -1,4 +1,4 @@
-"""Finished examples: from files of their own, from the examples of a page, and from JSON lines."""
+"""Code examples: from example files, from the examples of a page, and from JSON lines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 
 from sennit.errors import InvalidInput
 from sennit.ingest.chunk import split_lines
-from sennit.ingest.pages.codeblocks import code_blocks
-from sennit.ingest.pages.headings import plain
-from sennit.ingest.pages.markdown import scan
-from sennit.ingest.pages.model import EXAMPLES, Chunk, Page, PageOptions
+from sennit.ingest.pages.code_blocks import find_code_blocks
+from sennit.ingest.pages.headings import strip_markup
+from sennit.ingest.pages.markdown import scan_markdown
 from sennit.ingest.pages.outline import Outline
-from sennit.ingest.pages.page import DEFAULTS, page_chunks
-from sennit.ingest.readers import prefix_of
+from sennit.ingest.pages.page import EXAMPLES, DocPage, PageChunk, PageOptions
+from sennit.ingest.pages.parser import DEFAULT_OPTIONS, parse_page
+from sennit.ingest.text_profile import id_prefix
 from sennit.records import Record
 
 _FIELDS: Final = ("id", "title", "description", "code", "url", "tags", "language")
@@ -24,7 +24,7 @@ _FIELDS: Final = ("id", "title", "description", "code", "url", "tags", "language
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A piece of code that does something, with what it does."""
+    """A complete piece of code, with a description."""
 
     id: str
     title: str
@@ -34,28 +34,28 @@ class Example:
     tags: tuple[str, ...] = ()
     language: str = ""
     lines: tuple[int, int] | None = None
-    """In the file it is from; from 1, both included."""
+    """In the source file; lines count from 1, and both are included."""
 
 
 def examples_from_file(
-    text: str, *, path: str, url: str | None = None, options: PageOptions = DEFAULTS
+    text: str, *, path: str, url: str | None = None, options: PageOptions = DEFAULT_OPTIONS
 ) -> list[Example]:
-    """The example a file is: its front matter is about it, its fences are its code, the rest describes it.
+    """Read an example file: the front matter and the text describe the code in the fences.
 
-    Title, description, tags and address are those of the page; a file without code is no example.
+    The example has the title, description, tags and URL of the page. A file without code gives no example.
     """
-    page = page_chunks(text, path=path, url=url, options=options)
+    page = parse_page(text, path=path, url=url, options=options)
     lines = split_lines(text.removeprefix("\ufeff"))
     start = page.metadata_lines[0][1] if page.metadata_lines and page.metadata_lines[0][0] == 1 else 0
-    outline = scan(lines, start=start, mdx=path.lower().endswith(".mdx"))
-    found = code_blocks(outline)
+    outline = scan_markdown(lines, start=start, mdx=path.lower().endswith(".mdx"))
+    found = find_code_blocks(outline)
     if not found:
         return []
-    description = page.description or _said(outline, start, found[0].first)
-    language = page.front.get("language")
+    description = page.description or _join_paragraphs(outline, start, found[0].first)
+    language = page.front_matter.get("language")
     return [
         Example(
-            f"{prefix_of(path)}example",
+            f"{id_prefix(path)}example",
             page.name,
             description,
             "\n\n".join(code.text for code in found),
@@ -67,24 +67,24 @@ def examples_from_file(
     ]
 
 
-def examples_from_page(page: Page, *, path: str) -> list[Example]:
-    """Each piece of code in the page's examples, under the heading it stands under, with the text before it."""
+def examples_from_page(page: DocPage, *, path: str) -> list[Example]:
+    """Return one example per code block in the page's examples, with its heading and the text before it."""
     found: list[Example] = []
     mdx = path.lower().endswith(".mdx") or any(first > 1 for first, _ in page.metadata_lines)
     for chunk in _example_chunks(page):
         lines = chunk.text.split("\n")
-        outline = scan(lines, mdx=mdx)
+        outline = scan_markdown(lines, mdx=mdx)
         before = 0
-        for code in code_blocks(outline):
+        for code in find_code_blocks(outline):
             number = len(found) + 1
-            heading = _heading(outline, code.first) or chunk.title
+            heading = _heading_above(outline, code.first) or chunk.title
             title = code.title or (page.name if heading.casefold() in ("example", "examples") else heading)
-            offset = chunk.first_line - chunk.carried
+            offset = chunk.first_line - chunk.repeated_lines
             found.append(
                 Example(
-                    f"{prefix_of(path)}example-{number}",
+                    f"{id_prefix(path)}example-{number}",
                     title if title == page.name else f"{page.name}: {title}",
-                    _said(outline, before, code.first),
+                    _join_paragraphs(outline, before, code.first),
                     code.text,
                     page.url,
                     page.tags,
@@ -100,7 +100,7 @@ def examples_from_page(page: Page, *, path: str) -> list[Example]:
 
 
 def examples_from_jsonl(text: str, *, path: str) -> list[Example]:
-    """One example a line: an object with title and code, and perhaps id, description, url, tags, language."""
+    """Read one example per line: an object with title and code, and optional id, description, url, tags, language."""
     found: list[Example] = []
     for number, line in enumerate(split_lines(text), 1):
         if not line.strip():
@@ -110,7 +110,7 @@ def examples_from_jsonl(text: str, *, path: str) -> list[Example]:
         except ValueError as error:
             raise InvalidInput(f"{path}, line {number}: not JSON ({error})") from error
         found.append(
-            _from_values(values, f"{path}, line {number}", f"{prefix_of(path)}example-{number}", number)
+            _parse_example(values, f"{path}, line {number}", f"{id_prefix(path)}example-{number}", number)
         )
     return found
 
@@ -122,7 +122,7 @@ def example_records(
     collection: str = "examples",
     timestamp: datetime | None = None,
 ) -> list[Record]:
-    """A record for each example: its text is title, description and code."""
+    """Return one record per example. Its text is title, description and code."""
     return [
         Record(
             id=example.id,
@@ -147,8 +147,8 @@ def example_records(
     ]
 
 
-def _example_chunks(page: Page) -> Iterator[Chunk]:
-    """The page's examples, and the further parts and sections below the same heading."""
+def _example_chunks(page: DocPage) -> Iterator[PageChunk]:
+    """Yield the page's examples, and the other parts and sections below the same heading."""
     above: tuple[str, ...] | None = None
     for chunk in page.chunks:
         if chunk.kind == EXAMPLES:
@@ -160,24 +160,24 @@ def _example_chunks(page: Page) -> Iterator[Chunk]:
             yield chunk
 
 
-def _heading(outline: Outline, line: int) -> str:
-    """The heading that a line stands under."""
+def _heading_above(outline: Outline, line: int) -> str:
+    """Return the nearest heading above a line."""
     above = [heading.text for first, heading in outline.headings.items() if first < line]
-    return plain(above[-1]) if above else ""
+    return strip_markup(above[-1]) if above else ""
 
 
-def _said(outline: Outline, first: int, last: int) -> str:
-    """The paragraphs between two lines, the last heading before the second being a new beginning."""
+def _join_paragraphs(outline: Outline, first: int, last: int) -> str:
+    """Return the paragraphs between two lines, starting after the last heading between them."""
     first = max([first, *(line for line in outline.headings if line < last)])
-    said = [
+    paragraphs = [
         " ".join(line.strip() for line in outline.lines[block.first : block.last])
         for block in outline.blocks
         if first <= block.first and block.last <= last and block.kind == "paragraph"
     ]
-    return "\n\n".join(said)
+    return "\n\n".join(paragraphs)
 
 
-def _from_values(values: object, where: str, fallback_id: str, number: int) -> Example:
+def _parse_example(values: object, where: str, fallback_id: str, number: int) -> Example:
     if not isinstance(values, Mapping):
         raise InvalidInput(f"{where}: an example is an object, not {type(values).__name__}")
     unknown = [name for name in values if name not in _FIELDS]

@@ -1,4 +1,4 @@
-"""The text of a heading: as a reader sees it, as an address, and as a name to compare."""
+"""The text of a heading: without markup, as an anchor, and normalised for comparison."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from html import unescape
 from typing import Final
 
-MAX_TITLE: Final = 200
-"""Characters of a heading that are kept; a longer one is a paragraph that somebody underlined."""
+MAX_TITLE_CHARS: Final = 200
+"""A longer heading is truncated: it is a paragraph that somebody underlined."""
 
 _ATTRIBUTES: Final = re.compile(r"\s*(?:\{\s*(?:[#.:][^{}]*|/\*.*\*/\s*)\}|\{#[^{}]*\})\s*\Z")
 _ANCHOR: Final = re.compile(r"\{\s*:?\s*#([^\s{}]+)[^{}]*\}\s*\Z|\{/\*\s*#([^\s*]+)\s*\*/\}\s*\Z")
@@ -24,17 +24,17 @@ _AROUND: Final = re.compile(r"\A[\W_]+|[\W_]+\Z")
 _NOT_IN_SLUG: Final = re.compile(r"[^\w\- ]+")
 
 
-def plain(text: str) -> str:
-    """A heading without markup: what a reader sees."""
+def strip_markup(text: str) -> str:
+    """Return the text of a heading without markup."""
     if not _MARKED.search(text):
-        return text[:MAX_TITLE]
+        return text[:MAX_TITLE_CHARS]
     kept: list[str] = []
 
     def keep(found: re.Match[str]) -> str:
         kept.append(found["text"].strip())
         return f"\x00{len(kept) - 1}\x00"
 
-    text = text[: 4 * MAX_TITLE].replace("\x00", "")
+    text = text[: 4 * MAX_TITLE_CHARS].replace("\x00", "")
     if "{" in text:
         text = _ATTRIBUTES.sub("", text)
     if "`" in text:
@@ -51,18 +51,18 @@ def plain(text: str) -> str:
         text = unescape(text).replace("\ufffd", "")
     if kept:
         text = _KEPT.sub(lambda found: kept[int(found[1])], text)
-    return " ".join(text.split())[:MAX_TITLE].strip()
+    return " ".join(text.split())[:MAX_TITLE_CHARS].strip()
 
 
-def anchor(text: str, shown: str) -> str:
-    """The part of an address after #: the one the heading names, else as most site builders make it."""
+def heading_anchor(text: str, shown: str) -> str:
+    """Return the anchor of a heading: an explicit one, otherwise the one that most site generators make."""
     if "{" in text and (named := _ANCHOR.search(text)):
         return named[1] or named[2]
     return _NOT_IN_SLUG.sub("", shown.lower()).strip().replace(" ", "-")
 
 
-def compared(title: str) -> str:
-    """A title to compare with a name: no number before it, no punctuation around it, no case."""
+def normalise_title(title: str) -> str:
+    """Return a title for comparison: without a leading number, surrounding punctuation, or case."""
     if not title.isalpha():
         title = _NUMBER.sub("", title, count=1) if title[:1].isdigit() else title
         title = _AROUND.sub("", title)

@@ -1,7 +1,7 @@
-"""The blocks of a Markdown page, by one pass over its lines.
+"""Finds the blocks of a Markdown page in one pass over its lines.
 
-A parser that builds every token of a page reads a megabyte a second; what chunking needs of it is where blocks
-begin and end. That is what is scanned here, and the tests hold it to the parser's answer, block by block.
+A full parser reads a megabyte a second, but chunking needs only the start and end of each block. This scanner finds
+those. The tests compare it with a full parser, block by block.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sennit.ingest.pages.asides import Asides, indented_end
-from sennit.ingest.pages.containers import Containers
-from sennit.ingest.pages.mdx import Jsx
+from sennit.ingest.pages.admonitions import Admonitions, indented_end
+from sennit.ingest.pages.containers import ContainerScanner
+from sennit.ingest.pages.mdx import JsxScanner
 from sennit.ingest.pages.outline import Block, BlockKind, Heading, Outline
 from sennit.ingest.pages.patterns import (
     ATX,
@@ -31,37 +31,39 @@ from sennit.ingest.pages.patterns import (
 )
 
 _STARTERS: Final = frozenset("#`~>-+*_=<|:0123456789 \t!?{") | {""}
-"""A line that begins with anything else is text: it begins a paragraph or goes on with one."""
+"""A line that starts with another character is text: it starts or continues a paragraph."""
 
 
 MAX_DEPTH: Final = 16
-"""Asides inside asides; deeper ones are text."""
+"""Nested admonitions; deeper ones are text."""
 
 
-def scan(lines: Sequence[str], *, start: int = 0, mdx: bool = False, extended: bool = True) -> Outline:
-    """The blocks and headings from line `start` on; `extended` knows asides (:::, !!!) besides CommonMark."""
+def scan_markdown(
+    lines: Sequence[str], *, start: int = 0, mdx: bool = False, extended: bool = True
+) -> Outline:
+    """Return the blocks and headings from line `start` on. `extended` adds admonitions (:::, !!!) to CommonMark."""
     scanner = _Scanner(lines, mdx=mdx, extended=extended)
     scanner.run(start, len(lines), 0)
     outline = scanner.outline
-    if any(block.kind == "aside" for block in outline.blocks):
-        # An aside is known after what it holds.
+    if any(block.kind == "admonition" for block in outline.blocks):
+        # An admonition is added after its content.
         outline.blocks.sort(key=lambda block: (block.first, block.depth))
         outline.code.sort()
     return outline
 
 
 class _Scanner:
-    __slots__ = ("_asides", "_extended", "_jsx", "_lines", "outline")
+    __slots__ = ("_admonitions", "_extended", "_jsx", "_lines", "outline")
 
     def __init__(self, lines: Sequence[str], *, mdx: bool, extended: bool) -> None:
         self.outline = Outline(lines)
         self._lines = lines
         self._extended = extended
-        self._jsx = Jsx(lines) if mdx else None
-        self._asides = Asides(lines)
+        self._jsx = JsxScanner(lines) if mdx else None
+        self._admonitions = Admonitions(lines)
 
     def run(self, at: int, stop: int, depth: int) -> None:
-        """Scan some lines as the content of a page or of an aside."""
+        """Scan some lines as the content of a page or of an admonition."""
         lines = self._lines
         add = self.outline.blocks.append
         starters = _STARTERS
@@ -89,7 +91,7 @@ class _Scanner:
             at = end
 
     def _start(self, line: str, bare: str, at: int, stop: int, depth: int) -> tuple[int, BlockKind]:
-        """The end and kind of the block that a mark begins; 0 when it is text after all."""
+        """Return the end and the kind of the block that starts here; end 0 if it is text."""
         first = bare[0]
         if len(bare) != len(line) and indent_of(line) > 3 and self._jsx is None:
             return self._code_end(at, stop), "code"
@@ -117,12 +119,12 @@ class _Scanner:
         elif first == "{":
             if self._jsx is not None and (end := self._jsx.end(at, stop)):
                 return end, "jsx"
-        elif self._extended and first in ":!?=" and (end := self._aside(bare, at, stop, depth)):
-            return end, "aside"
+        elif self._extended and first in ":!?=" and (end := self._admonition(bare, at, stop, depth)):
+            return end, "admonition"
         return 0, "paragraph"
 
     def _text(self, at: int, stop: int, depth: int) -> tuple[int, BlockKind]:
-        """The end of a paragraph, or of the heading or table that it turns out to be."""
+        """Return the end of a paragraph, or of the heading or table that it starts."""
         lines = self._lines
         starters = _STARTERS
         index = at + 1
@@ -149,7 +151,7 @@ class _Scanner:
         return index, "paragraph"
 
     def _interrupts(self, bare: str, at: int) -> bool:
-        """Whether a line ends the paragraph before it without a blank line."""
+        """Return whether a line ends the paragraph before it without a blank line."""
         first = bare[0]
         if first == "#":
             return ATX.match(bare) is not None
@@ -170,7 +172,7 @@ class _Scanner:
             return html_end(bare, in_paragraph=True) is not None
         if not self._extended:
             return False
-        return bare.startswith(":::") and self._asides.is_mark(at)
+        return bare.startswith(":::") and self._admonitions.is_mark(at)
 
     def _heading(self, at: int, end: int, level: int, rest: str) -> None:
         text = rest.strip(" \t")
@@ -179,11 +181,11 @@ class _Scanner:
         self.outline.headings[at] = Heading(level, text, end)
 
     def _is_reference(self, at: int, end: int) -> bool:
-        """Whether a paragraph only defines links: an underline makes no heading of that."""
+        """Return whether a paragraph consists of link definitions, which an underline does not make a heading."""
         return all(map(REFERENCE.match, self._lines[at:end]))
 
     def _container(self, at: int, stop: int) -> int:
-        return Containers(self._lines, self.outline.items, self.outline.code).end(at, stop)
+        return ContainerScanner(self._lines, self.outline.items, self.outline.code).end(at, stop)
 
     def _fence_end(self, at: int, stop: int, mark: str) -> int:
         lines = self._lines
@@ -231,15 +233,15 @@ class _Scanner:
             stop -= 1
         return stop
 
-    def _aside(self, bare: str, at: int, stop: int, depth: int) -> int:
-        """The end of an aside that begins here, its content scanned; 0 when none does."""
+    def _admonition(self, bare: str, at: int, stop: int, depth: int) -> int:
+        """Scan an admonition that starts here, and return its end; 0 if none starts here."""
         if bare.startswith(":::"):
-            end = self._asides.end_of(at)
+            end = self._admonitions.end_of(at)
             if not end or end > stop or depth >= MAX_DEPTH:
                 return 0
             self.run(at + 1, end - 1, depth + 1)
             return end
         end = indented_end(self._lines, at, stop)
         if end:
-            self.outline.code += self._asides.indented_fences(at + 1, end)
+            self.outline.code += self._admonitions.indented_fences(at + 1, end)
         return end

@@ -1,7 +1,7 @@
-"""What MDX adds to Markdown: import and export statements, and JSX with JavaScript inside.
+"""Scans the syntax that MDX adds to Markdown: import and export statements, and JSX with JavaScript inside.
 
-A tag or an expression is one block however many lines it takes, so that code in a prop (an interactive example's
-source) is never read as Markdown. What stands between two tags is Markdown as everywhere else.
+A tag or an expression is one block, even over several lines, so that code in a prop (the source of an interactive
+example) is not read as Markdown. The text between two tags is ordinary Markdown.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _QUOTED: Final = {'"': re.compile(r'"'), "'": re.compile(r"'")}
 _STRING: Final = {'"': re.compile(r'\\.|"'), "'": re.compile(r"\\.|'")}
 
 MAX_LINES: Final = 500
-"""A tag that is open for longer than this is none."""
+"""A tag that is not closed within this many lines is not a tag."""
 
 
-class Jsx:
+class JsxScanner:
     """Finds where tags, expressions and statements end."""
 
     __slots__ = ("_broken_until", "_lines")
@@ -33,10 +33,10 @@ class Jsx:
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
         self._broken_until = 0
-        """Up to this line a tag was looked for in vain: it is not tried again from every line."""
+        """No tag is closed up to this line, so the lines before it are not scanned again."""
 
     def import_end(self, at: int, stop: int) -> int:
-        """The line after an import; 0 when none begins here."""
+        """Return the line after an import; 0 if none starts here."""
         lines = self._lines
         if not _IMPORT.match(lines[at]):
             return 0
@@ -48,13 +48,13 @@ class Jsx:
         return 0
 
     def export_end(self, at: int, stop: int) -> int:
-        """The line after an exported statement; 0 when none begins here."""
+        """Return the line after an exported statement; 0 if none starts here."""
         if not _EXPORT.match(self._lines[at]):
             return 0
         return self._script_end(at, stop)
 
     def end(self, at: int, stop: int) -> int:
-        """The line after the tags and expressions that begin on this line; 0 when none does."""
+        """Return the line after the tags and expressions that start on this line; 0 if none does."""
         line = self._lines[at]
         place = len(line) - len(line.lstrip(" \t"))
         if line[place] == "<" and (not _TAG.match(line, place) or at < self._broken_until):
@@ -72,7 +72,7 @@ class Jsx:
             index, place = ended
 
     def _tag(self, index: int, place: int, stop: int) -> tuple[int, int] | None:
-        """Past the > of a tag."""
+        """Return the position after the > of a tag."""
         if self._lines[index][place - 1] == ">":
             return index, place
         while index < stop:
@@ -94,7 +94,7 @@ class Jsx:
         return None
 
     def _script(self, index: int, place: int, stop: int) -> tuple[int, int] | None:
-        """Past the } that ends a JavaScript expression; strings, templates and comments hide braces."""
+        """Return the position after the } of a JavaScript expression. Braces in strings and comments do not count."""
         inside = ["{"]
         while index < stop:
             line = self._lines[index]
@@ -133,7 +133,7 @@ class Jsx:
         return None
 
     def _script_end(self, at: int, stop: int) -> int:
-        """The line after a statement: where its brackets are closed and a blank line or the end follows."""
+        """Return the line after a statement: its brackets are closed, and a blank line or the end follows."""
         index = at
         while index < stop and self._lines[index].strip():
             opening = self._lines[index].rfind("{")
@@ -149,7 +149,7 @@ _COMMENT_END: Final = re.compile(r"\*/")
 
 
 def _after_string(line: str, mark: str, place: int) -> int:
-    """Past the end of a string, or of the line where it is never closed: half of it is somebody's apostrophe."""
+    """Return the position after a string, or the end of the line if it is not closed: a quote may be an apostrophe."""
     for found in _STRING[mark].finditer(line, place):
         if found[0] == mark:
             return found.end()

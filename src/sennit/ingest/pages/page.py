@@ -1,113 +1,80 @@
-"""From the text of a page to its chunks."""
+"""A documentation page, its chunks, and the options for both."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
-from sennit.ingest.chunk import split_lines
-from sennit.ingest.languages import kind_of
-from sennit.ingest.pages.frontmatter import front_matter
-from sennit.ingest.pages.headings import plain
-from sennit.ingest.pages.htmlpages import html_page
-from sennit.ingest.pages.markdown import scan
-from sennit.ingest.pages.model import SUMMARY, Chunk, Page, PageOptions
-from sennit.ingest.pages.naming import name_from_path, page_url
-from sennit.ingest.pages.outline import Outline
-from sennit.ingest.pages.sections import chunks, has_summary, sections
+from sennit.errors import InvalidInput
 from sennit.records import Json
 
-DEFAULTS: Final = PageOptions()
+ChunkKind = Literal["PAGE_SUMMARY", "PAGE_EXAMPLES", "SECTION"]
 
-_IMPORT: Final = re.compile(r"import\s+(?:[\w*{$].*\s+from\s+)?[\"'][^\"']+[\"'];?\s*\Z")
-_H1: Final = re.compile(r"<h1(?:\s[^>]*)?>(.*?)</h1>", re.I | re.S)
-
-
-def page_chunks(text: str, *, path: str, url: str | None = None, options: PageOptions = DEFAULTS) -> Page:
-    """A page and its chunks; `path` says what it is (.md, .mdx, .html) and, where nothing else does, its name."""
-    if kind_of(path)[0] == "html":
-        return _html(text, path, url, options)
-    lines = split_lines(text.removeprefix("\ufeff"))
-    front, start = front_matter(lines)
-    mdx = options.mdx if options.mdx is not None else _is_mdx(path, lines, start)
-    outline = scan(lines, start=start, mdx=mdx)
-    for begin, end in outline.metadata:
-        lines[begin:end] = [""] * (end - begin)
-    first = next(iter(outline.headings.values()), None)
-    titles = int(first is not None and first.level == 1)
-    shown = plain(first.text) if first is not None and titles else _html_title(outline, start)
-    title = _text(front, "title") or shown
-    return _page(outline, start, titles, title, path, url, front, options)
+SUMMARY: Final = "PAGE_SUMMARY"
+EXAMPLES: Final = "PAGE_EXAMPLES"
+SECTION: Final = "SECTION"
 
 
-def _html(text: str, path: str, url: str | None, options: PageOptions) -> Page:
-    read = html_page(text)
-    front: dict[str, Json] = {"description": read.description} if read.description else {}
-    return _page(read.outline, 0, read.titles, read.title, path, url or read.url, front, options)
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """How pages are parsed, and how long their chunks are."""
+
+    max_chars: int = 1200
+    """A section up to this length is one chunk. No part of a longer section is longer."""
+    target_chars: int = 600
+    """The approximate length of the parts of a longer section."""
+    min_chars: int = 300
+    """The minimum length of a part, unless the next block does not fit."""
+    summary_titles: tuple[str, ...] = ("summary", "overview")
+    examples_titles: tuple[str, ...] = ("examples", "example")
+    urls: Mapping[str, str] = field(default_factory=dict)
+    """Path prefix → URL of the pages below it: {"docs/": "https://example.org/docs/"}."""
+    mdx: bool | None = None
+    """Whether pages are MDX. None: decide by the extension, or by an import at the top."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.min_chars <= self.target_chars <= self.max_chars:
+            raise InvalidInput(
+                "Page sizes must be 0 < min_chars <= target_chars <= max_chars, "
+                f"not {self.min_chars}, {self.target_chars}, {self.max_chars}"
+            )
 
 
-def _page(
-    outline: Outline,
-    start: int,
-    titles: int,
-    title: str,
-    path: str,
-    url: str | None,
-    front: Mapping[str, Json],
-    options: PageOptions,
-) -> Page:
-    name = title or name_from_path(path)
-    description = _text(front, "description") or _text(front, "summary")
-    found = sections(outline, start, titles)
-    said = description or (title if start and not found else "")
-    instead = bool(said) and start > 0 and not has_summary(found, options)
-    made = list(chunks(outline, found, name, options, summarised=instead))
-    if instead:
-        made.insert(0, Chunk(SUMMARY, name, (name,), said, 1, start))
-    about = [(1, start)] if start else []
-    about += [(first + 1, last) for first, last in outline.metadata]
-    return Page(
-        name,
-        url or page_url(path, front, options.urls),
-        title,
-        tuple(made),
-        description,
-        tuple(_words(front, "tags") or _words(front, "keywords")),
-        front,
-        tuple(about),
-    )
+@dataclass(frozen=True, slots=True)
+class PageChunk:
+    """A part of a page: whole lines of the source, or sentences of a line that is too long for one chunk."""
+
+    kind: ChunkKind
+    title: str
+    """The heading above it, without markup; the page's name if there is no heading."""
+    heading_path: tuple[str, ...]
+    """The headings above it, from the outermost to its own."""
+    text: str
+    first_line: int
+    last_line: int
+    """Lines count from 1; both are included."""
+    anchor: str = ""
+    """The fragment of its heading: the part of the URL after #."""
+    repeated_lines: int = 0
+    """Lines at the start of the text that repeat the head of a table or fence from the part before."""
+    part: int = 1
+    parts: int = 1
+    """The number of this part of its section, and the number of all parts."""
 
 
-def _is_mdx(path: str, lines: Sequence[str], start: int) -> bool:
-    """By its extension; a page in .md is one too when it begins with an import."""
-    if path.lower().endswith(".mdx"):
-        return True
-    return any(_IMPORT.match(line) for line in lines[start : start + 20] if line.startswith("import"))
+@dataclass(frozen=True, slots=True)
+class DocPage:
+    """A documentation page, with its chunks in the order of the source."""
 
-
-def _html_title(outline: Outline, start: int) -> str:
-    """The <h1> with which many a page in Markdown begins."""
-    for block in outline.blocks[:5]:
-        if block.kind in ("html", "jsx"):
-            found = _H1.search("\n".join(outline.lines[max(start, block.first) : block.last]))
-            if found:
-                return plain(found[1])
-        elif block.kind == "heading":
-            break
-    return ""
-
-
-def _text(front: Mapping[str, Json], name: str) -> str:
-    value = front.get(name)
-    return " ".join(value.split()) if isinstance(value, str) else str(value) if type(value) is int else ""
-
-
-def _words(front: Mapping[str, Json], name: str) -> list[str]:
-    """A list of words, or words between commas."""
-    value = front.get(name)
-    if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, Sequence):
-        return []
-    return [str(word).strip() for word in value if isinstance(word, (str, int)) and str(word).strip()]
+    name: str
+    """Its title, or a name made from its path."""
+    url: str | None
+    title: str
+    """The title in its front matter or its first heading; may be empty."""
+    chunks: tuple[PageChunk, ...]
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    front_matter: Mapping[str, Json] = field(default_factory=dict)
+    metadata_lines: tuple[tuple[int, int], ...] = ()
+    """The lines of front matter and imports, which are in no chunk."""

@@ -1,4 +1,4 @@
-"""How the blocks of Markdown begin and end, as CommonMark 0.31 has it."""
+"""The patterns that start and end Markdown blocks, after CommonMark 0.31."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ESCAPED_PIPE: Final = re.compile(r"\\\|")
 
 
 def indent_of(line: str) -> int:
-    """Columns of white space before the text, where a tab goes to the next multiple of four."""
+    """Return the columns of white space before the text; a tab extends to the next multiple of four."""
     bare = line.lstrip(" \t")
     lead = line[: len(line) - len(bare)]
     return len(lead) if "\t" not in lead else len(lead.expandtabs(4))
@@ -52,7 +52,7 @@ def is_blank(line: str) -> bool:
 
 
 def html_end(rest: str, *, in_paragraph: bool) -> HtmlEnd | None:
-    """What ends the HTML block that begins here, or None when none does; UNTIL_BLANK for the next blank line."""
+    """Return the end of the HTML block that starts here: a text, a pattern or UNTIL_BLANK; None if none starts."""
     if RAW_TAG.match(rest):
         return RAW_TAG_END
     if rest.startswith("<!--"):
@@ -69,12 +69,12 @@ def html_end(rest: str, *, in_paragraph: bool) -> HtmlEnd | None:
 
 
 def ends_html(line: str, end: HtmlEnd) -> bool:
-    """Whether a line holds the end of an HTML block that has one."""
+    """Return whether a line contains the end of an HTML block."""
     return end in line if isinstance(end, str) else end.search(line) is not None
 
 
 def is_table(header: str, delimiter: str) -> bool:
-    """Whether two lines are the head of a table: as many columns in the one as in the other."""
+    """Return whether two lines are the head of a table: a header and a delimiter with equal numbers of columns."""
     under = delimiter.strip(" \t")
     if "|" not in header or len(under) < 2 or not _DELIMITER.match(under):
         return False

@@ -1,4 +1,4 @@
-"""From a page to the records of its chunks."""
+"""Turns the chunks of a page into records."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 
-from sennit.ingest.pages.model import SUMMARY, Chunk, Page
-from sennit.ingest.readers import prefix_of
+from sennit.ingest.pages.page import SUMMARY, DocPage, PageChunk
+from sennit.ingest.text_profile import id_prefix
 from sennit.records import Json, Record
 
 
 def page_records(
-    page: Page,
+    page: DocPage,
     *,
     path: str,
     collection: str = "docs",
     timestamp: datetime | None = None,
     metadata: Mapping[str, Json] | None = None,
 ) -> list[Record]:
-    """A record for each chunk. Its id is the path and a hash, so a chunk keeps it when others change."""
-    numbered = Numbered(prefix_of(path))
+    """Return one record per chunk. Its id is the path and a hash of the text, so it does not depend on other chunks."""
+    ids = RecordIds(id_prefix(path))
     return [
         Record(
-            id=numbered.id_of(chunk.text),
+            id=ids.next_id(chunk.text),
             text=chunk.text,
             collection=collection,
             title=_title(page, chunk),
@@ -41,8 +41,8 @@ def page_records(
     ]
 
 
-class Numbered:
-    """Ids of the texts of one file: a prefix and a hash, and a number where a text comes again."""
+class RecordIds:
+    """Creates the ids of one file: a prefix and a hash, and a number if a text repeats."""
 
     __slots__ = ("_prefix", "_used")
 
@@ -50,19 +50,19 @@ class Numbered:
         self._prefix = prefix
         self._used: Counter[str] = Counter()
 
-    def id_of(self, text: str) -> str:
+    def next_id(self, text: str) -> str:
         digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
         self._used[digest] += 1
-        again = f"-{self._used[digest]}" if self._used[digest] > 1 else ""
-        return f"{self._prefix}{digest}{again}"
+        suffix = f"-{self._used[digest]}" if self._used[digest] > 1 else ""
+        return f"{self._prefix}{digest}{suffix}"
 
 
-def _title(page: Page, chunk: Chunk) -> str:
+def _title(page: DocPage, chunk: PageChunk) -> str:
     path = chunk.heading_path
     return " > ".join(path if path and path[0] == page.name else (page.name, *path))
 
 
-def _metadata(page: Page, chunk: Chunk) -> dict[str, Json]:
+def _metadata(page: DocPage, chunk: PageChunk) -> dict[str, Json]:
     out: dict[str, Json] = {
         "page_name": page.name,
         "page_url": page.url,

@@ -1,18 +1,18 @@
-"""From the outline of a page to its chunks: a summary, its examples, and one chunk for each other section."""
+"""Turns the outline of a page into chunks: the summary, the examples, and one chunk for each other section."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sennit.ingest.pages.headings import anchor, compared, plain
-from sennit.ingest.pages.model import EXAMPLES, SECTION, SUMMARY, Chunk, ChunkKind, PageOptions
+from sennit.ingest.pages.headings import heading_anchor, normalise_title, strip_markup
 from sennit.ingest.pages.outline import Outline
-from sennit.ingest.pages.splitting import pieces
+from sennit.ingest.pages.page import EXAMPLES, SECTION, SUMMARY, ChunkKind, PageChunk, PageOptions
+from sennit.ingest.pages.splitter import split_section
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """The lines from one heading to the next."""
 
     first: int
@@ -21,156 +21,161 @@ class Section:
     level: int
     path: tuple[str, ...]
     anchor: str
-    lead: bool
-    """What stands before the first section, the page's title included."""
-    hollow: bool
-    """It is only a heading."""
+    is_lead: bool
+    """It is the text before the first section, including the page's title."""
+    is_empty: bool
+    """It consists of a heading only."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Sections that make one chunk, when it is not too long, and the one whose heading is its title."""
+    """Sections that form one chunk unless it is too long, and the section whose heading is its title."""
 
-    sections: Sequence[Section]
+    sections: Sequence[PageSection]
     kind: ChunkKind
-    named: Section
+    titled: PageSection
 
 
-def chunks(
-    outline: Outline, found: Sequence[Section], name: str, options: PageOptions, *, summarised: bool = False
-) -> Iterator[Chunk]:
-    """The chunks of a page's sections, in the order of the source.
+def chunk_sections(
+    outline: Outline,
+    sections: Sequence[PageSection],
+    name: str,
+    options: PageOptions,
+    *,
+    summarised: bool = False,
+) -> Iterator[PageChunk]:
+    """Yield the chunks of a page's sections, in the order of the source.
 
-    The summary is the section of that name; else the lead, the text before the first section; else, unless the
-    page is summarised elsewhere, the first section.
+    The summary is the section with a summary title. If there is none, it is the lead, the text before the first
+    section. If there is no lead, it is the first section, unless the page is summarised elsewhere.
     """
-    for group in _grouped(outline, found, options, summarised=summarised):
-        yield from _chunks(outline, group, name, options)
+    for group in _group_sections(outline, sections, options, summarised=summarised):
+        yield from _chunk_group(outline, group, name, options)
 
 
-def has_summary(found: Sequence[Section], options: PageOptions) -> bool:
-    """Whether a page says of some of its text that it is a summary, or begins with a lead."""
-    return _named(found, options.summary_titles) is not None or any(
-        section.lead and not section.hollow for section in found[:1]
+def has_summary(found: Sequence[PageSection], options: PageOptions) -> bool:
+    """Return whether a page has a section with a summary title, or starts with a lead."""
+    return _find_titled(found, options.summary_titles) is not None or any(
+        section.is_lead and not section.is_empty for section in found[:1]
     )
 
 
-def sections(outline: Outline, start: int, titles: int) -> list[Section]:
-    """The sections of the page from line `start` on; its first `titles` headings are its title."""
-    found: list[Section] = []
+def find_sections(outline: Outline, start: int, title_count: int) -> list[PageSection]:
+    """Return the sections of a page from line `start` on. The first `title_count` headings are its title."""
+    found: list[PageSection] = []
     used: dict[str, int] = {}
     path: list[tuple[int, str]] = []
-    first, own, body, mark = start, start, start, ""
+    first, own, body, anchor = start, start, start, ""
 
     def close(last: int, *, lead: bool) -> None:
-        hollow = _is_blank(outline, first, own) and _is_blank(outline, body, last)
-        if not hollow or body > first:
+        is_empty = _is_blank(outline, first, own) and _is_blank(outline, body, last)
+        if not is_empty or body > first:
             above = tuple(text for _, text in path)
-            found.append(Section(first, last, path[-1][0] if path else 0, above, mark, lead, hollow))
+            found.append(PageSection(first, last, path[-1][0] if path else 0, above, anchor, lead, is_empty))
 
     for count, (line, heading) in enumerate(outline.headings.items()):
-        if count >= titles:
-            close(line, lead=count == titles)
+        if count >= title_count:
+            close(line, lead=count == title_count)
             first = own = line
         elif count == 0:
             own = line
-        shown = plain(heading.text)
+        shown = strip_markup(heading.text)
         while path and path[-1][0] >= heading.level:
             path.pop()
         path.append((heading.level, shown))
         body = heading.last
-        mark = anchor(heading.text, shown)
-        again = used[mark] = used.get(mark, -1) + 1
-        if again:
-            mark = f"{mark}-{again}"
-    close(len(outline.lines), lead=len(outline.headings) <= titles)
+        anchor = heading_anchor(heading.text, shown)
+        repeat = used[anchor] = used.get(anchor, -1) + 1
+        if repeat:
+            anchor = f"{anchor}-{repeat}"
+    close(len(outline.lines), lead=len(outline.headings) <= title_count)
     return found
 
 
 def _is_blank(outline: Outline, first: int, last: int) -> bool:
-    """Whether there is nothing on these lines."""
+    """Return whether these lines are blank."""
     lines = outline.lines
     return all(not lines[line] or lines[line].isspace() for line in range(first, last))
 
 
-def _grouped(
-    outline: Outline, found: Sequence[Section], options: PageOptions, *, summarised: bool
+def _group_sections(
+    outline: Outline, found: Sequence[PageSection], options: PageOptions, *, summarised: bool
 ) -> Iterator[_Group]:
-    """The sections by the chunk they are for, each with its kind."""
-    summary = named_summary = _named(found, options.summary_titles)
-    examples = _named(found, options.examples_titles)
-    if summary is None and found and not (summarised and (not found[0].lead or found[0].hollow)):
-        summary = _stand_in(found, examples)
+    """Group the sections by chunk, and give each group its kind."""
+    summary = titled_summary = _find_titled(found, options.summary_titles)
+    examples = _find_titled(found, options.examples_titles)
+    if summary is None and found and not (summarised and (not found[0].is_lead or found[0].is_empty)):
+        summary = _default_summary(found, examples)
         if summary == examples:
             examples = None
     roles: tuple[tuple[ChunkKind, int | None], ...] = ((SUMMARY, summary), (EXAMPLES, examples))
     at = 0
     while at < len(found):
         full = at
-        while full + 1 < len(found) and _leans_on_next(found, full, examples):
+        while full + 1 < len(found) and _joins_next(found, full, examples):
             full += 1
         kind: ChunkKind = SECTION
         stop = full + 1
-        named = found[full]
+        titled = found[full]
         for role, index in roles:
             if index is not None and at <= index <= full and kind == SECTION:
                 kind = role
-                if index != summary or index == named_summary:
-                    named = found[index]
-                    stop = max(stop, _tree_end(outline, found, index, options.most))
-        yield _Group(found[at:stop], kind, named)
+                if index != summary or index == titled_summary:
+                    titled = found[index]
+                    stop = max(stop, _subtree_end(outline, found, index, options.max_chars))
+        yield _Group(found[at:stop], kind, titled)
         at = stop
 
 
-def _named(found: Sequence[Section], titles: Sequence[str]) -> int | None:
-    """The section that has one of these titles: the outermost, the first of several.
+def _find_titled(found: Sequence[PageSection], titles: Sequence[str]) -> int | None:
+    """Return the first section on the outermost level that has one of these titles.
 
-    Several that are deeper than the page's own sections belong to these, and not to the page.
+    If there are several below the top level, they belong to other sections and not to the page.
     """
-    places = [
+    indexes = [
         index
         for index, section in enumerate(found)
-        if section.path and not section.lead and _is_called(section.path[-1], titles)
+        if section.path and not section.is_lead and _has_title(section.path[-1], titles)
     ]
-    if not places:
+    if not indexes:
         return None
-    level = min(found[index].level for index in places)
-    outermost = [index for index in places if found[index].level == level]
-    top = min(section.level for section in found if not section.lead)
+    level = min(found[index].level for index in indexes)
+    outermost = [index for index in indexes if found[index].level == level]
+    top = min(section.level for section in found if not section.is_lead)
     return outermost[0] if level == top or len(outermost) == 1 else None
 
 
-def _is_called(title: str, names: Sequence[str]) -> bool:
+def _has_title(title: str, names: Sequence[str]) -> bool:
     folded = title.casefold()
-    return any(name in folded for name in names) and compared(title) in names
+    return any(name in folded for name in names) and normalise_title(title) in names
 
 
-def _stand_in(found: Sequence[Section], examples: int | None) -> int:
-    """The section that is the summary of a page which names none."""
+def _default_summary(found: Sequence[PageSection], examples: int | None) -> int:
+    """Return the section that serves as the summary if no section has a summary title."""
     if examples != 0:
         return 0
     return next((index for index in range(1, len(found)) if found[index].level <= found[0].level), 0)
 
 
-def _leans_on_next(found: Sequence[Section], at: int, examples: int | None) -> bool:
-    """Whether a heading with nothing under it stands at the top of the next section's chunk."""
+def _joins_next(found: Sequence[PageSection], at: int, examples: int | None) -> bool:
+    """Return whether an empty section belongs to the chunk of the next section."""
     here, following = found[at], found[at + 1]
-    if not here.hollow:
+    if not here.is_empty:
         return False
-    return at + 1 != examples if here.lead else following.level > here.level
+    return at + 1 != examples if here.is_lead else following.level > here.level
 
 
-def _tree_end(outline: Outline, found: Sequence[Section], at: int, most: int) -> int:
-    """The section after those below this one; after this one itself when all are too long for a chunk."""
+def _subtree_end(outline: Outline, found: Sequence[PageSection], at: int, max_chars: int) -> int:
+    """Return the index after a section and its subsections, or after the section alone if they are too long."""
     end = at + 1
     while end < len(found) and found[end].level > found[at].level:
         end += 1
     size = sum(len(line) + 1 for line in outline.lines[found[at].first : found[end - 1].last])
-    return end if size <= most else at + 1
+    return end if size <= max_chars else at + 1
 
 
-def _chunks(outline: Outline, group: _Group, name: str, options: PageOptions) -> Iterator[Chunk]:
-    """A group as one chunk, or in parts; only the first of these is the page's summary or examples."""
+def _chunk_group(outline: Outline, group: _Group, name: str, options: PageOptions) -> Iterator[PageChunk]:
+    """Yield a group as one chunk or in parts. Only the first part has the kind of the group."""
     lines = outline.lines
     first, last = group.sections[0].first, group.sections[-1].last
     while last > first and (not lines[last - 1] or lines[last - 1].isspace()):
@@ -179,26 +184,26 @@ def _chunks(outline: Outline, group: _Group, name: str, options: PageOptions) ->
         first += 1
     text = "\n".join(lines[first:last])
     numbers = outline.numbers
-    title = group.named.path[-1] if group.named.path else name
-    path, mark = group.named.path, group.named.anchor
-    if len(text) <= options.most:
+    path, anchor = group.titled.path, group.titled.anchor
+    title = path[-1] if path else name
+    if len(text) <= options.max_chars:
         if numbers is not None:
-            yield Chunk(group.kind, title, path, text, numbers[first], numbers[last - 1], mark)
+            yield PageChunk(group.kind, title, path, text, numbers[first], numbers[last - 1], anchor)
         else:
-            yield Chunk(group.kind, title, path, text, first + 1, last, mark)
+            yield PageChunk(group.kind, title, path, text, first + 1, last, anchor)
         return
-    parts = list(pieces(outline, first, last, options))
+    parts = list(split_section(outline, first, last, options))
     for part, piece in enumerate(parts, 1):
         begin, end = piece.first, piece.last
-        yield Chunk(
+        yield PageChunk(
             group.kind if part == 1 else SECTION,
             title,
             path,
             piece.text,
             begin + 1 if numbers is None else numbers[begin],
             end + 1 if numbers is None else numbers[end],
-            mark,
-            piece.carried,
+            anchor,
+            piece.repeated_lines,
             part,
             len(parts),
         )

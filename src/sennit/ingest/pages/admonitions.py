@@ -1,4 +1,4 @@
-"""Asides that Markdown itself does not know: `:::note` … `:::`, and `!!! note` with an indented body."""
+"""Scans admonitions, which are not part of CommonMark: `:::note` … `:::`, and `!!! note` with an indented body."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INDENTED: Final = re.compile(r"(?:!!!|\?\?\?\+?|===[!+]?)[ \t]+[\"'\w]")
 
 
 def indented_end(lines: Sequence[str], at: int, stop: int) -> int:
-    """The line after an aside of MkDocs (`!!! note`, `??? tip`, `=== "Tab"`); 0 when none begins here."""
+    """Return the line after a MkDocs admonition (`!!! note`, `??? tip`, `=== "Tab"`); 0 if none starts here."""
     if not _INDENTED.match(lines[at].lstrip(" \t")):
         return 0
     inside = indent_of(lines[at]) + 4
@@ -26,8 +26,8 @@ def indented_end(lines: Sequence[str], at: int, stop: int) -> int:
     return last
 
 
-class Asides:
-    """Which line of colons closes which; worked out once, for the whole page, when the first is met."""
+class Admonitions:
+    """Pairs the opening and closing lines of `:::` admonitions, for the whole page at the first use."""
 
     __slots__ = ("_ends", "_lines", "_marks")
 
@@ -37,11 +37,11 @@ class Asides:
         self._marks: set[int] = set()
 
     def end_of(self, at: int) -> int:
-        """The line after the aside that opens here; 0 when it is never closed."""
+        """Return the line after the admonition that starts here; 0 if it is not closed."""
         return self._pairs().get(at, 0)
 
     def is_mark(self, at: int) -> bool:
-        """Whether this line opens or closes an aside."""
+        """Return whether this line opens or closes an admonition."""
         self._pairs()
         return at in self._marks
 
@@ -63,7 +63,7 @@ class Asides:
                 if mark[2].strip(" \t:"):
                     open_marks.append((index, size))
                     continue
-                # It closes the innermost that is not longer than itself; what that one holds stays open for ever.
+                # It closes the innermost opening line with at most as many colons. Lines opened inside stay unclosed.
                 for place in range(len(open_marks) - 1, max(-1, len(open_marks) - 9), -1):
                     if open_marks[place][1] <= size:
                         ends[open_marks[place][0]] = index + 1
@@ -74,7 +74,7 @@ class Asides:
         return ends
 
     def indented_fences(self, at: int, stop: int) -> list[tuple[int, int]]:
-        """The fences in some indented lines, whatever their indent."""
+        """Return the fences in some lines, at any indent."""
         found = []
         fence, opened = "", at
         for index in range(at, stop):

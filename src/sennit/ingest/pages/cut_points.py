@@ -1,4 +1,4 @@
-"""Where a section may be cut, and what each place costs."""
+"""The offsets at which a section may be cut, and the cost of each."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from itertools import accumulate, compress
 from math import sqrt
 from typing import Final, NamedTuple, TypeVar
 
-from sennit.ingest.pages.model import PageOptions
 from sennit.ingest.pages.outline import Block, Outline
+from sennit.ingest.pages.page import PageOptions
 
 T = TypeVar("T", bound=tuple[object, ...])
 
 HEADING, BLOCK, ITEM, ROW, INNER, LED_IN, SENTENCE, LINE = 0.0, 0.1, 0.15, 0.2, 0.3, 0.5, 0.2, 0.6
-"""What a cut costs, before a heading, a block, an item of a list, a row of a table, something inside an item or an
-aside, what a paragraph introduces, a sentence, any other line. A part of half or one and a half times the target
-length costs .25."""
+"""The cost of a cut before a heading, a block, a list item, a table row, a block inside an item or an admonition, a
+block that a paragraph introduces, a sentence, any other line. For comparison: a part of half or one and a half times
+the target length costs .25."""
 
 SEALED: Final = 9.0
-"""Nothing is cut there."""
+"""The cost of a cut that is not allowed."""
 
 COHESION: Final = 3.0
-"""What a cut between two sentences costs beside, times the share of words that go on across it. On the even questions
-of chroma_chunking, sizes moved by a few hundredths, 0 covers .812 of the spans with 649 words, 1 .850 with 678, 2 .884
-with 705, 3 .889 with 735; plain pieces of 800 characters .871 with 786."""
+"""The weight of cohesion: a cut between two sentences costs this times the share of words that occur on both sides. On
+the even questions of chroma_chunking (with the sizes varied by a few percent), 0 covers .812 of the spans with 649 words, 1 .850 with 678, 2 .884 with 705, 3
+.889 with 735; plain pieces of 800 characters .871 with 786."""
 
-STEM: Final = 4
-"""Letters of a word that are compared; shorter words say little about the subject."""
+STEM_CHARS: Final = 4
+"""Words are compared by this many letters. Shorter words say little about the topic."""
 
-WINDOW: Final = 3
-"""Sentences within which a word that comes again is said of the same thing."""
+WINDOW_SENTENCES: Final = 3
+"""A word that repeats within this many sentences links them."""
 
-LONG_LINE: Final = 160
-"""Lines longer than this may also be cut between two sentences."""
+LONG_LINE_CHARS: Final = 160
+"""A longer line may also be cut between two sentences."""
 
 _SENTENCE_END: Final = re.compile(
     r"[.!?。！？…][\"')\]*_»”’]*(?:[ \t]+|(?<=[。！？])|(?=\\n))(?=\S)|\\n(?=\S)"
@@ -44,87 +44,91 @@ _SEALED_KINDS: Final = frozenset({"fence", "code", "html", "jsx"})
 _LED_KINDS: Final = frozenset({"fence", "code", "list", "table", "jsx", "html"})
 
 
-class Place(NamedTuple):
-    """An offset in the section's text where it may be cut, and at what cost."""
+class CutPoint(NamedTuple):
+    """An offset in the section's text where it may be cut, and the cost of the cut."""
 
     offset: int
     cost: float
 
 
 class Head(NamedTuple):
-    """Lines that a continuation repeats: the head of a table, the opening of a fence."""
+    """Lines that a continuation repeats: the head of a table, the opening line of a fence."""
 
     first: int
-    """The first row whose chunk repeats it, when it begins there; `last` is the last."""
+    """A part that starts on a row from `first` to `last` repeats the lines."""
     last: int
     lines: tuple[str, ...]
 
 
-def places(
+def find_cut_points(
     outline: Outline, first: int, last: int, starts: Sequence[int], options: PageOptions
-) -> tuple[list[Place], list[Head]]:
-    """The places in order, and what parts that begin inside a table or a fence repeat.
+) -> tuple[list[CutPoint], list[Head]]:
+    """Return the cut points in order, and the heads that parts inside a table or a fence repeat.
 
     `starts` has the offset of each line of the section in its text.
     """
     source = outline.lines[first:last]
-    costs, prose, heads = _costs(outline, first, last, options)
-    found: list[Place] = []
-    spoken: list[int] = []
+    costs, prose, heads = _line_costs(outline, first, last, options)
+    found: list[CutPoint] = []
+    in_prose: list[int] = []
     for row, text in enumerate(source):
         if row and costs[row] < SEALED:
             if prose[row]:
-                spoken.append(len(found))
-            found.append(Place(starts[row], costs[row]))
-        if prose[row] and len(text) > LONG_LINE:
+                in_prose.append(len(found))
+            found.append(CutPoint(starts[row], costs[row]))
+        if prose[row] and len(text) > LONG_LINE_CHARS:
             for end in _SENTENCE_END.finditer(text):
-                spoken.append(len(found))
-                found.append(Place(starts[row] + end.end(), SENTENCE))
-    if spoken:
-        _add_cohesion("\n".join(source), found, spoken)
+                in_prose.append(len(found))
+                found.append(CutPoint(starts[row] + end.end(), SENTENCE))
+    if in_prose:
+        _add_cohesion("\n".join(source), found, in_prose)
     return found, heads
 
 
-def _add_cohesion(whole: str, found: list[Place], spoken: Sequence[int]) -> None:
-    """Make places between sentences dearer where the same words go on.
+def _add_cohesion(whole: str, found: list[CutPoint], in_prose: Sequence[int]) -> None:
+    """Raise the cost of cut points between sentences that share words.
 
-    A word that comes again within a few sentences holds together all that is between its two places.
+    A word that repeats within a few sentences raises the cost of every cut between its two occurrences.
     """
     text = whole.lower()
-    bounds = [0, *(place.offset for place in found), len(whole)]
+    bounds = [0, *(point.offset for point in found), len(whole)]
     near = bytearray(len(bounds) - 1)
-    for at in spoken:
-        low, high = max(0, at + 1 - WINDOW), min(len(near), at + 1 + WINDOW)
+    for at in in_prose:
+        low, high = max(0, at + 1 - WINDOW_SENTENCES), min(len(near), at + 1 + WINDOW_SENTENCES)
         near[low:high] = b"\x01" * (high - low)
     changes = [0] * len(bounds)
     sizes = [0] * len(near)
     latest: dict[str, int] = {}
     for unit in compress(range(len(near)), near):
-        # The first letters stand for the word: "retry" and "retries" are one.
-        words = {word[:STEM] for word in text[bounds[unit] : bounds[unit + 1]].split() if len(word) >= STEM}
+        # Words are equal if their first letters are: "retry" and "retries".
+        words = {
+            word[:STEM_CHARS]
+            for word in text[bounds[unit] : bounds[unit + 1]].split()
+            if len(word) >= STEM_CHARS
+        }
         sizes[unit] = len(words)
         for word in words:
-            before = latest.get(word, -WINDOW - 1)
-            if unit - before <= WINDOW:
+            before = latest.get(word, -WINDOW_SENTENCES - 1)
+            if unit - before <= WINDOW_SENTENCES:
                 changes[before + 1] += 1
                 changes[unit + 1] -= 1
         latest.update(dict.fromkeys(words, unit))
-    held = list(accumulate(changes))
-    said = [0, *accumulate(sizes)]
+    shared = list(accumulate(changes))
+    totals = [0, *accumulate(sizes)]
     last = len(sizes)
-    for at in spoken:
+    for at in in_prose:
         here = at + 1
-        if held[here]:
-            left = said[here] - said[max(0, here - WINDOW)]
-            right = said[min(last, here + WINDOW)] - said[here]
-            same = held[here] / sqrt(left * right)
-            found[at] = Place(found[at].offset, found[at].cost + COHESION * same)
+        if shared[here]:
+            left = totals[here] - totals[max(0, here - WINDOW_SENTENCES)]
+            right = totals[min(last, here + WINDOW_SENTENCES)] - totals[here]
+            share = shared[here] / sqrt(left * right)
+            found[at] = CutPoint(found[at].offset, found[at].cost + COHESION * share)
 
 
-def _costs(
+def _line_costs(
     outline: Outline, first: int, last: int, options: PageOptions
 ) -> tuple[list[float], list[bool], list[Head]]:
-    """What a cut before each line costs, which lines are prose, and what continuations repeat."""
+    """Return the cost of a cut before each line, which lines are prose, and the heads that continuations repeat."""
     source = outline.lines[first:last]
     costs = _plain_costs(source)
     prose = [False] * len(source)
@@ -133,7 +137,7 @@ def _costs(
     before: Block | None = None
     for block in _between(outline.blocks, first, last):
         begin, end = block.first - first, min(block.last, last) - 1 - first
-        costs[begin] = _cost(before, block, outline)
+        costs[begin] = _block_cost(before, block, outline)
         before = block
         if block.kind == "paragraph":
             prose[begin : end + 1] = [True] * (end + 1 - begin)
@@ -141,7 +145,7 @@ def _costs(
             for row in range(begin + 1, end + 1):
                 costs[row] = ROW if row > begin + 2 else SEALED
             heads.append(Head(begin + 2, end, tuple(source[begin : begin + 2])))
-        elif block.kind == "aside":
+        elif block.kind == "admonition":
             costs[begin + 1 : begin + 2] = [SEALED] * len(costs[begin + 1 : begin + 2])
             if not source[end].strip(" \t:"):
                 costs[end] = SEALED
@@ -161,7 +165,7 @@ def _costs(
 
 
 def _plain_costs(source: Sequence[str]) -> list[float]:
-    """What can be said of lines without knowing what blocks they are."""
+    """Return the costs that do not depend on the kind of block."""
     costs: list[float] = []
     above = ""
     for text in source:
@@ -177,21 +181,21 @@ def _plain_costs(source: Sequence[str]) -> list[float]:
 
 
 def _between(found: Sequence[T], first: int, last: int) -> Sequence[T]:
-    """What begins on some lines; all that an outline finds is in the order of its first line."""
+    """Return the elements that start on these lines. Elements of an outline are sorted by their first line."""
     return found[bisect_left(found, (first,)) : bisect_left(found, (last,))]
 
 
-def _cost(before: Block | None, block: Block, outline: Outline) -> float:
-    """What a cut before a block costs."""
+def _block_cost(before: Block | None, block: Block, outline: Outline) -> float:
+    """Return the cost of a cut before a block."""
     if before is not None and before.kind == "heading":
-        # A heading is not left alone at the end of a chunk.
+        # A chunk must not end with a heading.
         return SEALED
     if block.depth:
         return INNER
     if block.kind == "heading":
         return HEADING
     if before is not None and before.kind == "paragraph" and block.kind in _LED_KINDS:
-        # "Such as:" introduces what follows.
+        # A paragraph that ends with a colon introduces the next block.
         return LED_IN if outline.lines[before.last - 1].rstrip().endswith((":", "：")) else BLOCK
     return BLOCK
 
@@ -199,8 +203,8 @@ def _cost(before: Block | None, block: Block, outline: Outline) -> float:
 def _seal(
     costs: list[float], heads: list[Head], source: Sequence[str], begin: int, end: int, options: PageOptions
 ) -> None:
-    """Nothing is cut inside, unless all of it is longer than a chunk: then at blank lines, else at line ends."""
-    fits = sum(map(len, source[begin : end + 1])) + end - begin <= options.most
+    """Forbid cuts inside these lines. If they are longer than a chunk, allow cuts, preferably at blank lines."""
+    fits = sum(map(len, source[begin : end + 1])) + end - begin <= options.max_chars
     for row in range(begin + 1, end + 1):
         if fits or not source[row].strip():
             costs[row] = SEALED

@@ -1,10 +1,10 @@
-"""The name and the address of a page."""
+"""The name and the URL of a page."""
 
 from __future__ import annotations
 
 import pytest
 
-from sennit.ingest.pages import PageOptions, page_chunks
+from sennit.ingest.pages import PageOptions, parse_page
 
 URLS = {
     "docs/": "https://example.org/docs/",
@@ -26,8 +26,8 @@ URLS = {
         ("---\ntitle: 2024\n---\ntext", "a.md", "2024"),
     ],
 )
-def test_the_front_matter_the_title_or_the_path_names_a_page(text: str, path: str, name: str) -> None:
-    assert page_chunks(text, path=path).name == name
+def test_the_name_is_the_title_or_comes_from_the_path(text: str, path: str, name: str) -> None:
+    assert parse_page(text, path=path).name == name
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_the_front_matter_the_title_or_the_path_names_a_page(text: str, path: st
         ("../docs/intro.md", None),
     ],
 )
-def test_without_a_mapping_the_path_is_the_address(path: str, url: str | None) -> None:
-    assert page_chunks("text", path=path).url == url
+def test_without_a_mapping_the_url_is_the_path(path: str, url: str | None) -> None:
+    assert parse_page("text", path=path).url == url
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_without_a_mapping_the_path_is_the_address(path: str, url: str | None) -
         ("docs2/intro.md", "/docs2/intro"),
     ],
 )
-def test_the_longest_prefix_of_the_mapping_is_the_base(path: str, url: str) -> None:
-    assert page_chunks("text", path=path, options=PageOptions(urls=URLS)).url == url
+def test_the_longest_matching_prefix_gives_the_base_url(path: str, url: str) -> None:
+    assert parse_page("text", path=path, options=PageOptions(urls=URLS)).url == url
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_the_longest_prefix_of_the_mapping_is_the_base(path: str, url: str) -> N
         ("url: ''\nslug: s", "https://example.org/docs/guide/s"),
     ],
 )
-def test_the_front_matter_may_say_the_address(front: str, url: str) -> None:
+def test_the_front_matter_may_set_the_url(front: str, url: str) -> None:
     text = f"---\n{front}\n---\ntext"
-    assert page_chunks(text, path="docs/guide/a.md", options=PageOptions(urls=URLS)).url == url
+    assert parse_page(text, path="docs/guide/a.md", options=PageOptions(urls=URLS)).url == url
 
 
-def test_an_address_given_by_the_caller_is_the_address() -> None:
-    page = page_chunks("---\nslug: /x\n---\ntext", path="a.md", url="https://example.org/given")
+def test_the_url_argument_takes_precedence() -> None:
+    page = parse_page("---\nslug: /x\n---\ntext", path="a.md", url="https://example.org/given")
     assert page.url == "https://example.org/given"

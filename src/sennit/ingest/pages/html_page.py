@@ -1,4 +1,4 @@
-"""Pages in HTML: the shown text with its headings, by the same reader that ordinary HTML files have."""
+"""Parses an HTML page into an outline, with the same parser as other HTML files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html import unescape
 from typing import Final, NamedTuple
 
-from sennit.ingest.html import html
+from sennit.ingest.html import parse_html
 from sennit.ingest.pages.outline import Block, Heading, Outline
 
 _CANONICAL: Final = re.compile(
@@ -18,47 +18,47 @@ _DESCRIPTION: Final = re.compile(
 )
 _H1: Final = re.compile(r"<h1[\s>]", re.I)
 
-HEAD: Final = 65536
-"""Characters at the beginning of a file in which its <head> is looked for."""
+HEAD_CHARS: Final = 65536
+"""The <head> is searched in this many characters at the start of a file."""
 
 
 class HtmlPage(NamedTuple):
-    """An HTML file as an outline, with what its <head> says."""
+    """The outline of an HTML file, with the title, URL and description in its <head>."""
 
     outline: Outline
-    titles: int
-    """How many headings are the page's title: that of the browser's window, and the h1."""
+    title_count: int
+    """The number of headings that are the page's title: the <title>, and the h1."""
     title: str
     url: str | None
     description: str
 
 
-def html_page(source: str) -> HtmlPage:
-    """Read an HTML file."""
-    document = html(source)
+def parse_html_page(source: str) -> HtmlPage:
+    """Parse an HTML file."""
+    document = parse_html(source)
     outline = Outline(document.lines, numbers=document.numbers)
     for line, (level, text) in document.headings.items():
         outline.headings[line] = Heading(level, text, line + 1)
-    _blocks(outline, dict(document.verbatim))
-    found = list(document.headings.values())
-    levels = [level for level, _ in found]
-    # The title of the window is level 1, and an h1 level 2: see sennit.ingest.html.
-    titles = 2 if levels[:2] == [1, 2] and levels.count(2) == 1 else int(levels[:1] in ([1], [2]))
-    title = found[titles - 1][1] if titles else ""
-    head = source[:HEAD]
+    _add_blocks(outline, dict(document.verbatim))
+    headings = list(document.headings.values())
+    levels = [level for level, _ in headings]
+    # The <title> is level 1, and an h1 is level 2: see sennit.ingest.html.
+    title_count = 2 if levels[:2] == [1, 2] and levels.count(2) == 1 else int(levels[:1] in ([1], [2]))
+    title = headings[title_count - 1][1] if title_count else ""
+    head = source[:HEAD_CHARS]
     canonical = _CANONICAL.search(head)
     description = _DESCRIPTION.search(head)
     return HtmlPage(
         outline,
-        titles,
+        title_count,
         title,
         unescape(canonical[1]).strip() if canonical else None,
         unescape(description[1] or description[2] or "").strip() if description else "",
     )
 
 
-def _blocks(outline: Outline, verbatim: Mapping[int, int]) -> None:
-    """Each run of lines between blank ones is a block, and so is each <pre>, whatever is in it."""
+def _add_blocks(outline: Outline, verbatim: Mapping[int, int]) -> None:
+    """Add a block for each run of lines between blank lines, and one for each <pre>."""
     first = None
     until = 0
     for line, text in enumerate((*outline.lines, "")):

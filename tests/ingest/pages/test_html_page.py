@@ -1,10 +1,10 @@
-"""Pages in HTML have the same chunks as pages in Markdown."""
+"""HTML pages are parsed into the same kinds of chunks as Markdown pages."""
 
 from __future__ import annotations
 
 import pytest
 
-from sennit.ingest.pages import PageOptions, page_chunks
+from sennit.ingest.pages import PageOptions, parse_page
 
 PAGE = """\
 <!doctype html>
@@ -31,7 +31,7 @@ q = Queue()
 
 
 def test_an_html_page_has_a_summary_examples_and_sections() -> None:
-    page = page_chunks(PAGE, path="site/queues.html")
+    page = parse_page(PAGE, path="site/queues.html")
     assert (page.name, page.url, page.description) == (
         "Queues",
         "https://example.org/docs/queues",
@@ -49,7 +49,7 @@ def test_an_html_page_has_a_summary_examples_and_sections() -> None:
 
 def test_a_long_html_section_is_cut_between_paragraphs() -> None:
     paragraph = "<p>" + "Some words in a paragraph. " * 10 + "</p>\n"
-    page = page_chunks("<h1>T</h1>\n" + paragraph * 20, path="a.html")
+    page = parse_page("<h1>T</h1>\n" + paragraph * 20, path="a.html")
     assert len(page.chunks) > 3
     assert all(chunk.text.endswith("paragraph.") for chunk in page.chunks)
     assert page.chunks[-1].last_line == 21
@@ -64,36 +64,36 @@ def test_a_long_html_section_is_cut_between_paragraphs() -> None:
     ],
     ids=["lines", "blank lines", "a long line"],
 )
-def test_a_pre_that_fits_is_in_one_part(code: list[str]) -> None:
-    sizes = PageOptions(most=300, target=100, least=40)
+def test_a_pre_that_fits_into_a_chunk_is_not_split(code: list[str]) -> None:
+    sizes = PageOptions(max_chars=300, target_chars=100, min_chars=40)
     words = "<p>" + "Some words about it. " * 9 + "</p>\n"
     source = f"<h1>T</h1>\n{words}<pre><code>" + "\n".join(code) + f"</code></pre>\n{words}{words}"
-    page = page_chunks(source, path="a.html", options=sizes)
+    page = parse_page(source, path="a.html", options=sizes)
     assert len(page.chunks) > 2
     shown = "\n".join(code).rstrip()
-    assert len(shown) < sizes.most
-    said = [line.strip() for line in code if line]
-    assert [shown in chunk.text for chunk in page.chunks if any(line in chunk.text for line in said)] == [
+    assert len(shown) < sizes.max_chars
+    lines = [line.strip() for line in code if line]
+    assert [shown in chunk.text for chunk in page.chunks if any(line in chunk.text for line in lines)] == [
         True
     ]
 
 
-def test_the_lines_of_a_pre_are_in_the_chunk_as_they_are() -> None:
+def test_the_lines_of_a_pre_are_unchanged() -> None:
     code = "if a:\n\tb()  \n\n\n    c()"
     source = f"<h1>T</h1>\n<p>Before.</p><pre>\n{code}\n    </pre><p>After.</p>"
-    (chunk,) = page_chunks(source, path="a.html").chunks
+    (chunk,) = parse_page(source, path="a.html").chunks
     assert chunk.text == f"T\n\nBefore.\n\n{code}\n    \nAfter."
     assert (chunk.first_line, chunk.last_line) == (1, 8)
 
 
-def test_a_pre_too_long_for_a_chunk_is_cut_between_lines() -> None:
+def test_a_long_pre_is_cut_between_lines() -> None:
     code = [f"call({number}, 'a value. Another value.')" for number in range(40)]
-    sizes = PageOptions(most=300, target=200, least=80)
-    page = page_chunks("<pre>\n" + "\n".join(code) + "\n</pre>", path="a.html", options=sizes)
+    sizes = PageOptions(max_chars=300, target_chars=200, min_chars=80)
+    page = parse_page("<pre>\n" + "\n".join(code) + "\n</pre>", path="a.html", options=sizes)
     assert len(page.chunks) > 3
     assert [line for chunk in page.chunks for line in chunk.text.split("\n")] == code
 
 
-def test_a_pre_that_is_never_closed_hides_no_paragraph() -> None:
-    page = page_chunks("<p>Before.</p><pre>code\n<p>After.</p>", path="a.html")
+def test_an_unclosed_pre_hides_no_paragraph() -> None:
+    page = parse_page("<p>Before.</p><pre>code\n<p>After.</p>", path="a.html")
     assert [chunk.text for chunk in page.chunks] == ["Before.\n\ncode\n\nAfter."]

@@ -1,4 +1,4 @@
-"""Front matter: the values of YAML and TOML, and the line where the page begins."""
+"""Front matter: the values of YAML and TOML, and the line where the page starts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.ingest.chunk import split_lines
-from sennit.ingest.pages.frontmatter import front_matter
+from sennit.ingest.pages.front_matter import parse_front_matter
 
-yaml = import_module("yaml")  # the oracle; it comes without types
+yaml = import_module("yaml")  # the reference; it has no type stubs
 
 
 def read(text: str) -> tuple[dict[str, Any], int]:
-    return front_matter(split_lines(text))
+    return parse_front_matter(split_lines(text))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def read(text: str) -> tuple[dict[str, Any], int]:
         "empty_list: []\nempty_map: {}",
     ],
 )
-def test_what_front_matter_uses_reads_as_yaml_does(inside: str) -> None:
+def test_values_equal_those_of_a_yaml_parser(inside: str) -> None:
     values, end = read(f"---\n{inside}\n---\ntext\n")
     expected = {
         key: value.rstrip("\n") if isinstance(value, str) else value
@@ -56,7 +56,7 @@ def test_what_front_matter_uses_reads_as_yaml_does(inside: str) -> None:
 
 
 PLAIN = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=20)
-# YAML 1.1 takes these for booleans and nothing, also as keys; front matter means the words.
+# YAML 1.1 reads these as booleans or null, even as keys; in front matter they are words.
 KEYS = st.from_regex(r"[a-z]{1,8}", fullmatch=True).filter(
     lambda key: key not in ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
 )
@@ -74,7 +74,7 @@ VALUES = st.recursive(
     values=st.dictionaries(KEYS, VALUES, min_size=1, max_size=5),
     flow=st.booleans(),
 )
-def test_values_written_as_yaml_come_back(values: dict[str, Any], flow: bool) -> None:
+def test_dumped_yaml_is_read_back(values: dict[str, Any], flow: bool) -> None:
     if flow:
         inside = "".join(
             f"{key}: {yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6).removesuffix(chr(10)).removesuffix('...').strip()}\n"
@@ -86,13 +86,13 @@ def test_values_written_as_yaml_come_back(values: dict[str, Any], flow: bool) ->
 
 
 @given(st.text(max_size=200))
-def test_any_text_can_stand_there(inside: str) -> None:
+def test_any_text_in_front_matter_is_accepted(inside: str) -> None:
     values, end = read(f"---\nkey: 1\n{inside}\n---\n")
     assert end > 0
     assert isinstance(values, dict)
 
 
-def test_toml_between_plus_signs() -> None:
+def test_toml_between_plus_signs_is_read() -> None:
     values, end = read(
         '+++\ntitle = "T"\ntags = ["a", "b"]\ndate = 2024-05-01\n[params]\nx = 1.5\n+++\ntext\n'
     )
@@ -112,5 +112,5 @@ def test_toml_between_plus_signs() -> None:
         "\n---\na: 1\n---\n",
     ],
 )
-def test_a_page_that_only_looks_like_it_has_none(text: str) -> None:
+def test_a_page_without_valid_front_matter_has_none(text: str) -> None:
     assert read(text) == ({}, 0)

@@ -1,4 +1,4 @@
-"""The code on a page: fences, and the source that a component is given in a prop or as its content."""
+"""The code on a page: fences, and code in the props or the content of a component."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _INFO: Final = re.compile(r"[ \t]*\{?[ \t]*\.?([\w+#-]*)")
 _TITLE: Final = re.compile(r"\btitle\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 
 _LANGUAGE_OF_PROP: Final = {"tune": "strudel"}
-"""Props whose name says in which language their text is."""
+"""Props whose name implies the language of their text."""
 
 
-class Code(NamedTuple):
-    """A piece of code and the lines of the page that it is on: first, and the one after the last."""
+class CodeBlock(NamedTuple):
+    """A piece of code and its lines on the page: the first, and the one after the last."""
 
     language: str
     text: str
@@ -29,19 +29,19 @@ class Code(NamedTuple):
     title: str = ""
 
 
-def code_blocks(outline: Outline) -> list[Code]:
-    """All code on a page, in order."""
-    found: list[Code] = []
+def find_code_blocks(outline: Outline) -> list[CodeBlock]:
+    """Return all code on a page, in order."""
+    found: list[CodeBlock] = []
     for block in outline.blocks:
         if block.kind == "fence":
-            found.append(_fenced(outline.lines, block.first, block.last))
+            found.append(_read_fence(outline.lines, block.first, block.last))
         elif block.kind in ("jsx", "html"):
-            found += _in_props(outline.lines, block.first, block.last)
-    found += (_fenced(outline.lines, first, last) for first, last in outline.code)
+            found += _read_props(outline.lines, block.first, block.last)
+    found += (_read_fence(outline.lines, first, last) for first, last in outline.code)
     return sorted((code for code in found if code.text.strip()), key=lambda code: code.first)
 
 
-def _fenced(lines: Sequence[str], first: int, last: int) -> Code:
+def _read_fence(lines: Sequence[str], first: int, last: int) -> CodeBlock:
     opening = lines[first]
     at = min(place for place in (opening.find("```"), opening.find("~~~")) if place >= 0)
     mark = FENCE.match(opening, at)
@@ -50,7 +50,7 @@ def _fenced(lines: Sequence[str], first: int, last: int) -> Code:
     inside = [line[_margin(line, at) :] for line in lines[first + 1 : last - 1 if closed else last]]
     named = _INFO.match(info)
     title = _TITLE.search(info)
-    return Code(
+    return CodeBlock(
         named[1].lower() if named else "",
         "\n".join(inside),
         first,
@@ -65,21 +65,21 @@ def _closes(line: str, mark: str) -> bool:
 
 
 def _margin(line: str, columns: int) -> int:
-    """Characters before the code: white space and the marks of quotes, at most as many as before the fence."""
+    """Return the number of characters before the code: white space and quote marks, at most those before the fence."""
     at = 0
     while at < min(columns, len(line)) and line[at] in " \t>":
         at += 1
     return at
 
 
-def _in_props(lines: Sequence[str], first: int, last: int) -> Iterator[Code]:
+def _read_props(lines: Sequence[str], first: int, last: int) -> Iterator[CodeBlock]:
     text = "\n".join(lines[first:last])
     language = _LANGUAGE.search(text)
     for found in _TEMPLATE.finditer(text):
         source = found[2].replace("\\`", "`").replace("\\$", "$").strip("\n")
-        yield Code(
+        yield CodeBlock(
             _LANGUAGE_OF_PROP.get(found[1] or "", language[1] if language else ""), source, first, last
         )
     for found in _STRING.finditer(text):
         source = (found[2] or found[3] or "").strip("\n")
-        yield Code(_LANGUAGE_OF_PROP.get(found[1], language[1] if language else ""), source, first, last)
+        yield CodeBlock(_LANGUAGE_OF_PROP.get(found[1], language[1] if language else ""), source, first, last)

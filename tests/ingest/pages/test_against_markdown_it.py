@@ -1,7 +1,7 @@
-"""The scan finds the blocks that a full parser of CommonMark finds: the parser is the oracle.
+"""The scanner finds the same blocks as a full CommonMark parser, markdown-it-py.
 
-markdown-it-py differs from CommonMark and GitHub in a few corners, which are left out here: a table's head that is
-itself a list item or a fence, a `>` that is indented by four, several blank lines after an empty item.
+markdown-it-py differs from CommonMark and GitHub in a few cases, which are left out here: a table head that is itself
+a list item or a fence, a `>` with an indent of four, several blank lines after an empty item.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from sennit.ingest.chunk import split_lines
-from sennit.ingest.pages.markdown import scan
+from sennit.ingest.pages.markdown import scan_markdown
 from sennit.ingest.pages.patterns import is_table
 
-from .reading import installed_pages
+from .page_checks import installed_pages
 
 PARSER = MarkdownIt("commonmark").enable("table")
 PARSER.core.ruler.disable("inline")
@@ -84,46 +84,46 @@ PARTS = st.sampled_from(
 LINES = st.lists(st.lists(PARTS, max_size=4).map("".join), min_size=1, max_size=12)
 
 
-Found = list[tuple[int, int, str]]
+Blocks = list[tuple[int, int, str]]
 
 
-def trimmed(lines: Sequence[str], first: int, last: int) -> int:
+def trim_end(lines: Sequence[str], first: int, last: int) -> int:
     while last > first + 1 and not lines[last - 1].strip(" \t"):
         last -= 1
     return last
 
 
-def by_parser(text: str, lines: Sequence[str]) -> tuple[Found, dict[int, tuple[int, str]]]:
-    blocks: Found = []
+def parse_blocks(text: str, lines: Sequence[str]) -> tuple[Blocks, dict[int, tuple[int, str]]]:
+    blocks: Blocks = []
     headings = {}
     tokens = PARSER.parse(text)
     for at, token in enumerate(tokens):
         if token.level == 0 and token.type in KINDS and token.map is not None:
             first, last = token.map
-            blocks.append((first, trimmed(lines, first, last), KINDS[token.type]))
+            blocks.append((first, trim_end(lines, first, last), KINDS[token.type]))
             if token.type == "heading_open":
                 headings[first] = (int(token.tag[1]), " ".join(tokens[at + 1].content.split()))
     return blocks, headings
 
 
-def by_scan(lines: Sequence[str]) -> tuple[Found, dict[int, tuple[int, str]]]:
-    outline = scan(lines, extended=False)
-    blocks: Found = [
-        (block.first, trimmed(lines, block.first, block.last), block.kind) for block in outline.blocks
+def scan_blocks(lines: Sequence[str]) -> tuple[Blocks, dict[int, tuple[int, str]]]:
+    outline = scan_markdown(lines, extended=False)
+    blocks: Blocks = [
+        (block.first, trim_end(lines, block.first, block.last), block.kind) for block in outline.blocks
     ]
     return blocks, {
         line: (heading.level, " ".join(heading.text.split())) for line, heading in outline.headings.items()
     }
 
 
-def without_references(blocks: Found, lines: Sequence[str]) -> Found:
-    """Definitions of links are no blocks for the parser, and paragraphs for the scan."""
+def without_references(blocks: Blocks, lines: Sequence[str]) -> Blocks:
+    """Remove link definitions, which are no blocks for the parser, and paragraphs for the scanner."""
     return [block for block in blocks if block[2] != "paragraph" or not REFERENCE.match(lines[block[0]])]
 
 
 @settings(max_examples=400)
 @given(lines=LINES)
-def test_any_lines_have_the_blocks_that_the_parser_finds(lines: list[str]) -> None:
+def test_scanner_and_parser_find_the_same_blocks(lines: list[str]) -> None:
     assume(
         not any(
             is_table(a, b) and a.lstrip()[:1] in "#`~>-+*_<0123456789" for a, b in itertools.pairwise(lines)
@@ -131,7 +131,7 @@ def test_any_lines_have_the_blocks_that_the_parser_finds(lines: list[str]) -> No
     )
     assume(not any(re.match(r" {4,}>|\s*(?:[-+*]|\d+[.)])\s*$", line) for line in lines))
     text = "\n".join(lines) + "\n"
-    assert by_scan(split_lines(text)) == by_parser(text, split_lines(text))
+    assert scan_blocks(split_lines(text)) == parse_blocks(text, split_lines(text))
 
 
 @pytest.mark.parametrize(
@@ -159,11 +159,11 @@ def test_any_lines_have_the_blocks_that_the_parser_finds(lines: list[str]) -> No
         "####### no\n#no\n# yes #\n## \n",
     ],
 )
-def test_known_corners(text: str) -> None:
-    assert by_scan(split_lines(text)) == by_parser(text, split_lines(text))
+def test_scanner_and_parser_agree_on_corner_cases(text: str) -> None:
+    assert scan_blocks(split_lines(text)) == parse_blocks(text, split_lines(text))
 
 
-def test_installed_pages_have_the_blocks_that_the_parser_finds() -> None:
+def test_scanner_and_parser_agree_on_installed_pages() -> None:
     wrong = []
     pages = installed_pages()
     for path, text in pages:
@@ -171,7 +171,7 @@ def test_installed_pages_have_the_blocks_that_the_parser_finds() -> None:
             continue
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         lines = split_lines(text)
-        ours, theirs = by_scan(lines), by_parser(text, lines)
+        ours, theirs = scan_blocks(lines), parse_blocks(text, lines)
         if (without_references(ours[0], lines), ours[1]) != (without_references(theirs[0], lines), theirs[1]):
             wrong.append(path)
     assert len(pages) > 20
