@@ -1,12 +1,10 @@
-"""The language model protocol, its configuration, and the factory that creates the configured one."""
+"""The language model protocol and its configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
-
-from sennit.errors import SettingsError
 
 Provider = Literal["none", "anthropic", "openai", "ollama"]
 
@@ -44,25 +42,3 @@ class LanguageSpec:
     retries: int = 2
     backoff: float = 0.5
     """Seconds before the first retry. The delay doubles with each retry, with jitter."""
-
-
-def create_language_model(spec: LanguageSpec) -> LanguageModel | None:
-    """Create the configured model; None if the provider is `none`."""
-    if spec.provider == "none":
-        return None
-    if not spec.model.strip():
-        raise SettingsError(
-            f"llm.provider is {spec.provider!r} and llm.model is empty; set llm.model to one of its models.",
-            key="llm.model",
-        )
-    if spec.provider == "anthropic":
-        from sennit.llm.anthropic import Anthropic
-
-        return Anthropic(spec)
-    if spec.provider == "openai":
-        from sennit.llm.openai import OpenAI
-
-        return OpenAI(spec)
-    from sennit.llm.ollama import Ollama
-
-    return Ollama(spec)
