@@ -114,7 +114,7 @@ class CodeRanking:
         dropped = {
             keys[at]: Dropped(
                 self.name,
-                f"a part of the file is in the result: {rows[best][0]}",
+                f"a record of the same file was kept: {rows[best][0]}",
                 scores[at],
                 scores[best],
                 keys[best],
