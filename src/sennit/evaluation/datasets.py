@@ -80,7 +80,7 @@ def read_collection(folder: Path) -> Collection:
             return read(folder)
     raise NotFound(
         f"{folder} is not a collection: it has neither {CORPUS_FILE} nor {CORPUS_POINTER}. "
-        "docs/evaluation.md describes the format."
+        "docs/how-to/measure-quality.md describes the format."
     )
 
 

@@ -1,6 +1,6 @@
 """Stages for code search: boosts from outlines, definitions, file names and further hits, and one result per file.
 
-Boosts are in the units of a list whose best score is 1; the fusion adds several such lists. docs/reference/recipe-code.md
+Boosts are in the units of a list whose best score is 1; the fusion adds several such lists. docs/design/code-ranking.md
 shows what each boost is worth.
 """
 
