@@ -17,8 +17,8 @@ from sennit.errors import NotFound
 from sennit.facts import Fact, end_superseded_facts
 from sennit.filters import matches
 from sennit.records import Record
-from sennit.stores.embedded.graph import find_superseded
 from sennit.stores.embedded.conversations import read_positions
+from sennit.stores.embedded.graph import find_superseded
 from sennit.turns import Turn, position_turns
 
 if TYPE_CHECKING:
