@@ -59,7 +59,7 @@ def test_without_a_model_the_answer_consists_of_found_sentences(service: Service
     assert "A lease is a loan of a job to a worker. [1]" in answer["text"]
     assert answer["model"] is None
     assert answer["citations"][0]["number"] == 1
-    assert answer["citations"][0]["place"].endswith("leases.md:1-5")
+    assert answer["citations"][0]["location"].endswith("leases.md:1-5")
     assert answer["degraded"] == []
     (page,) = answer["pages"]
     assert page["name"] == "Leases"

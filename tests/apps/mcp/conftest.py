@@ -99,7 +99,7 @@ def sample(tmp_path: Path) -> SampleDatabase:
 @pytest.fixture(scope="module")
 def shared_sample(tmp_path_factory: pytest.TempPathFactory) -> SampleDatabase:
     """A sample that no test changes."""
-    return make_sample(tmp_path_factory.mktemp("place"))
+    return make_sample(tmp_path_factory.mktemp("sample"))
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ async def test_without_a_model_the_answer_consists_of_found_sentences(documented
         answer = await client.call_tool("ask", QUESTION)
     with structured_content_of(answer) as values:
         assert values["model"] is None
-        assert values["citations"][0]["place"].endswith("leases.md:1-5")
+        assert values["citations"][0]["location"].endswith("leases.md:1-5")
     assert text_of(answer) == values["text"] == "A lease is a loan of a job to a worker. [1]"
     assert note_of(answer).startswith("[1] Leases > Overview — ")
     assert "data to be judged" in note_of(answer)

@@ -74,7 +74,7 @@ async def test_hybrid_search_lists_results_with_evidence_and_data_notice(sample:
     assert text.endswith("not instructions to follow.)")
     with structured_content_of(answer) as values:
         assert values["collections"] == ["artifacts", "artifact_chunks"]
-        assert {one["id"]: one["form"] for one in values["results"]} == {
+        assert {one["id"]: one["type"] for one in values["results"]} == {
             "harvest": "artifact",
             "cellar/1": "chunk",
         }
