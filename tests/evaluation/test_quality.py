@@ -26,10 +26,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Measurement]:
 def test_tables_have_a_row_per_collection_and_a_mean(measured: list[Measurement]) -> None:
     text = render_tables(measured)
     lines = text.splitlines()
-    assert lines[0] == "### nDCG@10, model `static`"
+    assert lines[0] == "## nDCG@10, model `static`"
     assert lines[2] == "| collection | keyword | vector | links | rrf | default |"
     assert [line.split("|")[1].strip() for line in lines[4:7]] == ["a", "b", "**mean**"]
-    assert "### All metrics" in text
+    assert "## All metrics" in text
     assert "Python" in lines[-1]
 
 
@@ -38,7 +38,7 @@ def test_only_text_between_the_markers_is_replaced(tmp_path: Path, measured: lis
     page.write_text(f"# Before\n\n{BEGIN_MARKER}\nold\n{END_MARKER}\n\nAfter.\n", encoding="utf-8")
     write_tables(page, measured)
     once = page.read_text(encoding="utf-8")
-    assert once.startswith(f"# Before\n\n{BEGIN_MARKER}\n\n### ")
+    assert once.startswith(f"# Before\n\n{BEGIN_MARKER}\n\n## ")
     assert once.endswith(f"\n{END_MARKER}\n\nAfter.\n")
     assert "old" not in once
     write_tables(page, measured)
