@@ -18,7 +18,7 @@ import pytest
 import sennit
 from ingest.conftest import contents_of, counts, write
 from sennit.ingest import IndexInterrupted, Scope, index, indexer
-from sennit.stores.embedded.writer import Writer
+from sennit.stores.embedded.transaction import Writer
 
 REAL_FILES = 10_000
 PROGRAM = Path(__file__).with_name("run_index.py")

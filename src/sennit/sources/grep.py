@@ -96,7 +96,10 @@ class GrepSource:
     ) -> GrepResult:
         """Return the matches in the allowed folders that an audience may see."""
         return grep(
-            self._folders().roots, keywords, options, is_visible=lambda path: self.may_see(path, snapshot, audience)
+            self._folders().roots,
+            keywords,
+            options,
+            is_visible=lambda path: self.may_see(path, snapshot, audience),
         )
 
     def may_see(self, path: Path, snapshot: Snapshot, audience: Filter) -> bool:
