@@ -1,1 +1,1 @@
-"""sennit beside other systems, on one machine, in one run: `python -m benchmarks.run`."""
+"""Benchmarks of sennit. `python -m benchmarks.run` compares it with other systems on one machine."""

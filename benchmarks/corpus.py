@@ -1,7 +1,7 @@
-"""Passages from text on this machine, their vectors, and questions to ask of them.
+"""The corpus of the benchmarks: passages from text on this machine, their vectors, and queries.
 
-The same machine gives the same passages: files in the order of a seeded shuffle of their sorted paths, duplicates
-left out. What was made is kept in the temporary folder, so that the next run starts with it.
+The same machine always gives the same passages: files in the order of a seeded shuffle of their sorted paths, without
+duplicates. The corpus is cached in the temporary folder for the next run.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.embedding import Embedder, EmbeddingSpec, build
+from sennit.embedding import Embedder, EmbeddingSpec, create_embedder
 
 SEED: Final = 20_260
-VERSION: Final = 4
-"""Raised when the same files would give other passages."""
+CORPUS_VERSION: Final = 4
+"""Incremented when the same files would give different passages."""
 
-WORDS: Final = (80, 120)
-PROSE: Final = 0.45
-"""The share of plain words from which on a window of text is a passage: documentation, and code with comments."""
+PASSAGE_WORDS: Final = (80, 120)
+MIN_PLAIN_SHARE: Final = 0.45
+"""The minimum fraction of plain words in a passage. It admits documentation, and code with comments."""
 
 MAX_FILE_BYTES: Final = 1 << 20
-MAX_PER_FILE: Final = 100
+MAX_PASSAGES_PER_FILE: Final = 100
 SUFFIXES: Final = frozenset("md rst txt py pyi html htm h hpp pod pm el 1 2 3 4 5 6 7 8".split())
 
-GROUPS: Final = 100
-"""Passage i has g = i % 100, so that `g < n` lets n % of them pass."""
+GROUP_COUNT: Final = 100
+"""Passage i has g = i % 100, so that n % of the passages pass the filter `g < n`."""
 
-HELD_OUT: Final = 2000
-"""Passages that are not indexed: half of the questions are made of these."""
+MAX_HELD_OUT: Final = 2000
+"""Passages that are not indexed. Half of the queries are made from them."""
 
 WORD: Final = re.compile(r"\S+")
 PLAIN: Final = re.compile(r"[(\"'`*]?[A-Za-z][a-z'-]*[.,;:)\"'`*?!]{0,2}")
@@ -63,86 +63,89 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Corpus:
-    """What every system is built from and asked."""
+    """The passages and queries that every system gets."""
 
     folder: Path
     texts: list[str]
     vectors: Vectors
     embed_seconds: float
-    """What embedding the texts took, in the run that did it."""
+    """The time to embed the texts, in the run that built the corpus."""
     queries: list[str]
-    trials: list[str]
-    """Other questions, with which search effort is chosen."""
-    fresh: list[str]
-    """Passages that nobody has yet, for single adds."""
+    trial_queries: list[str]
+    """Other queries, for warming up."""
+    new_texts: list[str]
+    """Passages that are not indexed, for single adds."""
 
     @property
     def digest(self) -> str:
-        """Tells two corpora apart."""
-        joined = hashlib.blake2b(digest_size=8)
+        """A hash of all texts."""
+        digest = hashlib.blake2b(digest_size=8)
         for text in self.texts:
-            joined.update(text.encode())
-        return joined.hexdigest()
+            digest.update(text.encode())
+        return digest.hexdigest()
 
 
-def embedder() -> Embedder:
-    """sennit's own static model, which embeds for every system."""
-    model = build(EmbeddingSpec(provider="static"))
+def make_embedder() -> Embedder:
+    """sennit's static model, which embeds for every system."""
+    model = create_embedder(EmbeddingSpec(provider="static"))
     if model is None:
         raise RuntimeError("provider 'static' gave no model")
     return model
 
 
-def load(size: int, questions: int, cache: Path | None = None, text: Sequence[Path] = ()) -> Corpus:
-    """The corpus of so many passages; made when the cache does not have it, also from files in `text`."""
+def load_corpus(size: int, query_count: int, cache: Path | None = None, text: Sequence[Path] = ()) -> Corpus:
+    """Load the corpus of a size from the cache, or build it. `text` names further folders to take text from."""
     cache = cache or Path(tempfile.gettempdir()) / f"sennit-bench-{_user()}"
-    folder = cache / f"corpus-v{VERSION}-{size}"
+    folder = cache / f"corpus-v{CORPUS_VERSION}-{size}"
     if not (folder / "done.json").is_file():
-        _make(folder, size, text)
+        _build(folder, size, text)
     done = json.loads((folder / "done.json").read_text())
     texts = json.loads((folder / "texts.json").read_text())
-    held = json.loads((folder / "held.json").read_text())
+    held_out = json.loads((folder / "held.json").read_text())
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
-    asked = _questions(texts, held, questions + 100)
-    fresh = [text for text in held if len(text) > 200]
-    return Corpus(folder, texts, vectors, done["embed_seconds"], asked[100:], asked[:100], fresh)
+    queries = _make_queries(texts, held_out, query_count + 100)
+    new_texts = [text for text in held_out if len(text) > 200]
+    return Corpus(folder, texts, vectors, done["embed_seconds"], queries[100:], queries[:100], new_texts)
 
 
 def _user() -> int:
     return os.getuid() if hasattr(os, "getuid") else 0
 
 
-def _make(folder: Path, size: int, text: Sequence[Path]) -> None:
+def _build(folder: Path, size: int, text: Sequence[Path]) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    held = min(HELD_OUT, max(200, size // 5))
-    found = passages(size + held, text)
-    if len(found) < size + held:
-        raise SystemExit(f"There is text for {max(len(found) - held, 0):,} passages here, not for {size:,}")
-    texts, kept = found[:size], found[size:]
-    model = embedder()
-    began = time.perf_counter()
+    held_out_count = min(MAX_HELD_OUT, max(200, size // 5))
+    found = collect_passages(size + held_out_count, text)
+    if len(found) < size + held_out_count:
+        available = max(len(found) - held_out_count, 0)
+        raise SystemExit(
+            f"This machine has text for {available:,} passages, not for {size:,}; name further folders with --text"
+        )
+    texts, held_out = found[:size], found[size:]
+    model = make_embedder()
+    started = time.perf_counter()
     vectors = np.concatenate(
         [model.embed_documents(texts[at : at + 1024]) for at in range(0, len(texts), 1024)]
     )
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     (folder / "texts.json").write_text(json.dumps(texts))
-    (folder / "held.json").write_text(json.dumps(kept))
+    (folder / "held.json").write_text(json.dumps(held_out))
     np.save(folder / "vectors.npy", vectors)
     (folder / "done.json").write_text(json.dumps({"embed_seconds": seconds}))
 
 
-def passages(count: int, text: Sequence[Path] = ()) -> list[str]:
-    """So many different passages, or all there are."""
+def collect_passages(count: int, text: Sequence[Path] = ()) -> list[str]:
+    """This many distinct passages, or all there are."""
     rng = random.Random(SEED)
-    files = sorted({file for root in [*roots(), *text] for file in _files(root)})
+    files = sorted({file for root in [*text_roots(), *text] for file in _files(root)})
     rng.shuffle(files)
     found: list[str] = []
     seen: set[bytes] = set()
     for file in files:
-        for passage in _cut(_read(file), rng):
-            mark = hashlib.blake2b(" ".join(passage.split()).lower().encode(), digest_size=12).digest()
-            if mark not in seen:
-                seen.add(mark)
+        for passage in _split(_read(file), rng):
+            digest = hashlib.blake2b(" ".join(passage.split()).lower().encode(), digest_size=12).digest()
+            if digest not in seen:
+                seen.add(digest)
                 found.append(passage)
         if len(found) >= count:
             break
@@ -151,12 +154,12 @@ def passages(count: int, text: Sequence[Path] = ()) -> list[str]:
     return found
 
 
-def roots() -> list[Path]:
-    """Where there is text on most machines: system documentation, the standard library, installed packages."""
-    named = [Path("/usr/share"), Path("/usr/include"), Path("/usr/lib"), Path("/usr/local")]
-    named += [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib")]
-    named.append(Path(sys.base_prefix) / "lib")
-    return [root for root in dict.fromkeys(named) if root.is_dir()]
+def text_roots() -> list[Path]:
+    """Folders with text on most machines: system documentation, the standard library, installed packages."""
+    candidates = [Path("/usr/share"), Path("/usr/include"), Path("/usr/lib"), Path("/usr/local")]
+    candidates += [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib")]
+    candidates.append(Path(sys.base_prefix) / "lib")
+    return [root for root in dict.fromkeys(candidates) if root.is_dir()]
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -183,33 +186,33 @@ def _read(file: Path) -> str:
     return ROFF.sub("", text).replace("\\-", "-") if suffix.isdigit() else text
 
 
-def _cut(text: str, rng: random.Random) -> Iterator[str]:
+def _split(text: str, rng: random.Random) -> Iterator[str]:
     words = list(WORD.finditer(text))
-    at = given = 0
-    while at + WORDS[0] <= len(words) and given < MAX_PER_FILE:
-        window = words[at : at + rng.randint(*WORDS)]
-        at += len(window)
+    start = yielded = 0
+    while start + PASSAGE_WORDS[0] <= len(words) and yielded < MAX_PASSAGES_PER_FILE:
+        window = words[start : start + rng.randint(*PASSAGE_WORDS)]
+        start += len(window)
         plain = sum(PLAIN.fullmatch(word[0]) is not None for word in window)
         passage = text[window[0].start() : window[-1].end()]
-        if plain >= PROSE * len(window) and len(passage) < 30 * len(window) and "\0" not in passage:
-            given += 1
+        if plain >= MIN_PLAIN_SHARE * len(window) and len(passage) < 30 * len(window) and "\0" not in passage:
+            yielded += 1
             yield passage
 
 
-def _questions(texts: list[str], held: list[str], count: int) -> list[str]:
-    """Spans of 4 to 8 content words, from passages that are there and from others, and whole sentences."""
+def _make_queries(texts: list[str], held_out: list[str], count: int) -> list[str]:
+    """Spans of 4 to 8 content words and whole sentences, from indexed passages and from held-out ones."""
     rng = random.Random(SEED + 1)
-    asked: dict[str, None] = {}
+    queries: dict[str, None] = {}
     tries = 0
-    while len(asked) < count:
+    while len(queries) < count:
         tries += 1
         if tries > 100 * count:
-            raise SystemExit("The passages are too few to make so many questions of")
-        passage = rng.choice(texts if tries % 2 else held)
-        question = _sentence(passage, rng) if tries % 3 == 0 else _span(passage, rng)
-        if question:
-            asked[question] = None
-    return list(asked)
+            raise SystemExit(f"There are too few passages to make {count:,} queries from")
+        passage = rng.choice(texts if tries % 2 else held_out)
+        query = _sentence(passage, rng) if tries % 3 == 0 else _span(passage, rng)
+        if query:
+            queries[query] = None
+    return list(queries)
 
 
 def _span(passage: str, rng: random.Random) -> str:
@@ -217,8 +220,8 @@ def _span(passage: str, rng: random.Random) -> str:
     length = rng.randint(4, 8)
     if len(words) < length:
         return ""
-    at = rng.randint(0, len(words) - length)
-    return " ".join(words[at : at + length])
+    start = rng.randint(0, len(words) - length)
+    return " ".join(words[start : start + length])
 
 
 def _sentence(passage: str, rng: random.Random) -> str:

@@ -1,7 +1,7 @@
-"""How soon an MCP server answers: `python -m benchmarks.mcp_start`.
+"""The start-up time of the MCP server: `python -m benchmarks.mcp_start`.
 
-For each start: seconds until the handshake is answered and until a first search is, on the clock and in processor
-time, beside the same for a server that does nothing but import the SDK it is built on.
+Measures the wall time and the CPU time until the handshake and until the result of a first search. The baseline is a
+server that only imports the SDK.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import sennit
 
-STARTS = 10
+START_COUNT = 10
 HANDSHAKE = {
     "jsonrpc": "2.0",
     "id": 0,
@@ -29,14 +29,14 @@ HANDSHAKE = {
         "clientInfo": {"name": "bench", "version": "1"},
     },
 }
-READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 SEARCH = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "tools/call",
     "params": {"name": "hybrid_search", "arguments": {"query": "harvest"}},
 }
-BARE = (
+SDK_ONLY_SERVER = (
     "import anyio\n"
     "from mcp.server import Server\n"
     "from mcp.server.stdio import stdio_server\n"
@@ -49,10 +49,10 @@ BARE = (
 
 
 class Start(NamedTuple):
-    """Seconds: on the clock, and of the processor."""
+    """Seconds of wall time and of CPU time."""
 
-    clock: float
-    processor: float
+    wall: float
+    cpu: float
 
 
 def main() -> None:
@@ -60,45 +60,42 @@ def main() -> None:
         path = Path(folder) / "notes.sennit"
         with sennit.open(path) as db:
             db.add([sennit.Record(id="a", text="The harvest was good.")])
-        ours = [str(Path(sys.executable).with_name("sennit")), "mcp", "--db", str(path)]
-        bare = [sys.executable, "-c", BARE]
+        sennit_command = [str(Path(sys.executable).with_name("sennit")), "mcp", "--db", str(path)]
+        sdk_command = [sys.executable, "-c", SDK_ONLY_SERVER]
         starts: dict[str, list[Start]] = {"the SDK alone": [], "sennit mcp": [], "first search": []}
-        for _ in range(STARTS):
-            starts["the SDK alone"].append(started(bare)[0])
-            handshake, search = started(ours, SEARCH)
+        for _ in range(START_COUNT):
+            starts["the SDK alone"].append(measure_start(sdk_command)[0])
+            handshake, search = measure_start(sennit_command, SEARCH)
             starts["sennit mcp"].append(handshake)
             starts["first search"].append(search)
     for name, seconds in starts.items():
-        clock = sorted(start.clock for start in seconds)
-        processor = statistics.median(start.processor for start in seconds)
-        print(
-            f"{name:14} best {clock[0]:.2f} s, median {statistics.median(clock):.2f} s, "
-            f"processor {processor:.2f} s"
-        )
+        wall = sorted(start.wall for start in seconds)
+        cpu = statistics.median(start.cpu for start in seconds)
+        print(f"{name:14} best {wall[0]:.2f} s, median {statistics.median(wall):.2f} s, CPU {cpu:.2f} s")
 
 
-def started(command: list[str], *further: dict[str, Any]) -> list[Start]:
-    """When each message is answered, in a new process."""
+def measure_start(command: list[str], *requests: dict[str, Any]) -> list[Start]:
+    """Start a process and measure when it answers the handshake and each request."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    began = time.perf_counter()
+    started = time.perf_counter()
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
     assert process.stdin is not None
     assert process.stdout is not None
     out = []
-    for message in (HANDSHAKE, *further):
+    for message in (HANDSHAKE, *requests):
         process.stdin.write(f"{json.dumps(message)}\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["id"] == message["id"]
-        out.append(Start(time.perf_counter() - began, processor_of(process.pid)))
+        out.append(Start(time.perf_counter() - started, cpu_seconds(process.pid)))
         if message is HANDSHAKE:
-            process.stdin.write(f"{json.dumps(READY)}\n")
+            process.stdin.write(f"{json.dumps(INITIALIZED)}\n")
     process.stdin.close()
     process.wait()
     return out
 
 
-def processor_of(pid: int) -> float:
-    """Processor seconds of a process so far; nan where there is no /proc."""
+def cpu_seconds(pid: int) -> float:
+    """The CPU seconds of a process so far. NaN without /proc."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

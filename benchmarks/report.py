@@ -1,4 +1,4 @@
-"""Results as Markdown tables and a plot, written into docs/benchmarks.md between its markers."""
+"""Writes results as Markdown tables and a plot between the markers of docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.figures import LARGE, Figure, compared, designed
+from benchmarks.targets import LARGE, Target, design_targets, peer_targets
 
 BEGIN: Final = "<!-- measured: written by python -m benchmarks.run -->"
 END: Final = "<!-- end of measured -->"
@@ -18,21 +18,21 @@ Entry = dict[str, Any]
 
 
 def write(results: Path, page: Path) -> None:
-    """Put the newest result of each size into the page, and its plot beside it."""
+    """Write the newest result of each size into the page, and draw its plot."""
     newest = latest(results)
     if not newest:
-        raise SystemExit("There are no results to write about yet")
+        raise SystemExit("There are no results yet; run python -m benchmarks.run")
     shown = newest.get(LARGE) or newest[max(newest)]
-    picture = plot(shown, page.parent / "img" / "benchmarks.svg")
+    image = plot(shown, page.parent / "img" / "benchmarks.svg")
     text = page.read_text() if page.exists() else f"# Benchmarks\n\n{BEGIN}\n{END}\n"
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    body = "\n".join([*_measured(newest), *_picture(shown, picture)])
+    body = "\n".join([*_measured(newest), *_image(shown, image)])
     page.write_text(f"{before}{BEGIN}\n\n{body}\n{END}{after}")
 
 
 def latest(folder: Path) -> dict[int, Entry]:
-    """The newest result of each size; names begin with the date."""
+    """The newest result of each size. File names begin with the date."""
     newest: dict[int, Entry] = {}
     for file in sorted(folder.glob("????-??-??-*.json")):
         result = json.loads(file.read_text())
@@ -43,18 +43,20 @@ def latest(folder: Path) -> dict[int, Entry]:
 def _measured(newest: dict[int, Entry]) -> Iterable[str]:
     large = newest.get(LARGE)
     if large is not None:
-        yield from _figures("What sennit is designed for", list(designed(newest)))
-        yield from _figures("Beside the others, one run, 100,000 passages", list(compared(large)))
+        yield from _target_table("Design targets", list(design_targets(newest)))
+        yield from _target_table(
+            "Targets relative to other systems, one run, 100,000 passages", list(peer_targets(large))
+        )
     for size, result in newest.items():
         yield from _section(size, result)
 
 
-def _figures(title: str, figures: list[Figure]) -> Iterable[str]:
+def _target_table(title: str, targets: list[Target]) -> Iterable[str]:
     yield f"## {title}\n"
-    yield "| what | wanted | measured | |"
+    yield "| metric | target | measured | |"
     yield "|---|---|---|---|"
-    for figure in figures:
-        yield f"| {figure.what} | {figure.wanted} | {figure.measured} | {figure.verdict} |"
+    for target in targets:
+        yield f"| {target.metric} | {target.goal} | {target.measured} | {target.verdict} |"
     yield ""
 
 
@@ -64,11 +66,11 @@ def _section(size: int, result: Entry) -> Iterable[str]:
     yield (
         f"`{result['command']}` on {result['date'][:10]}: {machine['cores']} cores of {machine['cpu']}, "
         f"{machine['memory_bytes'] / 2**30:.0f} GiB, {machine['system']}, Python {machine['python']}. "
-        f"Load of the machine before and after: {machine['load_before']:.1f}, {machine['load_after']:.1f}. "
+        f"Load average before and after: {machine['load_before']:.1f}, {machine['load_after']:.1f}. "
         f"The run took {result['run_s'] / 60:.0f} minutes.\n"
     )
     systems = {name: entry for name, entry in result["systems"].items() if "alone" in entry}
-    yield "Query, milliseconds, p50 / p99, all systems in turn on each question; in brackets p50 in a process of its own:\n"
+    yield "Query time in milliseconds, p50 / p99, with the systems interleaved; in brackets p50 in a process of its own:\n"
     yield from _table(
         ["", *(title for _, title in CASES)],
         ([_name(entry), *(_times(entry, key) for key, _ in CASES)] for entry in systems.values()),
@@ -76,32 +78,32 @@ def _section(size: int, result: Entry) -> Iterable[str]:
     sennit = systems.get("sennit", {}).get("interleaved", {})
     if "default" in sennit:
         yield (
-            f"sennit's default recipe (completed scores): {_times(systems['sennit'], 'default')}; "
-            f"with its trace: {_times(systems['sennit'], 'explained')}.\n"
+            f"sennit's default recipe (with missing scores computed): {_times(systems['sennit'], 'default')}; "
+            f"with a trace: {_times(systems['sennit'], 'explained')}.\n"
         )
-    yield "Dense recall@10 against exact search, with the search effort (ef) chosen for it; results of 10:\n"
+    yield "Vector recall@10 against exact search, with the search effort (ef) that was chosen; number of results of 10:\n"
     yield from _table(
         ["", *(title for _, title in CASES)],
         ([_name(entry), *(_recall(entry, key) for key, _ in CASES)] for entry in systems.values()),
     )
-    yield "Writes, single and durable, milliseconds (p50), and searches beside a writer of 100 records/s:\n"
+    yield "Single durable writes in milliseconds (p50), and searches during writes of 100 records/s:\n"
     yield from _table(
-        ["", "add", "seen by the next search", "remove", "search right after an add", "beside a writer"],
+        ["", "add", "visible to the next search", "remove", "search after an add", "search during writes"],
         ([_name(entry), *_writes(entry)] for entry in systems.values()),
     )
     yield (
-        "Building, disk, memory, and the first answer of a new process (sennit embeds while it builds, so its CPU "
-        "seconds hold the embedding):\n"
+        "Build, disk, memory, and cold start (sennit embeds while it builds, so its CPU seconds include the "
+        "embedding):\n"
     )
     yield from _table(
         [
             "",
             "build, s",
-            "its CPU, s",
+            "CPU, s",
             "with embedding, s",
             "disk, MB",
             "resident, MB",
-            "cold open, ms",
+            "cold start, ms",
             "with imports, ms",
         ],
         ([_name(entry), *_sizes(entry)] for entry in systems.values()),
@@ -109,7 +111,7 @@ def _section(size: int, result: Entry) -> Iterable[str]:
     times = result["sennit"]
     yield (
         f"`sennit --help`: {times['help_ms']:.0f} ms; `import sennit`: {times['import_ms']:.0f} ms; the engine with "
-        f"all it needs: {times['import_engine_ms']:.0f} ms; Python itself: {times['python_ms']:.0f} ms.\n"
+        f"its dependencies: {times['import_engine_ms']:.0f} ms; Python itself: {times['python_ms']:.0f} ms.\n"
     )
     yield from _setups(result, systems)
 
@@ -121,8 +123,8 @@ def _setups(result: Entry, systems: dict[str, Entry]) -> Iterable[str]:
     for name, entry in result["systems"].items():
         if "error" in entry:
             yield f"- {name}: not measured completely: {entry['error']}."
-    for name, why in result["not_measured"].items():
-        yield f"- {name}: not measured, {why}."
+    for name, reason in result["not_measured"].items():
+        yield f"- {name}: not measured, {reason}."
     yield ""
 
 
@@ -159,13 +161,13 @@ def _writes(entry: Entry) -> list[str]:
     if "writes" not in entry:
         return ["–"] * 5
     writes = entry["writes"]
-    beside = entry.get("beside_writer")
+    with_writer = entry.get("beside_writer")
     return [
         _ms(writes["add"]["p50_ms"]),
         f"{writes['add_seen']:.0%}",
         _ms(writes["remove"]["p50_ms"]),
         _ms(writes["search_after_add"]["p50_ms"]),
-        f"{beside['ratio']:.2f}× at {beside['records_per_s']:.0f}/s" if beside else "–",
+        f"{with_writer['ratio']:.2f}× at {with_writer['records_per_s']:.0f}/s" if with_writer else "–",
     ]
 
 
@@ -182,13 +184,13 @@ def _sizes(entry: Entry) -> list[str]:
     ]
 
 
-def _picture(result: Entry, picture: Path | None) -> Iterable[str]:
-    if picture is not None:
-        yield f"![p50 of each system with and without filters, {result['size']:,} passages](img/{picture.name})\n"
+def _image(result: Entry, image: Path | None) -> Iterable[str]:
+    if image is not None:
+        yield f"![p50 of each system with and without filters, {result['size']:,} passages](img/{image.name})\n"
 
 
 def plot(result: Entry, file: Path) -> Path | None:
-    """Query times of every system as bars, on a logarithmic scale; None without matplotlib."""
+    """Draw the query times as bars on a logarithmic scale. Returns None without matplotlib."""
     try:
         matplotlib: Any = import_module("matplotlib")
     except ImportError:
@@ -201,13 +203,13 @@ def plot(result: Entry, file: Path) -> Path | None:
     width = 0.8 / len(CASES)
     for at, (key, title) in enumerate(CASES):
         heights = [entry["interleaved"][key]["p50_ms"] for entry in systems]
-        places = [place + (at - 1.5) * width for place in range(len(systems))]
-        bars = axes.bar(places, heights, width, label=title, color=f"C{at}")
+        positions = [position + (at - 1.5) * width for position in range(len(systems))]
+        bars = axes.bar(positions, heights, width, label=title, color=f"C{at}")
         axes.bar_label(bars, [_ms(height) for height in heights], fontsize=6, padding=1)
     axes.set_yscale("log")
     axes.set_ylabel("p50, ms")
     axes.set_xticks(range(len(systems)), [_wrapped(entry["label"]) for entry in systems])
-    axes.set_title(f"Hybrid query, text in, ten texts out, {result['size']:,} passages")
+    axes.set_title(f"Hybrid query, ten results, {result['size']:,} passages")
     axes.legend(frameon=False, ncols=4, loc="upper left")
     axes.margins(y=0.2)
     for side in ("top", "right"):

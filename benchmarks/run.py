@@ -1,4 +1,4 @@
-"""`python -m benchmarks.run`: builds, measures, and writes results, docs/benchmarks.md and its plot."""
+"""`python -m benchmarks.run`: builds and measures all systems, and writes the results, docs/benchmarks.md and its plot."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import measure, worker
-from benchmarks.corpus import Corpus, embedder, load
-from benchmarks.peers import HOMES, installed, make, versions
+from benchmarks import measurements, worker
+from benchmarks.corpus import Corpus, load_corpus, make_embedder
+from benchmarks.peers import ADAPTERS, find_installed, make_peer, package_versions
 from benchmarks.peers.base import Peer
 from benchmarks.worker import Job
 
@@ -33,55 +33,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure every size, then write the page."""
     options = _options(arguments)
     sizes = [int(size) for size in options.sizes.split(",")]
-    asked = options.peers.split(",")
-    unknown = [name for name in asked if name not in HOMES]
+    names = options.peers.split(",")
+    unknown = [name for name in names if name not in ADAPTERS]
     if unknown:
-        raise SystemExit(f"There is no system {unknown[0]!r}. Systems: {', '.join(HOMES)}")
+        raise SystemExit(f"There is no system {unknown[0]!r}. Systems: {', '.join(ADAPTERS)}")
     for size in sizes:
-        result = measured(size, asked, options.queries, cache=options.cache, text=options.text)
+        result = measure_size(size, names, options.queries, cache=options.cache, text=options.text)
         options.out.mkdir(parents=True, exist_ok=True)
         file = options.out / f"{result['date'][:10]}-{size}.json"
         file.write_text(json.dumps(result, indent=1) + "\n")
-        _say(f"{size:,} passages took {result['run_s']:.0f} s: {file.name}")
+        _log(f"{size:,} passages took {result['run_s']:.0f} s: {file.name}")
     if options.page:
         from benchmarks import report
 
         report.write(options.out, options.page)
-        _say(f"wrote {options.page.name}")
+        _log(f"wrote {options.page.name}")
     return 0
 
 
-def measured(
+def measure_size(
     size: int, names: Sequence[str], questions: int, *, cache: Path | None = None, text: Sequence[Path] = ()
 ) -> dict[str, Any]:
-    """One run at one size over the systems that are installed."""
-    here, missing = installed(names)
-    corpus = load(size, questions, cache, text)
-    began = time.perf_counter()
+    """Measure the installed systems at one corpus size."""
+    available, missing = find_installed(names)
+    corpus = load_corpus(size, questions, cache, text)
+    started = time.perf_counter()
     load_before = os.getloadavg()[0]
-    systems: dict[str, dict[str, Any]] = {name: {} for name in here}
+    systems: dict[str, dict[str, Any]] = {name: {} for name in available}
     rate = embedding_rate(corpus)
     with tempfile.TemporaryDirectory(prefix="sennit-bench-run-") as scratch:
         folder = Path(scratch)
-        (folder / "questions.json").write_text(json.dumps(corpus.trials))
+        (folder / "questions.json").write_text(json.dumps(corpus.trial_queries))
         jobs = {
             name: Job(name, str(folder / name), size, questions, str(cache) if cache else None)
-            for name in here
+            for name in available
         }
         for name, job in jobs.items():
-            _say(f"{size:,}: building {name}")
-            with _noting(systems[name]):
+            _log(f"{size:,}: building {name}")
+            with _record_error(systems[name]):
                 built = worker.run("build", job)
-                systems[name]["build"] = built | _embedding_apart(name, built, size / rate)
+                systems[name]["build"] = built | _split_embedding_time(name, built, size / rate)
                 systems[name]["cold"] = cold(job)
                 systems[name]["memory"] = worker.run("memory", job)
-        _side_by_side(systems, corpus, folder)
+        _measure_together(systems, corpus, folder)
         for name, job in jobs.items():
             if "error" not in systems[name]:
-                _say(f"{size:,}: {name} alone, and its writes")
-                with _noting(systems[name]):
-                    chosen = replace(job, efforts=systems[name]["effort"], writer_seconds=WRITER_SECONDS)
-                    systems[name] |= worker.run("solo", chosen)
+                _log(f"{size:,}: {name} in a process of its own")
+                with _record_error(systems[name]):
+                    isolated_job = replace(
+                        job, efforts=systems[name]["effort"], writer_seconds=WRITER_SECONDS
+                    )
+                    systems[name] |= worker.run("isolated", isolated_job)
     text_bytes = sum(len(text.encode()) for text in corpus.texts)
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -97,35 +99,37 @@ def measured(
         "sennit": program_times(),
         "systems": systems,
         "not_measured": missing,
-        "run_s": time.perf_counter() - began,
+        "run_s": time.perf_counter() - started,
     }
 
 
-def _side_by_side(systems: dict[str, dict[str, Any]], corpus: Corpus, folder: Path) -> None:
-    """All systems in one process: each gets its search effort, then every question goes to all of them."""
+def _measure_together(systems: dict[str, dict[str, Any]], corpus: Corpus, folder: Path) -> None:
+    """Measure all systems in one process: choose the search effort of each, then run the interleaved queries."""
     peers: dict[str, Peer] = {}
-    truth = measure.Truth(corpus, corpus.queries)
+    exact = measurements.ExactSearch(corpus, corpus.queries)
     for name, entry in systems.items():
         if "error" in entry:
             continue
-        with _noting(entry):
-            peer = make(name)
+        with _record_error(entry):
+            peer = make_peer(name)
             peer.open(folder / name)
             entry |= {"label": peer.label, "about": peer.about, "hybrid": peer.hybrid}
-            entry["versions"] = versions(peer)
-            _say(f"{len(corpus.texts):,}: choosing the effort of {name}")
-            entry["effort"], entry["recall"] = measure.choose_efforts(peer, corpus, truth)
+            entry["versions"] = package_versions(peer)
+            _log(f"{len(corpus.texts):,}: choosing the search effort of {name}")
+            entry["effort"], entry["recall"] = measurements.choose_search_efforts(peer, corpus, exact)
             peers[name] = peer
-    _say(f"{len(corpus.texts):,}: {len(corpus.queries)} questions, interleaved")
-    measure.settle_down()
-    timed = measure.interleaved(measure.cases_of(peers), corpus.queries, corpus.trials)
+    _log(f"{len(corpus.texts):,}: {len(corpus.queries)} queries, interleaved")
+    measurements.freeze_garbage_collection()
+    timed = measurements.time_interleaved(
+        measurements.build_cases(peers), corpus.queries, corpus.trial_queries
+    )
     for name, peer in peers.items():
         systems[name]["interleaved"] = timed[name]
         peer.close()
 
 
 def cold(job: Job) -> dict[str, float]:
-    """The middle of several cold starts."""
+    """The median of several cold starts."""
     starts = [worker.run("cold", job) for _ in range(COLD_STARTS)]
     inner = [start["open_ms"] + start["first_query_ms"] for start in starts]
     whole = [start["imports_ms"] + without for start, without in zip(starts, inner, strict=True)]
@@ -138,17 +142,17 @@ def cold(job: Job) -> dict[str, float]:
 
 
 def embedding_rate(corpus: Corpus) -> float:
-    """Passages per second of the model alone, which all systems share."""
-    model = embedder()
+    """Passages per second of the embedding model, which all systems share."""
+    model = make_embedder()
     sample = corpus.texts[:5000]
-    began = time.perf_counter()
+    started = time.perf_counter()
     for at in range(0, len(sample), 1000):
         model.embed_documents(sample[at : at + 1000])
-    return len(sample) / (time.perf_counter() - began)
+    return len(sample) / (time.perf_counter() - started)
 
 
-def _embedding_apart(name: str, built: dict[str, float], embedding: float) -> dict[str, float]:
-    """Build times with and without embedding. sennit embeds while it builds; the others were given vectors."""
+def _split_embedding_time(name: str, built: dict[str, float], embedding: float) -> dict[str, float]:
+    """Build times with and without embedding. sennit embeds while it builds; the others get vectors."""
     if name == "sennit":
         return {
             "without_embedding_s": built["total_s"] - embedding,
@@ -163,7 +167,7 @@ def _embedding_apart(name: str, built: dict[str, float], embedding: float) -> di
 
 
 def program_times() -> dict[str, float]:
-    """How long `sennit --help` and the import take, in milliseconds; the middle of five."""
+    """Milliseconds of `sennit --help` and of the imports, the median of five."""
     python = sys.executable
     script = Path(python).with_name("sennit")
     commands = {
@@ -178,15 +182,15 @@ def program_times() -> dict[str, float]:
     for name, command in commands.items():
         times = []
         for _ in range(5):
-            began = time.perf_counter()
+            started = time.perf_counter()
             subprocess.run(command, capture_output=True, check=False)
-            times.append((time.perf_counter() - began) * 1000)
+            times.append((time.perf_counter() - started) * 1000)
         out[name] = statistics.median(times)
     return out
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on; no names."""
+    """The machine of the measurement, without names."""
     model = platform.processor() or platform.machine()
     with contextlib.suppress(OSError, IndexError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -202,37 +206,39 @@ def machine() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _noting(entry: dict[str, Any]) -> Any:
-    """A system that fails is named in the results; the others go on."""
+def _record_error(entry: dict[str, Any]) -> Any:
+    """Record the error of a system in its entry, and let the others continue."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001 - whatever a system under test does
-        # Without what some systems add about the machine that they were compiled on.
+    except Exception as error:  # noqa: BLE001 - a system under test may raise anything
+        # Some systems append source paths of the machine that they were compiled on.
         entry["error"] = f"{type(error).__name__}: {str(error).partition(', /')[0][:200]}"
-        _say(f"  failed: {entry['error']}")
+        _log(f"  failed: {entry['error']}")
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("--sizes", default="10000,100000", help="numbers of passages")
-    parser.add_argument("--peers", default=",".join(HOMES), help=f"some of {','.join(HOMES)}")
+    parser.add_argument(
+        "--peers", default=",".join(ADAPTERS), help=f"systems to measure, of {','.join(ADAPTERS)}"
+    )
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks.md")
     parser.add_argument("--no-page", dest="page", action="store_const", const=None)
     parser.add_argument(
-        "--cache", type=Path, help="where passages and vectors are kept; the temporary folder"
+        "--cache", type=Path, help="folder for passages and vectors; default: the temporary folder"
     )
     parser.add_argument(
         "--text",
         type=Path,
         action="append",
         default=[],
-        help="a further folder with text, where this machine has little",
+        help="further folder to take text from; repeatable",
     )
     return parser.parse_args(arguments)
 

@@ -1,8 +1,8 @@
-"""What turning questions into keywords brings without a language model: python -m benchmarks.transform DIR…
+"""Query transforms without a language model: python -m benchmarks.transform DIR…
 
-For each collection, the recipe `docs` over all records with the static model: nDCG@10 of the questions as they are, and
-with what is embedded changed. The search by words always has the question itself. A second table has one slip of the
-pen in the longest word of each question, made from a seed. Milliseconds are the median of the change alone.
+For each collection, nDCG@10 of the recipe `docs` over all records with the static model, with several transforms of the
+text that is embedded. The keyword search always gets the original query. A second column has the queries with one typo
+in the longest word, made from a seed. The milliseconds are the median of the transform alone.
 """
 
 from __future__ import annotations
@@ -20,129 +20,128 @@ from pathlib import Path
 from typing import Final
 
 import sennit
-from sennit.analysis import is_stop, query_terms, words
+from sennit.analysis import content_terms, is_stop_word, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.evaluation.datasets import Collection, read_collection
-from sennit.evaluation.metrics import figures_of, mean
-from sennit.llm.offline import corrected, keywords, widened
-from sennit.recipes import BUILT_IN
-from sennit.sources.base import share_of
-from sennit.sources.wording import Wording
+from sennit.evaluation.metrics import compute_metrics, mean_metrics
+from sennit.llm.offline_transform import append_keywords, correct_spelling, make_keywords
+from sennit.recipes import BUILTIN_RECIPES
+from sennit.sources.base import QueryRewrite, document_share
 
 SEED: Final = 7
-COMMON: Final = 0.1
-"""The share of records above which a word that co-occurs says nothing."""
+MAX_DOCUMENT_SHARE: Final = 0.1
+"""A word that occurs in a larger share of the records is not used for expansion."""
 
 WORD: Final = re.compile(r"[^\W\d_]{3,24}")
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
-RECIPE: Final = replace(BUILT_IN["docs"], collections=(), by_page=False)
-WORDS: Final = BUILT_IN["keyword"]
+RECIPE: Final = replace(BUILTIN_RECIPES["docs"], collections=(), group_by_page=False)
+KEYWORD_RECIPE: Final = BUILTIN_RECIPES["keyword"]
 
 Share = Callable[[str], float]
-Change = Callable[[sennit.Database, str, Share], str]
+Transform = Callable[[sennit.Database, str, Share], str]
 
 
-def as_asked(_db: sennit.Database, query: str, _share: Share) -> str:
+def unchanged(_db: sennit.Database, query: str, _share: Share) -> str:
     return query
 
 
-def telling(_db: sennit.Database, query: str, share: Share) -> str:
+def keep_keywords(_db: sennit.Database, query: str, share: Share) -> str:
     return " ".join(extract_keywords(query, share, 32)) or query
 
 
-def offline(_db: sennit.Database, query: str, share: Share) -> str:
-    return keywords(query, share)
+def offline_keywords(_db: sennit.Database, query: str, share: Share) -> str:
+    return make_keywords(query, share)
 
 
-def question_and_keywords(_db: sennit.Database, query: str, share: Share) -> str:
-    return widened(query, share)
+def query_and_keywords(_db: sennit.Database, query: str, share: Share) -> str:
+    return append_keywords(query, share)
 
 
-def spelled(_db: sennit.Database, query: str, share: Share) -> str:
-    """The question with only what the corpus does not know spelled anew."""
+def fix_spelling(_db: sennit.Database, query: str, share: Share) -> str:
+    """The query with corrected spelling of words that the corpus does not contain."""
     wrong = [w for w in query.split() if w.isascii() and w.isalpha() and len(w) > 4 and not share(w)][:3]
-    return " ".join(corrected(word, share) if word in wrong else word for word in query.split())
+    return " ".join(correct_spelling(word, share) if word in wrong else word for word in query.split())
 
 
-def co_occurring(query: str, texts: Sequence[str], share: Share, most: int) -> list[str]:
-    """Words of the best records that the question does not have, the most telling first.
+def expansion_terms(query: str, texts: Sequence[str], share: Share, max_terms: int) -> list[str]:
+    """Words of the best records that the query does not have, by weight.
 
-    A word counts by how often it stands in these texts and by how rare it is elsewhere (Rocchio's idea, with the
-    records that were found first taken for relevant).
+    The weight grows with the frequency in these texts and with the rarity in the corpus. This is pseudo-relevance
+    feedback after Rocchio: the records that are found first are assumed to be relevant.
     """
-    asked = words(query)
+    known_terms = content_terms(query)
     counts: dict[str, float] = {}
-    spelled: dict[str, str] = {}
+    word_of_term: dict[str, str] = {}
     for text in texts:
         found = [word.lower() for word in WORD.findall(text)]
         size = math.sqrt(len(found)) or 1.0
         for word, count in Counter(found).items():
             for term in query_terms(word)[:1]:
-                if term.term not in asked and not is_stop(term.term):
-                    spelled.setdefault(term.term, word)
+                if term.term not in known_terms and not is_stop_word(term.term):
+                    word_of_term.setdefault(term.term, word)
                     counts[term.term] = counts.get(term.term, 0.0) + count / size
     weights = {
-        term: count * -math.log(rare)
+        term: count * -math.log(doc_share)
         for term, count in counts.items()
-        if 0.0 < (rare := share(spelled[term])) < COMMON
+        if 0.0 < (doc_share := share(word_of_term[term])) < MAX_DOCUMENT_SHARE
     }
-    best = sorted(weights, key=lambda term: (-weights[term], term))[:most]
-    return [spelled[term] for term in best]
+    best = sorted(weights, key=lambda term: (-weights[term], term))[:max_terms]
+    return [word_of_term[term] for term in best]
 
 
-def feedback(texts: int, terms: int) -> Change:
-    """The question with words of the best records by keyword."""
+def expand_query(texts: int, terms: int) -> Transform:
+    """The query with words of the best records of a keyword search."""
 
-    def change(db: sennit.Database, query: str, share: Share) -> str:
-        found = db.search(query, recipe=WORDS, limit=texts)
-        return " ".join([query, *co_occurring(query, [hit.text for hit in found], share, terms)])
+    def transform(db: sennit.Database, query: str, share: Share) -> str:
+        found = db.search(query, recipe=KEYWORD_RECIPE, limit=texts)
+        return " ".join([query, *expansion_terms(query, [hit.text for hit in found], share, terms)])
 
-    return change
+    return transform
 
 
-CHANGES: Final[dict[str, Change]] = {
-    "as asked": as_asked,
-    "telling words": telling,
-    "keywords, parts, spelling": offline,
-    "the question and these": question_and_keywords,
-    "spelling alone": spelled,
-    "+ 3 co-occurring of 3": feedback(3, 3),
-    "+ 5 co-occurring of 5": feedback(5, 5),
-    "+ 10 co-occurring of 10": feedback(10, 10),
+TRANSFORMS: Final[dict[str, Transform]] = {
+    "unchanged": unchanged,
+    "keywords only": keep_keywords,
+    "offline transform": offline_keywords,
+    "query and keywords": query_and_keywords,
+    "spelling correction": fix_spelling,
+    "+ 3 terms of 3 records": expand_query(3, 3),
+    "+ 5 terms of 5 records": expand_query(5, 5),
+    "+ 10 terms of 10 records": expand_query(10, 10),
 }
 
 
-def slip(query: str, luck: random.Random) -> str:
-    """The question with one slip in its longest word."""
+def add_typo(query: str, rng: random.Random) -> str:
+    """The query with one typo in its longest word."""
     word = max((w for w in query.split() if w.isalpha()), key=len, default="")
     if len(word) < 5:
         return query
-    at = luck.randrange(1, len(word) - 1)
-    wrong = luck.choice(
+    at = rng.randrange(1, len(word) - 1)
+    wrong = rng.choice(
         [
             word[:at] + word[at + 1 :],
             word[:at] + word[at + 1] + word[at] + word[at + 2 :],
-            word[:at] + luck.choice(LETTERS) + word[at + 1 :],
-            word[:at] + luck.choice(LETTERS) + word[at:],
+            word[:at] + rng.choice(LETTERS) + word[at + 1 :],
+            word[:at] + rng.choice(LETTERS) + word[at:],
         ]
     )
     return query.replace(word, wrong, 1)
 
 
 def measure(
-    db: sennit.Database, collection: Collection, queries: Sequence[tuple[str, str]], change: Change
+    db: sennit.Database, collection: Collection, queries: Sequence[tuple[str, str]], transform: Transform
 ) -> tuple[float, float]:
-    """nDCG@10, and the median milliseconds of the change."""
+    """nDCG@10, and the median milliseconds of the transform."""
     rankings, times = {}, []
     for name, text in queries:
-        began = time.perf_counter()
+        started = time.perf_counter()
         with db.store.snapshot(db.audience()) as snapshot:
-            used = change(db, text, lambda word, snapshot=snapshot: share_of(snapshot, word))  # type: ignore[misc]
-        times.append((time.perf_counter() - began) * 1000)
-        found = db.search(text, recipe=RECIPE, limit=10, wording=Wording(used))
+            transformed = transform(db, text, lambda word, snapshot=snapshot: document_share(snapshot, word))  # type: ignore[misc]
+        times.append((time.perf_counter() - started) * 1000)
+        found = db.search(text, recipe=RECIPE, limit=10, rewrite=QueryRewrite(transformed))
         rankings[name] = [hit.id for hit in found]
-    figures = figures_of(collection.judgements, rankings)
-    return mean(figures.values())["nDCG@10"], statistics.median(times)
+    metrics = compute_metrics(collection.judgements, rankings)
+    return mean_metrics(metrics.values())["nDCG@10"], statistics.median(times)
 
 
 def main() -> None:
@@ -152,17 +151,17 @@ def main() -> None:
     options = parser.parse_args()
     for folder in options.folders:
         collection = read_collection(folder)
-        luck = random.Random(SEED)
-        asked = [(query.id, query.text) for query in collection.queries][: options.queries]
-        slipped = [(name, slip(text, luck)) for name, text in asked]
+        rng = random.Random(SEED)
+        queries = [(query.id, query.text) for query in collection.queries][: options.queries]
+        with_typos = [(name, add_typo(text, rng)) for name, text in queries]
         with sennit.open(":memory:") as db:
             db.add(collection.documents)
-            print(f"\n{collection.name}: {len(db):,} records, {len(asked)} questions")
-            print(f"{'':28}nDCG@10   with a slip   ms")
-            for name, change in CHANGES.items():
-                plain, ms = measure(db, collection, asked, change)
-                wrong, _ = measure(db, collection, slipped, change)
-                print(f"{name:28}{plain:.4f}    {wrong:.4f}        {ms:.2f}", flush=True)
+            print(f"\n{collection.name}: {len(db):,} records, {len(queries)} queries")
+            print(f"{'':28}nDCG@10   with a typo   ms")
+            for name, transform in TRANSFORMS.items():
+                ndcg, ms = measure(db, collection, queries, transform)
+                typo_ndcg, _ = measure(db, collection, with_typos, transform)
+                print(f"{name:28}{ndcg:.4f}    {typo_ndcg:.4f}        {ms:.2f}", flush=True)
 
 
 if __name__ == "__main__":

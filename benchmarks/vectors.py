@@ -1,7 +1,8 @@
-"""Ways to find the nearest of many vectors, and what each costs: python -m benchmarks.vectors --size 100000
+"""Approximate vector indexes compared: python -m benchmarks.vectors --size 100000
 
-sennit's own lists of codes beside what was tried in their place, over the passages of benchmarks/corpus.py and one thread: a
-graph (HNSW, m 24, efConstruction 128), codes without lists, lists of vectors in bytes, and codes for four numbers.
+sennit's IVF-PQ index and the alternatives that were tried, over the passages of benchmarks/corpus.py, with one thread:
+HNSW (m 24, efConstruction 128), PQ without inverted lists, IVF with 8-bit vectors, and IVF-PQ with one code for four
+dimensions.
 """
 
 from __future__ import annotations
@@ -16,101 +17,101 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.corpus import embedder, load
-from sennit.stores.embedded.coded import CLOSER, Coded, lists_for
-from sennit.stores.embedded.products import Compact, Vectors, one_thread
+from benchmarks.corpus import load_corpus, make_embedder
+from sennit.stores.embedded.ivfpq import RERANK_FACTOR, IvfPqIndex, list_count
+from sennit.stores.embedded.vector_math import Float16Vectors, Vectors, single_thread
 
-K: Final = 50
-WIDTHS: Final = (96, 160, 256)
-SHARE: Final = 0.25
-"""Of the lists, where their number is not measured."""
+TOP_K: Final = 50
+HNSW_EFFORTS: Final = (96, 160, 256)
+PROBED_SHARE: Final = 0.25
+"""The fraction of inverted lists that a search of the other IVF indexes probes."""
 
-Find = Callable[[Vectors], NDArray[Any]]
+Search = Callable[[Vectors], NDArray[Any]]
 
 
-def ways(vectors: Vectors) -> Iterator[tuple[str, float, Find]]:
-    """Each way by name, with the seconds it took to build."""
-    compact = Compact(vectors.astype(np.float16))
+def build_indexes(vectors: Vectors) -> Iterator[tuple[str, float, Search]]:
+    """Each index: its name, the seconds to build it, and its search."""
+    half_precision = Float16Vectors(vectors.astype(np.float16))
     count, dimensions = vectors.shape
-    began = time.perf_counter()
-    coded = Coded.over(compact, Event())
-    assert coded is not None, "codes do not serve for these vectors"
-    yield "sennit: codes in lists", time.perf_counter() - began, lambda query: coded.nearest(query, K)[0]
-    graph = faiss.IndexHNSWFlat(dimensions, 24, faiss.METRIC_INNER_PRODUCT)
-    graph.hnsw.efConstruction = 128
-    seconds = _built(graph, vectors)
-    for width in WIDTHS:
-        yield f"graph, ef {width}", seconds, _finding(graph, faiss.SearchParametersHNSW(efSearch=width))
-    probes = faiss.SearchParametersIVF(nprobe=round(SHARE * lists_for(count)))
-    few = faiss.IndexFlatIP(dimensions), faiss.IndexFlatIP(dimensions)
-    loose = faiss.IndexPQFastScan(dimensions, dimensions // 2, 4, faiss.METRIC_INNER_PRODUCT)
-    coarse = faiss.IndexIVFPQFastScan(
-        few[0], dimensions, lists_for(count), dimensions // 4, 4, faiss.METRIC_INNER_PRODUCT
+    started = time.perf_counter()
+    ivfpq = IvfPqIndex.build(half_precision, Event())
+    assert ivfpq is not None, "PQ is not accurate enough for these vectors"
+    yield "sennit: IVF-PQ", time.perf_counter() - started, lambda query: ivfpq.nearest(query, TOP_K)[0]
+    hnsw = faiss.IndexHNSWFlat(dimensions, 24, faiss.METRIC_INNER_PRODUCT)
+    hnsw.hnsw.efConstruction = 128
+    seconds = _time_build(hnsw, vectors)
+    for effort in HNSW_EFFORTS:
+        yield f"HNSW, ef {effort}", seconds, _make_search(hnsw, faiss.SearchParametersHNSW(efSearch=effort))
+    probes = faiss.SearchParametersIVF(nprobe=round(PROBED_SHARE * list_count(count)))
+    quantizers = faiss.IndexFlatIP(dimensions), faiss.IndexFlatIP(dimensions)
+    flat_pq = faiss.IndexPQFastScan(dimensions, dimensions // 2, 4, faiss.METRIC_INNER_PRODUCT)
+    ivfpq_four = faiss.IndexIVFPQFastScan(
+        quantizers[0], dimensions, list_count(count), dimensions // 4, 4, faiss.METRIC_INNER_PRODUCT
     )
     for name, codes, inner in (
-        ("codes without lists", loose, None),
-        ("codes for four numbers", coarse, probes),
+        ("PQ without IVF", flat_pq, None),
+        ("IVF-PQ, four dimensions per code", ivfpq_four, probes),
     ):
-        seconds = _built(codes, vectors)
-        closer = faiss.IndexRefineSearchParameters(k_factor=CLOSER, base_index_params=inner)
-        yield name, seconds, _finding(faiss.IndexRefine(codes, compact.index), closer)
-    in_bytes = faiss.IndexIVFScalarQuantizer(
-        few[1],
+        seconds = _time_build(codes, vectors)
+        refinement = faiss.IndexRefineSearchParameters(k_factor=RERANK_FACTOR, base_index_params=inner)
+        yield name, seconds, _make_search(faiss.IndexRefine(codes, half_precision.index), refinement)
+    ivf_8bit = faiss.IndexIVFScalarQuantizer(
+        quantizers[1],
         dimensions,
-        lists_for(count),
+        list_count(count),
         faiss.ScalarQuantizer.QT_8bit,
         faiss.METRIC_INNER_PRODUCT,
     )
-    yield "lists of vectors in bytes", _built(in_bytes, vectors), _finding(in_bytes, probes)
+    yield "IVF, 8-bit vectors", _time_build(ivf_8bit, vectors), _make_search(ivf_8bit, probes)
 
 
-def _built(index: Any, vectors: Vectors) -> float:
-    began = time.perf_counter()
+def _time_build(index: Any, vectors: Vectors) -> float:
+    started = time.perf_counter()
     index.train(vectors)
     index.add(vectors)
-    return time.perf_counter() - began
+    return time.perf_counter() - started
 
 
-def _finding(index: Any, parameters: Any) -> Find:
-    def find(query: Vectors) -> NDArray[Any]:
-        found: NDArray[Any] = index.search(query[None], K, params=parameters)[1][0]
+def _make_search(index: Any, parameters: Any) -> Search:
+    def search(query: Vectors) -> NDArray[Any]:
+        found: NDArray[Any] = index.search(query[None], TOP_K, params=parameters)[1][0]
         return found[found >= 0]
 
-    return find
+    return search
 
 
-def measured(vectors: Vectors, questions: Vectors) -> Iterator[tuple[str, float, float, float, float]]:
-    """By way: seconds to build, p50 in milliseconds, recall of the ten and of the fifty nearest."""
-    scores = questions @ vectors.T
-    bounds = [np.partition(scores, -k, axis=1)[:, -k] for k in (10, K)]
-    with one_thread():
-        for name, seconds, find in ways(vectors):
+def measure_indexes(vectors: Vectors, queries: Vectors) -> Iterator[tuple[str, float, float, float, float]]:
+    """For each index: seconds to build, p50 in milliseconds, recall@10 and recall@50."""
+    scores = queries @ vectors.T
+    bounds = [np.partition(scores, -k, axis=1)[:, -k] for k in (10, TOP_K)]
+    with single_thread():
+        for name, seconds, search in build_indexes(vectors):
             times, hits = [], np.zeros(2)
-            for row, question in zip(range(len(questions)), questions, strict=True):
-                began = time.perf_counter()
-                found = find(question)
-                times.append((time.perf_counter() - began) * 1000)
+            for row, query in zip(range(len(queries)), queries, strict=True):
+                started = time.perf_counter()
+                found = search(query)
+                times.append((time.perf_counter() - started) * 1000)
                 near = scores[row, found]
                 hits += [
                     min(k, int(np.count_nonzero(near >= bound[row] - 1e-5))) / k
-                    for k, bound in zip((10, K), bounds, strict=True)
+                    for k, bound in zip((10, TOP_K), bounds, strict=True)
                 ]
-            yield name, seconds, float(np.median(times)), *(hits / len(questions)).tolist()
+            yield name, seconds, float(np.median(times)), *(hits / len(queries)).tolist()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build, ask, print."""
+    """Build the indexes, run the queries, print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=100_000)
-    parser.add_argument("--questions", type=int, default=300)
+    parser.add_argument("--queries", type=int, default=300)
     options = parser.parse_args(arguments)
-    corpus = load(options.size, options.questions)
-    model = embedder()
-    # As sennit holds them: in half precision.
+    corpus = load_corpus(options.size, options.queries)
+    model = make_embedder()
+    # In half precision, as sennit stores them.
     vectors = np.asarray(corpus.vectors).astype(np.float16).astype(np.float32)
-    questions = np.array([model.embed_query(question) for question in corpus.queries])
+    queries = np.array([model.embed_query(query) for query in corpus.queries])
     print("| | build, s | p50, ms | recall@10 | recall@50 |\n|---|---:|---:|---:|---:|")
-    for name, seconds, p50, ten, fifty in measured(vectors, questions):
+    for name, seconds, p50, ten, fifty in measure_indexes(vectors, queries):
         print(f"| {name} | {seconds:.1f} | {p50:.2f} | {ten:.3f} | {fifty:.3f} |", flush=True)
     return 0
 

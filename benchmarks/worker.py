@@ -1,4 +1,4 @@
-"""Parts that need a process with nothing else in it: `python -m benchmarks.worker PART SPECIFICATION`."""
+"""Measurements that need a process of their own: `python -m benchmarks.worker PART SPECIFICATION`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker works on."""
+    """What a worker process measures."""
 
     peer: str
     folder: str
@@ -22,12 +22,12 @@ class Job:
     questions: int
     cache: str | None
     efforts: dict[str, int] = field(default_factory=dict)
-    """Search efforts by filter, where some were chosen."""
+    """The chosen search effort of each filter."""
     writer_seconds: float = 4.0
 
 
 def run(part: str, job: Job) -> dict[str, Any]:
-    """Start this module in a new process; its answer, or RuntimeError with what went wrong."""
+    """Run this module in a new process and return its result. Raises RuntimeError if it fails."""
     command = [
         sys.executable,
         "-m",
@@ -42,22 +42,22 @@ def run(part: str, job: Job) -> dict[str, Any]:
     if done.returncode:
         last = (done.stderr.strip() or "no message").splitlines()[-1]
         raise RuntimeError(f"{part} of {job.peer} failed: {last[:300]}")
-    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return answer
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
 
 
 def build(job: Job) -> dict[str, float]:
-    """Text and vectors to files that can be searched."""
-    from benchmarks.corpus import load
-    from benchmarks.peers import make
+    """Build the system's files from texts and vectors."""
+    from benchmarks.corpus import load_corpus
+    from benchmarks.peers import make_peer
     from benchmarks.peers.base import folder_bytes
 
-    corpus = load(job.size, 1, _cache(job))
-    system = make(job.peer)
+    corpus = load_corpus(job.size, 1, _cache(job))
+    system = make_peer(job.peer)
     before = resource.getrusage(resource.RUSAGE_SELF)
-    began = time.perf_counter()
+    started = time.perf_counter()
     found = system.build(Path(job.folder), corpus)
-    total = time.perf_counter() - began
+    total = time.perf_counter() - started
     used = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "searchable_s": found,
@@ -67,11 +67,11 @@ def build(job: Job) -> dict[str, float]:
     }
 
 
-def cold(job: Job, began: float) -> dict[str, float]:
-    """From nothing to the first answer, with the files in the system's cache. `began` is when we were started."""
-    from benchmarks.peers import make
+def cold(job: Job, started: float) -> dict[str, float]:
+    """A cold start up to the first result, with the files in the page cache. `started` is when the process started."""
+    from benchmarks.peers import make_peer
 
-    system = make(job.peer)
+    system = make_peer(job.peer)
     imported = time.monotonic()
     system.open(Path(job.folder))
     opened = time.monotonic()
@@ -79,22 +79,22 @@ def cold(job: Job, began: float) -> dict[str, float]:
     answered = time.monotonic()
     system.close()
     return {
-        "imports_ms": (imported - began) * 1000,
+        "imports_ms": (imported - started) * 1000,
         "open_ms": (opened - imported) * 1000,
         "first_query_ms": (answered - opened) * 1000,
     }
 
 
 def memory(job: Job) -> dict[str, float]:
-    """What is resident after a hundred questions."""
-    from benchmarks.peers import make
+    """The resident memory after a hundred queries."""
+    from benchmarks.peers import make_peer
 
-    asked = json.loads((Path(job.folder).parent / "questions.json").read_text())
-    system = make(job.peer)
+    queries = json.loads((Path(job.folder).parent / "questions.json").read_text())
+    system = make_peer(job.peer)
     before = _resident()
     system.open(Path(job.folder))
-    for question in asked[:100]:
-        system.search(question, None)
+    for query in queries[:100]:
+        system.search(query, None)
     after = _resident()
     system.close()
     return {
@@ -105,25 +105,27 @@ def memory(job: Job) -> dict[str, float]:
     }
 
 
-def solo(job: Job) -> dict[str, Any]:
-    """Queries without the other systems in the process, then writes, then searches beside a writer."""
-    from benchmarks import measure
-    from benchmarks.corpus import load
-    from benchmarks.peers import make
+def isolated(job: Job) -> dict[str, Any]:
+    """Queries without the other systems in the process, then writes, then searches during writes."""
+    from benchmarks import measurements
+    from benchmarks.corpus import load_corpus
+    from benchmarks.peers import make_peer
 
-    corpus = load(job.size, job.questions, _cache(job))
-    system = make(job.peer)
+    corpus = load_corpus(job.size, job.questions, _cache(job))
+    system = make_peer(job.peer)
     system.open(Path(job.folder))
-    for below in measure.FILTERS:
-        if measure.key_of(below) in job.efforts:
-            system.set_effort(below, job.efforts[measure.key_of(below)])
-    measure.settle_down()
-    answer: dict[str, Any] = {"alone": measure.alone(measure.cases_of({job.peer: system}), corpus)}
-    answer["writes"] = measure.writes(system, corpus, Path(job.folder).parent)
-    if system.writes_beside_searches:
-        answer["beside_writer"] = measure.beside_writer(system, corpus, job.writer_seconds)
+    for group_limit in measurements.FILTERS:
+        if measurements.filter_key(group_limit) in job.efforts:
+            system.set_effort(group_limit, job.efforts[measurements.filter_key(group_limit)])
+    measurements.freeze_garbage_collection()
+    result: dict[str, Any] = {
+        "alone": measurements.time_alone(measurements.build_cases({job.peer: system}), corpus)
+    }
+    result["writes"] = measurements.time_writes(system, corpus, Path(job.folder).parent)
+    if system.concurrent_writes:
+        result["beside_writer"] = measurements.time_with_writer(system, corpus, job.writer_seconds)
     system.close()
-    return answer
+    return result
 
 
 def _cache(job: Job) -> Path | None:
@@ -138,10 +140,10 @@ def _resident() -> dict[str, int]:
 
 
 def main() -> None:
-    part, specification, began = sys.argv[1:]
+    part, specification, started = sys.argv[1:]
     job = Job(**json.loads(specification))
-    parts = {"build": build, "memory": memory, "solo": solo}
-    print(json.dumps(cold(job, float(began)) if part == "cold" else parts[part](job)))
+    parts = {"build": build, "memory": memory, "isolated": isolated}
+    print(json.dumps(cold(job, float(started)) if part == "cold" else parts[part](job)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draw the screens of docs/tui.md: sennit's own documentation, searched in the terminal interface.
+"""Draw the screens of docs/reference/tui.md: the documentation of sennit, searched in the terminal interface.
 
 python scripts/tui_screens.py
 """
@@ -15,7 +15,7 @@ from typing import Final
 
 import sennit
 from sennit.apps.tui.app import SennitApp
-from sennit.apps.tui.preview import Preview
+from sennit.apps.tui.preview import PreviewPane
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 IMAGES: Final = ROOT / "docs" / "img"
@@ -26,17 +26,17 @@ SCREENS: Final = {
     "grep": ((120, 36), "grep", "bm25", ["j", "e"]),
     "narrow": ((80, 24), "default", "how are vectors stored", []),
 }
-"""Size, recipe, question, and the keys that lead there."""
+"""Size, recipe, query, and the keys to press."""
 
 _WEB_FONTS: Final = re.compile(r"@font-face \{.*?\}\s*", re.S)
 
 
 async def draw(db: sennit.Database, name: str) -> None:
-    """One screen, as a picture that fetches nothing."""
+    """Draw one screen as an SVG file that loads nothing from the network."""
     size, recipe, query, keys = SCREENS[name]
     app = SennitApp(db, recipe=recipe, query=query)
     async with app.run_test(size=size) as pilot:
-        while app.query_one(Preview).page is None:
+        while app.query_one(PreviewPane).content is None:
             await pilot.pause(0.05)
         await pilot.press(*keys)
         await app.workers.wait_for_complete()
@@ -49,15 +49,18 @@ async def draw(db: sennit.Database, name: str) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(ROOT / "docs", Path(folder) / "docs", ignore=shutil.ignore_patterns("img"))
+        shutil.copytree(
+            ROOT / "docs", Path(folder) / "docs", ignore=shutil.ignore_patterns("img", "_static", "*.py")
+        )
         os.chdir(folder)
         draw_all(sennit.open(".sennit"))
 
 
 def draw_all(database: sennit.Database) -> None:
-    """Every screen, of the files in the current folder."""
+    """Draw every screen, from the files in the current folder."""
     with database as db:
         db.index("docs")
+        db.search("vectors")  # load the model first, so that the status line shows a usual duration
         for name in SCREENS:
             asyncio.run(draw(db, name))
 

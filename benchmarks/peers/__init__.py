@@ -1,4 +1,4 @@
-"""The systems that are compared, one small adapter each."""
+"""The systems that are compared, with one small adapter each."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from typing import Final
 
 from benchmarks.peers.base import Peer
 
-HOMES: Final = {
-    "sennit": ("benchmarks.peers.ours", "SennitPeer"),
+ADAPTERS: Final = {
+    "sennit": ("benchmarks.peers.sennit_peer", "SennitPeer"),
     "qdrant": ("benchmarks.peers.qdrant", "QdrantPeer"),
     "stack": ("benchmarks.peers.stack", "StackPeer"),
     "lancedb": ("benchmarks.peers.lance", "LancePeer"),
     "chroma": ("benchmarks.peers.chroma", "ChromaPeer"),
     "fts5": ("benchmarks.peers.fts", "FtsPeer"),
 }
-"""Where each adapter lives; imported when it is used, because not every system is installed everywhere."""
+"""The module and class of each adapter. They are imported on use, because a system may not be installed."""
 
 
-def make(name: str) -> Peer:
-    """The adapter of this name; ImportError when its system is not installed."""
-    module, kind = HOMES[name]
+def make_peer(name: str) -> Peer:
+    """The adapter of this name. Raises ImportError if its system is not installed."""
+    module, kind = ADAPTERS[name]
     peer: Peer = getattr(importlib.import_module(module), kind)()
-    for needed in peer.modules:
-        importlib.import_module(needed)
+    for required in peer.modules:
+        importlib.import_module(required)
     return peer
 
 
-def installed(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Those that can be measured here, and why the others cannot."""
-    here: list[str] = []
+def find_installed(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The systems that are installed, and for each other one the reason."""
+    available: list[str] = []
     missing: dict[str, str] = {}
     for name in names:
         try:
-            make(name)
-            here.append(name)
+            make_peer(name)
+            available.append(name)
         except ImportError as error:
             missing[name] = f"not installed: {error.name or error}"
-    return here, missing
+    return available, missing
 
 
-def versions(peer: Peer) -> dict[str, str]:
+def package_versions(peer: Peer) -> dict[str, str]:
     """The versions of a system's packages."""
     return {package: metadata.version(package) for package in peer.packages}

@@ -1,4 +1,4 @@
-"""What every system in the comparison does: text in, ten texts out."""
+"""The interface of every system in the comparison."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.corpus import GROUPS, Corpus, embedder
+from benchmarks.corpus import GROUP_COUNT, Corpus, make_embedder
 
-POOL: Final = 50
-"""How many each source of a hybrid search is asked for."""
+CANDIDATE_LIMIT: Final = 50
+"""The number of candidates from each source of a hybrid search."""
 
 LIMIT: Final = 10
 RRF_K: Final = 60
-BATCH: Final = 1000
+BATCH_SIZE: Final = 1000
 
 Vector = NDArray[np.float32]
 
 
-class Found(NamedTuple):
-    """One result: which passage, and its text, which the system read from its own store."""
+class PassageHit(NamedTuple):
+    """One result: the number of the passage, and its text as read from the system's own store."""
 
     number: int
     text: str
 
 
 class Passage(NamedTuple):
-    """One passage as a system takes it in. sennit ignores the vector: it embeds by itself."""
+    """One passage to store. sennit ignores the vector, because it embeds the text itself."""
 
     number: int
     text: str
@@ -37,85 +37,85 @@ class Passage(NamedTuple):
 
     @property
     def group(self) -> int:
-        return self.number % GROUPS
+        return self.number % GROUP_COUNT
 
 
 class Peer(Protocol):
-    """One system. `build` makes its files; after `open` it answers."""
+    """One system. `build` writes its files, `open` makes it ready for searches."""
 
     name: str
     label: str
     about: str
-    """How it is set up, for the report."""
+    """Its configuration, for the report."""
     hybrid: bool
-    """False: it has no keyword search, so its queries do half of the work."""
+    """False if it has no keyword search, so that its queries do half of the work."""
     packages: Sequence[str]
-    """Distributions whose versions the report names."""
+    """Distributions whose versions the report lists."""
     modules: Sequence[str]
-    """What a program that uses it imports; the time of that is left out of the cold open without imports."""
+    """Modules that a program using it imports. The cold start without imports excludes this time."""
     efforts: Sequence[int]
-    """Settings of the vector search to choose from, cheapest first; empty where there is nothing to choose."""
-    writes_beside_searches: bool
-    """Whether one thread may write while another searches."""
-    embeds: bool
-    """Whether it embeds what it takes in by itself, and needs no vector."""
+    """Search efforts of the vector index (ef) to choose from, lowest first. Empty if there is no such setting."""
+    concurrent_writes: bool
+    """Whether a thread may write while another one searches."""
+    embeds_documents: bool
+    """Whether it embeds the texts itself, so that an add needs no vector."""
 
     def build(self, folder: Path, corpus: Corpus) -> float:
-        """Make all passages searchable and durable; the seconds after which they could be found."""
+        """Store all passages durably. Returns the seconds until they were searchable."""
 
     def open(self, folder: Path) -> None: ...
 
     def close(self) -> None: ...
 
-    def set_effort(self, below: int | None, effort: int) -> None:
-        """The setting to use from now on where `g < below`, or where nothing is filtered."""
+    def set_effort(self, group_limit: int | None, effort: int) -> None:
+        """Set the search effort for the filter `g < group_limit`, or for searches without a filter."""
 
-    def search(self, text: str, below: int | None) -> list[Found]:
-        """The hybrid query: embeds the text, asks both sources for POOL, fuses, reads LIMIT texts."""
+    def search(self, text: str, group_limit: int | None) -> list[PassageHit]:
+        """The hybrid query: embed the text, get CANDIDATE_LIMIT from both sources, fuse, read LIMIT texts."""
 
-    def dense(self, text: str, below: int | None) -> list[int]:
-        """The numbers of the nearest passages by vector, best first, as the hybrid query finds them."""
+    def dense(self, text: str, group_limit: int | None) -> list[int]:
+        """The numbers of the nearest passages by vector, best first, with the settings of the hybrid query."""
 
     def add(self, passage: Passage) -> None:
-        """Durable when it returns, and seen by the next search."""
+        """Add a passage. It is durable on return, and visible to the next search."""
 
     def remove(self, number: int) -> None:
-        """The same for a removal."""
+        """Remove a passage, with the same guarantees."""
 
 
-class Efforts:
-    """Search effort by filter, with a default for filters nobody chose one for."""
+class SearchEfforts:
+    """The search effort of each filter, with a default."""
 
     def __init__(self, default: int) -> None:
         self._default = default
         self._chosen: dict[int | None, int] = {}
 
-    def choose(self, below: int | None, effort: int) -> None:
-        self._chosen[below] = effort
+    def set(self, group_limit: int | None, effort: int) -> None:
+        self._chosen[group_limit] = effort
 
-    def of(self, below: int | None) -> int:
-        return self._chosen.get(below, self._default)
+    def get(self, group_limit: int | None) -> int:
+        return self._chosen.get(group_limit, self._default)
 
 
-class Embedding:
-    """The query's vector: by the same model for every system, and nothing remembered between calls."""
+class QueryEmbedder:
+    """Embeds queries with the same model for every system, without a cache."""
 
     def __init__(self) -> None:
-        self._model = embedder()
+        self._model = make_embedder()
 
-    def of(self, text: str) -> Vector:
+    def embed(self, text: str) -> Vector:
         return self._model.embed_query(text)
 
 
-def passages(corpus: Corpus) -> Iterable[list[Passage]]:
-    """Everything, in batches."""
-    for at in range(0, len(corpus.texts), BATCH):
-        stop = min(at + BATCH, len(corpus.texts))
+def iterate_batches(corpus: Corpus) -> Iterable[list[Passage]]:
+    """All passages, in batches."""
+    for at in range(0, len(corpus.texts), BATCH_SIZE):
+        stop = min(at + BATCH_SIZE, len(corpus.texts))
         yield [Passage(i, corpus.texts[i], corpus.vectors[i]) for i in range(at, stop)]
 
 
-def reciprocal_ranks(*lists: Sequence[int]) -> list[int]:
-    """The LIMIT best of several rankings, for systems that do not fuse by themselves."""
+def fuse_by_rrf(*lists: Sequence[int]) -> list[int]:
+    """Fuse rankings by RRF and return the LIMIT best, for systems without their own fusion."""
     scores: dict[int, float] = {}
     for ranked in lists:
         for rank, number in enumerate(ranked, RRF_K + 1):
@@ -124,5 +124,5 @@ def reciprocal_ranks(*lists: Sequence[int]) -> list[int]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """What a folder takes on disk: blocks, because some write-ahead logs are mostly holes."""
+    """The disk space of a folder, counted in blocks, because some write-ahead logs are sparse files."""
     return sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file())

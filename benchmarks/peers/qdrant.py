@@ -1,4 +1,4 @@
-"""qdrant-edge: Qdrant's engine in the process."""
+"""qdrant-edge: Qdrant's engine as an embedded library."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import Corpus
-from benchmarks.peers.base import LIMIT, POOL, RRF_K, Efforts, Embedding, Found, Passage, passages
+from benchmarks.peers.base import (
+    CANDIDATE_LIMIT,
+    LIMIT,
+    RRF_K,
+    Passage,
+    PassageHit,
+    QueryEmbedder,
+    SearchEfforts,
+    iterate_batches,
+)
 
 
 class QdrantPeer:
-    """A shard with a dense vector (HNSW), a sparse one (its own BM25), and an index over g."""
+    """A shard with a dense vector (HNSW), a sparse vector (its own BM25), and an index on g."""
 
     name = "qdrant"
     label = "qdrant-edge"
@@ -21,19 +30,19 @@ class QdrantPeer:
     packages = ("qdrant-edge-py",)
     modules = ("qdrant_edge",)
     efforts = (64, 96, 128, 192, 256, 384, 512)
-    writes_beside_searches = True
-    embeds = False
+    concurrent_writes = True
+    embeds_documents = False
 
     def __init__(self) -> None:
         self._q: Any = import_module("qdrant_edge")
-        self._efforts = Efforts(128)
+        self._efforts = SearchEfforts(128)
         self._shard: Any = None
-        self._embedding: Embedding | None = None
+        self._embedder: QueryEmbedder | None = None
         self._bm25: Any = None
 
     def build(self, folder: Path, corpus: Corpus) -> float:
         q = self._q
-        began = time.perf_counter()
+        started = time.perf_counter()
         folder.mkdir(parents=True)
         config = q.EdgeConfig(
             vectors={"dense": q.EdgeVectorParams(size=corpus.vectors.shape[1], distance=q.Distance.Cosine)},
@@ -45,46 +54,54 @@ class QdrantPeer:
         self._bm25 = q.Bm25()
         index = q.IntegerIndexParams(lookup=False, range=True)
         self._shard.update(q.UpdateOperation.create_field_index("g", index))
-        for batch in passages(corpus):
+        for batch in iterate_batches(corpus):
             self._shard.update(q.UpdateOperation.upsert_points([self._point(p) for p in batch]))
         self._shard.flush()
-        found = time.perf_counter() - began
+        searchable_seconds = time.perf_counter() - started
         self._shard.optimize()
         self._shard.flush()
         self._shard.close()
-        return found
+        return searchable_seconds
 
     def open(self, folder: Path) -> None:
         q = self._q
         self._shard = q.EdgeShard.load(str(folder))
         self._bm25 = q.Bm25()
-        self._embedding = Embedding()
+        self._embedder = QueryEmbedder()
 
     def close(self) -> None:
         self._shard.close()
 
-    def set_effort(self, below: int | None, effort: int) -> None:
-        self._efforts.choose(below, effort)
+    def set_effort(self, group_limit: int | None, effort: int) -> None:
+        self._efforts.set(group_limit, effort)
 
-    def search(self, text: str, below: int | None) -> list[Found]:
+    def search(self, text: str, group_limit: int | None) -> list[PassageHit]:
         q = self._q
-        where = self._where(below)
+        where = self._where(group_limit)
         words = q.Query.Nearest(self._bm25.embed_query(text), using="words")
         request = q.QueryRequest(
             limit=LIMIT,
             query=q.Fusion.Rrf(k=RRF_K),
             prefetches=[
-                q.Prefetch(limit=POOL, query=self._near(text), params=self._params(below), filter=where),
-                q.Prefetch(limit=POOL, query=words, filter=where),
+                q.Prefetch(
+                    limit=CANDIDATE_LIMIT,
+                    query=self._near(text),
+                    params=self._params(group_limit),
+                    filter=where,
+                ),
+                q.Prefetch(limit=CANDIDATE_LIMIT, query=words, filter=where),
             ],
             with_payload=True,
         )
-        return [Found(point.id, point.payload["text"]) for point in self._shard.query(request)]
+        return [PassageHit(point.id, point.payload["text"]) for point in self._shard.query(request)]
 
-    def dense(self, text: str, below: int | None) -> list[int]:
+    def dense(self, text: str, group_limit: int | None) -> list[int]:
         q = self._q
         request = q.QueryRequest(
-            limit=POOL, query=self._near(text), params=self._params(below), filter=self._where(below)
+            limit=CANDIDATE_LIMIT,
+            query=self._near(text),
+            params=self._params(group_limit),
+            filter=self._where(group_limit),
         )
         return [point.id for point in self._shard.query(request)]
 
@@ -105,15 +122,15 @@ class QdrantPeer:
 
     def _near(self, text: str) -> Any:
         q = self._q
-        assert self._embedding is not None, "open it first"
-        return q.Query.Nearest(self._embedding.of(text).tolist(), using="dense")
+        assert self._embedder is not None, "open it first"
+        return q.Query.Nearest(self._embedder.embed(text).tolist(), using="dense")
 
-    def _params(self, below: int | None) -> Any:
+    def _params(self, group_limit: int | None) -> Any:
         q = self._q
-        return q.SearchParams(hnsw_ef=self._efforts.of(below))
+        return q.SearchParams(hnsw_ef=self._efforts.get(group_limit))
 
-    def _where(self, below: int | None) -> Any:
+    def _where(self, group_limit: int | None) -> Any:
         q = self._q
-        if below is None:
+        if group_limit is None:
             return None
-        return q.Filter(must=[q.FieldCondition("g", range=q.RangeFloat(lt=float(below)))])
+        return q.Filter(must=[q.FieldCondition("g", range=q.RangeFloat(lt=float(group_limit)))])

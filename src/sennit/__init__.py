@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sennit.settings import Settings
     from sennit.turns import Turn
 
-_HOME = {
+_MODULE_OF = {
     "Answer": "sennit.engine.answers",
     "OWNER": "sennit.privacy",
     "Caller": "sennit.privacy",
@@ -39,7 +39,7 @@ _HOME = {
     "field": "sennit.filters",
     "open": "sennit.engine",
 }
-"""Where each public name lives; imported when it is first used, so that `sennit --help` is quick."""
+"""The module of each public name. A name is imported on first use, so that `sennit --help` is fast."""
 
 __version__ = "0.1.0"
 
@@ -67,9 +67,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'sennit' has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
+    value = globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)
     return value
 
 

@@ -164,8 +164,8 @@ def test_model_with_other_dimensions_replaces_the_old_one(
     filled_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SENNIT_EMBEDDING_DIMENSIONS", "64")
-    said = filled_cli("models", "use", "static").stderr
-    assert said.endswith("The model is static/sennit-static-256, for 3 records.\n")
+    message = filled_cli("models", "use", "static").stderr
+    assert message.endswith("The model is static/sennit-static-256, for 3 records.\n")
     (model,) = json.loads(filled_cli("models", "--json").stdout)["models"]
     assert (model["dimensions"], model["state"]) == (64, "active")
     assert json.loads(filled_cli("search", "ferry", "--json").stdout)["hits"][0]["id"] == "boat"
@@ -173,13 +173,15 @@ def test_model_with_other_dimensions_replaces_the_old_one(
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "said"),
+    ("name", "code", "message"),
     [("none", 2, "switches embedding off"), ("nobody", 2, "one of"), ("onnx/nothing", 3, "not installed")],
 )
-def test_unusable_model_leaves_the_old_one_active(filled_cli: Cli, name: str, code: int, said: str) -> None:
+def test_unusable_model_leaves_the_old_one_active(
+    filled_cli: Cli, name: str, code: int, message: str
+) -> None:
     done = filled_cli("models", "use", name)
     assert done.exit_code == code
-    assert said in done.stderr
+    assert message in done.stderr
     (model,) = json.loads(filled_cli("models", "--json").stdout)["models"]
     assert model["name"] == "static/sennit-static-256"
 

@@ -40,9 +40,9 @@ def samples_cli(cli: Cli) -> Cli:
 
 
 def test_all_scripts_and_parts_of_identifiers_are_found(samples_cli: Cli) -> None:
-    for query, wanted in LANGUAGES:
+    for query, expected in LANGUAGES:
         answer = json.loads(samples_cli("search", query, "--json").stdout)
-        assert answer["hits"][0]["id"] == wanted, query
+        assert answer["hits"][0]["id"] == expected, query
 
 
 def test_hit_shows_rank_score_title_citation_and_text(filled_cli: Cli) -> None:
@@ -105,7 +105,7 @@ def test_invalid_filter_error_points_at_the_position(filled_cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
+    ("args", "code", "message"),
     [
         (("--limit", "0"), 2, "from 1 to"),
         (("--limit", "x"), 2, "not a valid integer"),
@@ -114,12 +114,12 @@ def test_invalid_filter_error_points_at_the_position(filled_cli: Cli) -> None:
     ],
 )
 def test_invalid_options_are_one_sentence(
-    filled_cli: Cli, args: tuple[str, ...], code: int, said: str
+    filled_cli: Cli, args: tuple[str, ...], code: int, message: str
 ) -> None:
     done = filled_cli("search", "x", *args)
     assert done.exit_code == code
     assert done.stderr.startswith("Error: ")
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_disabled_source_is_reported_and_the_others_answer(

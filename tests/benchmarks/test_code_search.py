@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import code, code_folds
-from sennit.recipes.code import CODE_SEARCH
+from benchmarks import code, cross_validation
+from sennit.recipes.builtin import CODE_SEARCH
 
 SOURCES = {
     "shop/basket.py": 'class Basket:\n    """What a customer wants to buy."""\n\n    def add(self, item): ...\n',
@@ -26,7 +26,7 @@ QUESTIONS = [
 def arguments(tmp_path: Path) -> list[str]:
     data, projects = tmp_path / "data", tmp_path / "projects"
     (data / "annotations").mkdir(parents=True)
-    names = [f"shop{number}" for number in range(code_folds.FOLDS)]
+    names = [f"shop{number}" for number in range(cross_validation.FOLD_COUNT)]
     for name in names:
         (data / "annotations" / f"{name}.json").write_text(json.dumps(QUESTIONS))
         for path, text in SOURCES.items():
@@ -56,7 +56,7 @@ def test_every_system_that_is_installed_has_a_row(
 def test_constants_are_chosen_on_some_projects_and_measured_on_the_others(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(code_folds, "FACTORS", (1.0, 2.0))
+    monkeypatch.setattr(cross_validation, "FACTORS", (1.0, 2.0))
     code.main([*arguments, "--folds"])
     rows = capsys.readouterr().out.splitlines()
     # There is nothing to gain here, so everything stays.
@@ -65,6 +65,6 @@ def test_constants_are_chosen_on_some_projects_and_measured_on_the_others(
 
 
 def test_the_constants_that_are_varied_are_those_of_the_recipe() -> None:
-    assert code_folds.recipe_with(code_folds.SHIPPED).stages == CODE_SEARCH.stages
-    assert code_folds.recipe_with(code_folds.SHIPPED).sources == CODE_SEARCH.sources
-    assert set(code_folds.SHIPPED) >= {use.name for use in CODE_SEARCH.sources}
+    assert cross_validation.recipe_with(cross_validation.SHIPPED).stages == CODE_SEARCH.stages
+    assert cross_validation.recipe_with(cross_validation.SHIPPED).sources == CODE_SEARCH.sources
+    assert set(cross_validation.SHIPPED) >= {use.name for use in CODE_SEARCH.sources}

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from sennit.apps.cli.program import program
 from sennit.errors import InvalidInput, NotFound
-from sennit.evaluation.code import ablations_of, read_code, read_manifest, same_file
-from sennit.recipes.code import CODE_SEARCH
+from sennit.evaluation.code import build_ablations, read_code_collections, read_manifest, same_file
+from sennit.recipes.builtin import CODE_SEARCH
 from sennit.records import Record
 from sennit.results import Hit
 
@@ -76,7 +76,7 @@ def hits(*paths: str) -> list[Hit]:
 
 @pytest.mark.parametrize("make", [unpacked, packed])
 def test_a_project_is_read_from_a_folder_or_an_archive(tmp_path: Path, make: Any) -> None:
-    (collection,) = read_code(write(tmp_path / "set"), make(tmp_path / "sources"))
+    (collection,) = read_code_collections(write(tmp_path / "set"), make(tmp_path / "sources"))
     assert {record.path for record in collection.documents} == {
         "src/shop/__init__.py",
         "src/shop/basket.py",
@@ -88,7 +88,7 @@ def test_a_project_is_read_from_a_folder_or_an_archive(tmp_path: Path, make: Any
 
 
 def test_a_target_counts_where_its_file_first_stands_and_further_hits_use_up_ranks(tmp_path: Path) -> None:
-    (collection,) = read_code(write(tmp_path / "set"), unpacked(tmp_path / "sources"))
+    (collection,) = read_code_collections(write(tmp_path / "set"), unpacked(tmp_path / "sources"))
     found = hits("src/shop/basket.py", "src/shop/basket.py", "setup.py", "src/shop/payment.py")
     ranking = collection.ranking(collection.queries[1], found)
     assert ranking == ["shop/basket.py", "#2", "#3", "src/shop/payment.py"]
@@ -127,42 +127,42 @@ def test_the_ablation_has_the_recipe_and_all_that_it_is_without(tmp_path: Path) 
     )
     assert result.exit_code == 0, result.output
     systems = [one["system"] for one in json.loads(result.stdout)["results"]]
-    assert systems == [system.name for system in ablations_of(CODE_SEARCH)]
-    assert {"code", "only keyword", "without outline_vector", "without definition"} <= set(systems)
+    assert systems == [system.name for system in build_ablations(CODE_SEARCH)]
+    assert {"code", "only keyword", "without outline_vector", "without definition_boost"} <= set(systems)
     assert systems[-1] == "without per_file"
 
 
 def test_a_missing_source_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"pip download --no-deps --no-binary :all: shop==1.0"):
-        read_code(write(tmp_path / "set"), tmp_path)
+        read_code_collections(write(tmp_path / "set"), tmp_path)
 
 
 def test_a_folder_without_annotations_is_not_of_this_format(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="annotations"):
-        read_code(tmp_path)
+        read_code_collections(tmp_path)
 
 
 def test_a_root_without_code_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there is no code in docs"):
-        read_code(write(tmp_path / "set", root="docs"), packed(tmp_path / "sources"))
+        read_code_collections(write(tmp_path / "set", root="docs"), packed(tmp_path / "sources"))
 
 
 def test_a_target_that_does_not_exist_is_a_warning(tmp_path: Path) -> None:
     questions = [{"query": "x", "relevant": ["gone.py"], "category": "symbol"}]
-    (collection,) = read_code(write(tmp_path / "set", questions), unpacked(tmp_path / "sources"))
+    (collection,) = read_code_collections(write(tmp_path / "set", questions), unpacked(tmp_path / "sources"))
     assert collection.warnings == ("shop has no file 'gone.py'; 1 targets are never found",)
 
 
 def test_the_shared_annotations_are_read(shared_data: Path, tmp_path: Path) -> None:
     # Their sources are not at hand; that the error names the first project shows that all else was read.
     with pytest.raises(NotFound, match="The source of aiohttp 3"):
-        read_code(shared_data / "code_semble", tmp_path)
+        read_code_collections(shared_data / "code_semble", tmp_path)
 
 
 def test_options_of_the_code_format_go_with_it(tmp_path: Path) -> None:
     result = CliRunner().invoke(program, ["eval", str(tmp_path), "--ablation"])
     assert result.exit_code != 0
-    assert "--ablation go with --code" in result.output
+    assert "--ablation need --code" in result.output
 
 
 @pytest.mark.parametrize("folder", ["languages", "languages/held_out"])

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from evaluation.folders import write_folder
 from sennit.apps.cli.program import program
-from sennit.evaluation.quality import BEGIN, END
+from sennit.evaluation.quality import BEGIN_MARKER, END_MARKER
 
 
 def run(*arguments: object) -> Result:
@@ -50,7 +50,7 @@ def test_a_scope_may_be_for_one_folder_only(tmp_path: Path) -> None:
     result = run(first, second, "--scope", "b=shelf", "--json")
     scopes = {one["collection"]: one["scope"] for one in json.loads(result.stdout)["results"]}
     assert scopes == {"a": None, "b": "shelf"}
-    assert "a folder of: a, b" in run(first, second, "--scope", "c=shelf").stderr
+    assert "one of these folders: a, b" in run(first, second, "--scope", "c=shelf").stderr
 
 
 def test_the_scope_of_a_collection_we_know_needs_no_option(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_per_query_figures_go_into_a_file(tmp_path: Path) -> None:
 
 def test_the_tables_are_written_into_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
+    page.write_text(f"{BEGIN_MARKER}\n{END_MARKER}\n", encoding="utf-8")
     assert run(write_folder(tmp_path / "fruit"), "--write", page).exit_code == 0
     assert "| fruit | static | default | 2 |" in page.read_text(encoding="utf-8")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sennit.evaluation.datasets import read_collection
-from sennit.evaluation.quality import SCOPES
-from sennit.evaluation.run import Measured, Options, evaluate
+from sennit.evaluation.quality import KNOWN_SCOPES
+from sennit.evaluation.run import EvaluationOptions, Measurement, evaluate
 from sennit.settings import Settings
 
 SMALL = ("cranfield", "musique_train")
@@ -17,23 +17,23 @@ ALL = (*SMALL, "scifact_train", "locomo_dev", "2wiki_dev")
 TIE = 0.01
 
 
-def measure(data: Path, names: tuple[str, ...]) -> dict[tuple[str, str], Measured]:
+def measure(data: Path, names: tuple[str, ...]) -> dict[tuple[str, str], Measurement]:
     collections = [read_collection(data / name) for name in names]
-    found = evaluate(collections, Options(models=["static"], scopes=SCOPES), Settings())
+    found = evaluate(collections, EvaluationOptions(models=["static"], scopes=KNOWN_SCOPES), Settings())
     return {(one.collection, one.system): one for one in found}
 
 
-def assert_floors(data: Path, found: dict[tuple[str, str], Measured], names: tuple[str, ...]) -> None:
+def assert_floors(data: Path, found: dict[tuple[str, str], Measurement], names: tuple[str, ...]) -> None:
     floors = json.loads((data / "BASELINE.json").read_text(encoding="utf-8"))
     for name in names:
-        keyword = found[name, "keyword"].figures
+        keyword = found[name, "keyword"].metrics
         for measure_name in ("nDCG@10", "R@5", "R@10"):
             assert keyword[measure_name] >= floors[f"dev/{name}"][measure_name] - TIE, (name, measure_name)
 
 
-def assert_default_beats_rrf(found: dict[tuple[str, str], Measured], names: tuple[str, ...]) -> None:
+def assert_default_beats_rrf(found: dict[tuple[str, str], Measurement], names: tuple[str, ...]) -> None:
     default, rrf = (
-        sum(found[name, system].figures["nDCG@10"] for name in names) / len(names)
+        sum(found[name, system].metrics["nDCG@10"] for name in names) / len(names)
         for system in ("default", "rrf")
     )
     assert default > rrf

@@ -6,11 +6,11 @@ from math import log2
 
 import pytest
 
-from sennit.evaluation.metrics import MEASURES, figures_of, mean
+from sennit.evaluation.metrics import METRICS, compute_metrics, mean_metrics
 
 
 def test_binary_judgements_by_hand() -> None:
-    found = figures_of({"q": {"a": 1, "b": 1, "c": 1}}, {"q": ["x", "a", "y", "b"]})["q"]
+    found = compute_metrics({"q": {"a": 1, "b": 1, "c": 1}}, {"q": ["x", "a", "y", "b"]})["q"]
     best = 1 + 1 / log2(3) + 1 / log2(4)
     assert found["nDCG@10"] == pytest.approx((1 / log2(3) + 1 / log2(5)) / best)
     assert found["MRR@10"] == pytest.approx(1 / 2)
@@ -18,12 +18,12 @@ def test_binary_judgements_by_hand() -> None:
 
 
 def test_graded_judgements_are_gains() -> None:
-    found = figures_of({"q": {"a": 2, "b": 1}}, {"q": ["b", "x", "a"]})["q"]
+    found = compute_metrics({"q": {"a": 2, "b": 1}}, {"q": ["b", "x", "a"]})["q"]
     assert found["nDCG@10"] == pytest.approx((1 + 2 / log2(4)) / (2 + 1 / log2(3)))
 
 
 def test_what_is_judged_irrelevant_counts_for_nothing() -> None:
-    found = figures_of({"q": {"a": 1, "b": 0}}, {"q": ["b", "a"]})["q"]
+    found = compute_metrics({"q": {"a": 1, "b": 0}}, {"q": ["b", "a"]})["q"]
     assert found["MRR@10"] == pytest.approx(1 / 2)
     assert found["R@5"] == 1.0
 
@@ -31,7 +31,7 @@ def test_what_is_judged_irrelevant_counts_for_nothing() -> None:
 def test_each_measure_looks_as_deep_as_its_name_says() -> None:
     ranking = [f"x{at}" for at in range(200)]
     for place, reached in ((4, 5), (5, 10), (9, 10), (10, 100), (99, 100), (100, 0)):
-        found = figures_of({"q": {"a": 1}}, {"q": [*ranking[:place], "a", *ranking[place:]]})["q"]
+        found = compute_metrics({"q": {"a": 1}}, {"q": [*ranking[:place], "a", *ranking[place:]]})["q"]
         assert {name: found[name] for name in ("R@5", "R@10", "R@100")} == {
             "R@5": float(0 < reached <= 5),
             "R@10": float(0 < reached <= 10),
@@ -42,16 +42,16 @@ def test_each_measure_looks_as_deep_as_its_name_says() -> None:
 
 def test_the_order_given_is_the_order_measured_whatever_the_ids() -> None:
     for ranking in (["a", "b", "c"], ["c", "b", "a"]):
-        assert figures_of({"q": {"a": 1}}, {"q": ranking})["q"]["MRR@10"] == pytest.approx(
+        assert compute_metrics({"q": {"a": 1}}, {"q": ranking})["q"]["MRR@10"] == pytest.approx(
             1 / (ranking.index("a") + 1)
         )
 
 
 def test_a_query_that_found_nothing_counts_as_zero() -> None:
-    found = figures_of({"q": {"a": 1}, "r": {"b": 1}, "s": {"c": 1}}, {"q": ["a"], "r": []})
-    assert found == {"q": dict.fromkeys(MEASURES, 1.0), "r": dict.fromkeys(MEASURES, 0.0)}
-    assert mean(found.values()) == dict.fromkeys(MEASURES, 0.5)
+    found = compute_metrics({"q": {"a": 1}, "r": {"b": 1}, "s": {"c": 1}}, {"q": ["a"], "r": []})
+    assert found == {"q": dict.fromkeys(METRICS, 1.0), "r": dict.fromkeys(METRICS, 0.0)}
+    assert mean_metrics(found.values()) == dict.fromkeys(METRICS, 0.5)
 
 
 def test_a_relevant_document_that_does_not_exist_is_never_found() -> None:
-    assert figures_of({"q": {"a": 1, "ghost": 1}}, {"q": ["a"]})["q"]["R@100"] == 0.5
+    assert compute_metrics({"q": {"a": 1, "ghost": 1}}, {"q": ["a"]})["q"]["R@100"] == 0.5

@@ -10,19 +10,25 @@ import pytest
 from evaluation.folders import JUDGED, write_folder
 from sennit.errors import InvalidInput, NotFound
 from sennit.evaluation.datasets import read_collection
-from sennit.evaluation.report import HEADERS, degraded_notes, per_query, rows_of, to_dict
-from sennit.evaluation.run import Measured, Options, evaluate, parse_model, systems_of
+from sennit.evaluation.report import (
+    HEADERS,
+    degraded_warnings,
+    measurement_to_dict,
+    query_result_dicts,
+    table_rows,
+)
+from sennit.evaluation.run import EvaluationOptions, Measurement, build_systems, evaluate, parse_model
 from sennit.ranking.fusion import RRF
-from sennit.recipes import BUILT_IN
+from sennit.recipes import BUILTIN_RECIPES
 from sennit.settings import Settings
 
 SETTINGS = Settings()
 
 
 def measured(
-    folder: Path, options: Options | None = None, settings: Settings = SETTINGS
-) -> dict[str, Measured]:
-    found = evaluate([read_collection(folder)], options or Options(), settings)
+    folder: Path, options: EvaluationOptions | None = None, settings: Settings = SETTINGS
+) -> dict[str, Measurement]:
+    found = evaluate([read_collection(folder)], options or EvaluationOptions(), settings)
     return {one.system: one for one in found}
 
 
@@ -30,35 +36,37 @@ def measured(
 
 
 def test_a_recipe_is_measured_beside_its_sources_and_rrf() -> None:
-    systems = systems_of(BUILT_IN["default"])
+    systems = build_systems(BUILTIN_RECIPES["default"])
     assert [system.name for system in systems] == ["keyword", "vector", "links", "rrf", "default"]
     assert [len(system.recipe.sources) for system in systems] == [1, 1, 1, 3, 3]
     assert systems[3].recipe.fusion == RRF(k=60, first_rank=1)
-    assert systems[4].recipe == BUILT_IN["default"]
+    assert systems[4].recipe == BUILTIN_RECIPES["default"]
 
 
 def test_what_would_be_the_same_is_measured_once() -> None:
-    assert [system.name for system in systems_of(BUILT_IN["rrf"])] == ["keyword", "vector", "rrf"]
-    assert [system.name for system in systems_of(BUILT_IN["keyword"])] == ["keyword"]
+    assert [system.name for system in build_systems(BUILTIN_RECIPES["rrf"])] == ["keyword", "vector", "rrf"]
+    assert [system.name for system in build_systems(BUILTIN_RECIPES["keyword"])] == ["keyword"]
 
 
 def test_a_second_recipe_adds_only_what_is_new(tmp_path: Path) -> None:
     found = evaluate(
-        [read_collection(write_folder(tmp_path / "c"))], Options(recipes=["default", "rrf"]), SETTINGS
+        [read_collection(write_folder(tmp_path / "c"))],
+        EvaluationOptions(recipes=["default", "rrf"]),
+        SETTINGS,
     )
     assert [one.system for one in found] == ["keyword", "vector", "links", "rrf", "default"]
 
 
-# Figures
+# MetricValues
 
 
 def test_figures_are_those_of_the_ranking(tmp_path: Path) -> None:
     found = measured(write_folder(tmp_path / "c", judged="q1\tpear\t1\nq2\tapple\t1\nq2\tbrick\t1\n"))
     keyword = found["keyword"]
     # "green pear" finds the pear alone; "red" finds the two red things and nothing else.
-    assert [sorted(answer.found) for answer in keyword.answers] == [["pear"], ["apple", "brick"]]
-    assert keyword.figures == {"nDCG@10": 1.0, "MRR@10": 1.0, "R@5": 1.0, "R@10": 1.0, "R@100": 1.0}
-    assert all(answer.milliseconds > 0 for one in found.values() for answer in one.answers)
+    assert [sorted(result.ranking) for result in keyword.query_results] == [["pear"], ["apple", "brick"]]
+    assert keyword.metrics == {"nDCG@10": 1.0, "MRR@10": 1.0, "R@5": 1.0, "R@10": 1.0, "R@100": 1.0}
+    assert all(result.milliseconds > 0 for one in found.values() for result in one.query_results)
     assert {one.documents for one in found.values()} == {4}
 
 
@@ -68,24 +76,24 @@ def test_the_first_ten_are_measured_as_a_search_for_ten_gives_them(tmp_path: Pat
     judged = "q\td000\t1\nq\td020\t1\n"
     folder = write_folder(tmp_path / "c", documents=documents, queries=queries, judged=judged)
     keyword = measured(folder)["keyword"]
-    assert len(keyword.answers[0].found) == 10
-    assert keyword.figures["R@10"] == 0.5
-    assert keyword.figures["R@100"] == 1.0
+    assert len(keyword.query_results[0].ranking) == 10
+    assert keyword.metrics["R@10"] == 0.5
+    assert keyword.metrics["R@100"] == 1.0
 
 
 def test_only_the_first_queries_are_asked_when_told(tmp_path: Path) -> None:
-    found = measured(write_folder(tmp_path / "c"), Options(queries=1))
-    assert [answer.query.id for answer in found["default"].answers] == ["q1"]
+    found = measured(write_folder(tmp_path / "c"), EvaluationOptions(max_queries=1))
+    assert [result.query.id for result in found["default"].query_results] == ["q1"]
 
 
 def test_a_scope_searches_only_where_the_field_equals_the_querys(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "c")
-    found = measured(folder, Options(scopes={"c": "shelf"}))
+    found = measured(folder, EvaluationOptions(scopes={"c": "shelf"}))
     assert found["default"].scope == "shelf"
     for one in found.values():
         beside = {"q1": {"pear"}, "q2": {"apple", "plum"}}
-        assert all(set(answer.found) <= beside[answer.query.id] for answer in one.answers)
-    assert found["keyword"].answers[1].found == ("apple",)
+        assert all(set(result.ranking) <= beside[result.query.id] for result in one.query_results)
+    assert found["keyword"].query_results[1].ranking == ("apple",)
 
 
 def test_a_scope_means_the_metadata_even_where_a_record_has_a_field_of_that_name(tmp_path: Path) -> None:
@@ -95,12 +103,14 @@ def test_a_scope_means_the_metadata_even_where_a_record_has_a_field_of_that_name
     ]
     queries = [{"_id": "q", "text": "red", "metadata": {"collection": "y"}}]
     folder = write_folder(tmp_path / "c", documents=documents, queries=queries, judged="q\tb\t1\n")
-    assert measured(folder, Options(scopes={"c": "collection"}))["keyword"].answers[0].found == ("b",)
+    assert measured(folder, EvaluationOptions(scopes={"c": "collection"}))["keyword"].query_results[
+        0
+    ].ranking == ("b",)
 
 
 def test_a_scope_that_a_query_lacks_is_an_error_that_names_both(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"query 'q1' has no metadata field 'floor'.* it has: kind, shelf"):
-        measured(write_folder(tmp_path / "c"), Options(scopes={"c": "floor"}))
+        measured(write_folder(tmp_path / "c"), EvaluationOptions(scopes={"c": "floor"}))
 
 
 def test_categories_are_told_apart_and_ordered_by_number(tmp_path: Path) -> None:
@@ -136,16 +146,16 @@ def test_a_model_that_is_not_there_is_an_error_and_not_a_poor_figure(
 ) -> None:
     monkeypatch.setenv("SENNIT_MODELS", str(tmp_path / "none"))
     with pytest.raises(NotFound, match="absent"):
-        measured(write_folder(tmp_path / "c"), Options(models=["onnx/absent"]))
+        measured(write_folder(tmp_path / "c"), EvaluationOptions(models=["onnx/absent"]))
 
 
 def test_answers_without_a_source_are_reported(tmp_path: Path) -> None:
-    found = measured(write_folder(tmp_path / "c"), Options(models=["none"]))
+    found = measured(write_folder(tmp_path / "c"), EvaluationOptions(models=["none"]))
     assert found["keyword"].degraded == []
     assert len(found["default"].degraded) == 2
-    note = degraded_notes(list(found.values()))[-1]
-    assert note.startswith("c, none, default: 2 of 2 answers lack a source (vector: ")
-    assert to_dict(found["default"])["degraded"] == {
+    note = degraded_warnings(list(found.values()))[-1]
+    assert note.startswith("c, none, default: a source failed in 2 of 2 searches (vector: ")
+    assert measurement_to_dict(found["default"])["degraded"] == {
         "queries": 2,
         "reason": found["default"].degraded[0],
     }
@@ -163,19 +173,19 @@ def test_the_settings_own_model_is_used_when_none_is_named(tmp_path: Path) -> No
 
 
 def test_a_kept_database_is_used_again_and_gives_the_same_figures(tmp_path: Path) -> None:
-    options = Options(cache=tmp_path / "kept", models=["static"])
+    options = EvaluationOptions(cache_dir=tmp_path / "kept", models=["static"])
     folder = write_folder(tmp_path / "c")
     first = measured(folder, options)
     (database,) = (tmp_path / "kept").iterdir()
     before = (database / "sennit.db").stat().st_ino
     again = measured(folder, options)
-    assert [one.figures for one in again.values()] == [one.figures for one in first.values()]
+    assert [one.metrics for one in again.values()] == [one.metrics for one in first.values()]
     assert (database / "sennit.db").stat().st_ino == before
     assert len(list((tmp_path / "kept").iterdir())) == 1
 
 
 def test_another_corpus_or_model_gets_a_database_of_its_own(tmp_path: Path) -> None:
-    options = Options(cache=tmp_path / "kept", models=["static", "none"])
+    options = EvaluationOptions(cache_dir=tmp_path / "kept", models=["static", "none"])
     measured(write_folder(tmp_path / "c"), options)
     measured(write_folder(tmp_path / "c", documents=[{"_id": "pear", "text": "pear"}]), options)
     assert len(list((tmp_path / "kept").iterdir())) == 4
@@ -186,7 +196,7 @@ def test_another_corpus_or_model_gets_a_database_of_its_own(tmp_path: Path) -> N
 
 def test_rows_have_every_column_and_end_with_means_over_collections(tmp_path: Path) -> None:
     collections = [read_collection(write_folder(tmp_path / name)) for name in ("a", "b")]
-    rows = rows_of(evaluate(collections, Options(), SETTINGS), "kind")
+    rows = table_rows(evaluate(collections, EvaluationOptions(), SETTINGS), "kind")
     assert {len(row) for row in rows} == {len(HEADERS)}
     assert [row[2] for row in rows[:4]] == ["keyword", "keyword, kind 2", "keyword, kind 10", "vector"]
     assert [row[:4] for row in rows[-5:]] == [
@@ -196,8 +206,8 @@ def test_rows_have_every_column_and_end_with_means_over_collections(tmp_path: Pa
 
 def test_every_answer_can_be_written_as_a_line(tmp_path: Path) -> None:
     found = measured(write_folder(tmp_path / "c", judged=JUDGED))
-    lines = list(per_query(list(found.values())))
+    lines = list(query_result_dicts(list(found.values())))
     assert len(lines) == 5 * 2
     assert lines[0]["query"] == "q1"
-    assert lines[0]["found"] == ["pear"]
+    assert lines[0]["ranking"] == ["pear"]
     assert lines[0]["nDCG@10"] == 1.0

@@ -1,4 +1,4 @@
-"""An allowed folder, and a secret right beside it."""
+"""Fixtures: an allowed folder, and a secret file next to it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SECRET = "the secret beside the folder"
 
 @pytest.fixture(params=[True, False], ids=["by steps", "by path"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Both ways to open a file, of which a platform has one."""
+    """Test both ways to open a file; a platform has one of them."""
     monkeypatch.setattr(access, "HAS_DIR_FD", request.param)
     return bool(request.param)
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """top/root, which may be read, and top/secret.txt, which may not."""
+    """top/root, which may be read. top/secret.txt next to it may not."""
     folder = tmp_path / "top" / "root"
     fill(folder)
     return folder
@@ -46,7 +46,7 @@ def fill(folder: Path) -> None:
 
 
 def code_of(read: Callable[[], object]) -> str:
-    """The code of the error that a read ends with; its text begins with the same."""
+    """The code of the ReadError that a read raises; the message must begin with it."""
     with pytest.raises(ReadError) as caught:
         read()
     assert str(caught.value).startswith(f"[ERROR: {caught.value.code}] ")

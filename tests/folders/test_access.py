@@ -1,4 +1,4 @@
-"""Text of files, for a caller who may read some folders: what is given, and what every refusal says."""
+"""Reading files for a caller who may read some folders: the text, and the errors."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def folders(root: Path) -> Folders:
     return Folders([root])
 
 
-# What is given
+# Text
 
 
-def test_the_whole_text_comes_with_its_real_path(folders: Folders, root: Path) -> None:
+def test_read_returns_the_text_and_the_real_path(folders: Folders, root: Path) -> None:
     real = os.path.realpath(root)
     assert folders.read("a.md") == FileText(f"{real}/a.md", "one\ntwo\nthree\n", 1, 3, 3)
     assert folders.read(f"{real}/sub/b.md").text == "below"
@@ -73,7 +73,7 @@ def test_a_single_file_may_be_allowed(root: Path) -> None:
     assert code(folders, str(root)) == "ACCESS_DENIED"
 
 
-def test_names_are_taken_as_they_are(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_not_expanded_or_decoded(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(root))
     folders = Folders([root])
     names = [
@@ -101,7 +101,7 @@ def test_another_case_is_another_name_unless_the_file_system_says_otherwise(root
         assert code(folders, name) in ("NOT_FOUND", "ACCESS_DENIED")
 
 
-def test_a_mark_is_dropped_and_line_endings_stay(root: Path) -> None:
+def test_byte_order_mark_is_removed_and_line_endings_stay(root: Path) -> None:
     (root / "mark.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\rthree\n")
     found = Folders([root]).read("mark.txt")
     assert (found.text, found.lines) == ("one\r\ntwo\rthree\n", 2)
@@ -124,7 +124,7 @@ def test_a_range_ends_where_the_file_does(folders: Folders) -> None:
 
 
 @pytest.mark.parametrize("lines", [(0, 1), (2, 1), (-1, 1), (4, 4), (1,), ("1", "2"), (True, 2), 7, "ab"])
-def test_a_range_that_is_none_is_refused(folders: Folders, lines: tuple[int, int]) -> None:
+def test_invalid_range_is_rejected(folders: Folders, lines: tuple[int, int]) -> None:
     assert code(folders, "a.md", lines) == "BAD_RANGE"
 
 
@@ -132,7 +132,7 @@ TEXTS = st.text(st.sampled_from("ab\r\n\ufeffé日"), max_size=60)
 
 
 @given(text=TEXTS, first=st.integers(1, 12), more=st.integers(0, 12), piece=st.integers(1, 9))
-def test_lines_are_those_of_the_index_in_pieces_of_any_size(
+def test_lines_match_the_index_for_any_chunk_size(
     tmp_path_factory: pytest.TempPathFactory, text: str, first: int, more: int, piece: int
 ) -> None:
     folder = tmp_path_factory.getbasetemp() / "lines"
@@ -140,7 +140,7 @@ def test_lines_are_those_of_the_index_in_pieces_of_any_size(
     (folder / "x").write_bytes(text.encode())
     ending = "\n" if "\n" in text else "\r"
     lines = re.findall(f"[^{ending}]*{ending}|[^{ending}]+$", text)
-    # The index has no blank line at the end, even one that is a lone \\r.
+    # The index has no blank line at the end, not even a lone \\r.
     assert len(lines) - text.endswith("\n\r") == len(split_lines(text))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(access, "_CHUNK_BYTES", piece)
@@ -156,7 +156,7 @@ def test_lines_are_those_of_the_index_in_pieces_of_any_size(
     assert (part.first, part.last) == (first, min(first + more, len(lines)))
 
 
-# ReadErrors
+# Errors
 
 
 def test_what_is_outside_is_denied_whether_it_exists_or_not(folders: Folders, root: Path) -> None:
@@ -179,29 +179,29 @@ def test_without_folders_nothing_may_be_read(root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["missing.md", "sub/missing/x.md", "a.md/x", "nowhere"])
-def test_what_is_missing_inside_is_not_found(folders: Folders, path: str) -> None:
+def test_missing_file_inside_is_not_found(folders: Folders, path: str) -> None:
     with pytest.raises(ReadError, match=r"^\[ERROR: NOT_FOUND\] There is no file '") as caught:
         folders.read(path)
     assert isinstance(caught.value, SennitError)
 
 
-def test_a_folder_that_is_gone_has_no_files(tmp_path: Path) -> None:
+def test_deleted_root_has_no_files(tmp_path: Path) -> None:
     assert code(Folders([tmp_path / "gone"]), "a.md") == "NOT_FOUND"
 
 
 @pytest.mark.parametrize("path", [".", "sub", "sub/", "sub/up"])
-def test_a_folder_is_no_file(folders: Folders, path: str) -> None:
+def test_folder_is_not_a_file(folders: Folders, path: str) -> None:
     assert code(folders, path) == "IS_DIRECTORY"
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "\ud800", "x" * 5000, "n" * 256])
-def test_what_cannot_be_a_path(folders: Folders, path: str) -> None:
+def test_invalid_paths_are_rejected(folders: Folders, path: str) -> None:
     with pytest.raises(ReadError, match=r"^\[ERROR: BAD_PATH\]") as caught:
         folders.read(path)
     assert len(str(caught.value)) < 300
 
 
-def test_a_path_is_text(folders: Folders) -> None:
+def test_path_must_be_a_string(folders: Folders) -> None:
     for path in (None, 7, b"a.md", Path("a.md")):
         assert code_of(lambda path=path: folders.read(path)) == "BAD_PATH"  # type: ignore[misc]
 
@@ -216,7 +216,7 @@ def test_pipes_sockets_and_devices_are_never_opened(root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/proc/self/environ", "/proc/self/status", "/sys/kernel/notes"])
-def test_what_the_system_keeps_about_itself_is_not_read(path: str, root: Path) -> None:
+def test_system_files_are_not_read(path: str, root: Path) -> None:
     assert code(Folders(["/"]), path) == "ACCESS_DENIED"
     (root / "link").symlink_to(path)
     assert code(Folders(["/proc", "/sys", root]), str(root / "link")) == "ACCESS_DENIED"
@@ -226,13 +226,13 @@ def test_what_the_system_keeps_about_itself_is_not_read(path: str, root: Path) -
     ("data", "byte", "offset"),
     [(b"abc\0", "00", 3), (b"caf\xe9 noir", "e9", 3), (b"\xff\xfea\0", "00", 3), (b"ok\n\xc0\xaf", "c0", 3)],
 )
-def test_what_is_no_utf_8_is_not_text(root: Path, data: bytes, byte: str, offset: int) -> None:
+def test_invalid_utf_8_is_not_text(root: Path, data: bytes, byte: str, offset: int) -> None:
     (root / "data").write_bytes(data)
     with pytest.raises(ReadError, match=rf"^\[ERROR: NOT_TEXT\] .* byte 0x{byte} at offset {offset}\.$"):
         Folders([root]).read("data")
 
 
-def test_a_broken_byte_is_named_by_its_place_in_the_file(root: Path) -> None:
+def test_invalid_byte_is_reported_with_its_offset(root: Path) -> None:
     (root / "data").write_bytes(b"fine\nfine\nnot \xff fine\nfine\n")
     folders = Folders([root])
     assert folders.read("data", (1, 2)).text == "fine\nfine\n"
@@ -256,14 +256,14 @@ def test_a_large_file_is_read_by_lines(root: Path) -> None:
         folders.read("large.txt", (1, 10))
 
 
-def test_a_file_too_large_to_look_through_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_too_large_to_scan_is_rejected(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "MAX_SCANNED_BYTES", 5)
     monkeypatch.setattr(access, "_CHUNK_BYTES", 2)
     with pytest.raises(ReadError, match=r"TOO_LARGE.* up to 5 bytes"):
         Folders([root]).read("a.md", (1, 1))
 
 
-def test_what_may_not_be_read_by_this_user_is_unreadable(root: Path) -> None:
+def test_file_without_permission_is_unreadable(root: Path) -> None:
     folders = Folders([root])
     with locked(root / "a.md"):
         assert code(folders, "a.md") == "UNREADABLE"
@@ -271,16 +271,16 @@ def test_what_may_not_be_read_by_this_user_is_unreadable(root: Path) -> None:
         assert code(folders, "sub/b.md") == "UNREADABLE"
 
 
-def test_links_in_a_circle_end(folders: Folders, root: Path) -> None:
+def test_circular_links_are_unreadable(folders: Folders, root: Path) -> None:
     (root / "tick").symlink_to("tock")
     (root / "tock").symlink_to("tick")
     assert code(folders, "loop") == code(folders, "tick") == "UNREADABLE"
 
 
-# What a caller may not know
+# Hidden files
 
 
-def test_what_is_hidden_is_as_if_it_were_missing(root: Path) -> None:
+def test_hidden_file_is_reported_like_a_missing_one(root: Path) -> None:
     (root / "big").write_text("x" * 100)
     (root / "binary").write_bytes(b"\0")
     (root / "link-to-hidden").symlink_to("big")
@@ -294,7 +294,7 @@ def test_what_is_hidden_is_as_if_it_were_missing(root: Path) -> None:
         assert str(caught.value) == f"[ERROR: NOT_FOUND] There is no file {name!r} in the allowed folders."
 
 
-def test_hiding_is_asked_about_real_paths(root: Path) -> None:
+def test_is_hidden_gets_real_paths(root: Path) -> None:
     hidden = Path(os.path.realpath(root)) / "sub" / "b.md"
     folders = Folders([root], is_hidden=lambda path: path == hidden)
     for name in ("within", "within-absolute", "sub/up/sub/b.md", str(root / "sub" / "b.md")):
@@ -302,10 +302,10 @@ def test_hiding_is_asked_about_real_paths(root: Path) -> None:
     assert folders.read("a.md").lines == 3
 
 
-# The rest
+# Other
 
 
-def test_a_file_is_shown_by_a_name_that_reads_it(root: Path) -> None:
+def test_display_path_can_be_read(root: Path) -> None:
     one, two = Folders([root]), Folders([root, root.parent / "root-too"])
     path = Path(one.read("sub/b.md").path)
     assert one.display_path(path) == "sub/b.md"

@@ -1,4 +1,4 @@
-"""Attempts to read what is outside the allowed folders: known payloads, made-up paths, and races."""
+"""Attempts to read files outside the allowed folders: known payloads, generated paths, and races."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ while True:
         os.unlink(kind)
         os.rename("kept-" + kind, kind)
 """
-"""Puts a link that leads outside in the place of a folder and of a file, and back, as fast as it can."""
+"""A script that keeps replacing a folder and a file by links to the outside, and back."""
 
 
 def payloads(shared: Path, secret: Path) -> Iterator[str]:
-    """Every known payload, as written, decoded once and twice, with other slashes, and aimed at three files."""
+    """Every known payload: as written, decoded once and twice, with other slashes, for three target files."""
     folder = shared / "security" / "patt_directory_traversal" / "Intruder"
     lines = [line for file in sorted(folder.glob("*.txt")) for line in file.read_bytes().splitlines()]
     for line in lines:
@@ -85,7 +85,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(path="ROOT/sub/up/../root/a.md")
 @example(path="../root/a.md")
 @example(path="out-folder/root/a.md")
-def test_whatever_is_asked_for_only_files_inside_are_read(tree: Path, path: str) -> None:
+def test_any_path_reads_only_files_inside(tree: Path, path: str) -> None:
     path = path.replace("ROOT", str(tree)).replace("TOP", str(tree.parent))
     try:
         found = Folders([tree]).read(path)
@@ -100,7 +100,7 @@ def test_whatever_is_asked_for_only_files_inside_are_read(tree: Path, path: str)
 
 
 @pytest.mark.usefixtures("way")
-def test_a_link_put_there_while_reading_gives_nothing_away(tmp_path: Path) -> None:
+def test_link_swapped_in_during_a_read_gives_no_access(tmp_path: Path) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
     for folder, text in ((root / "folder", "mine"), (outside, SECRET)):
         folder.mkdir(parents=True)
@@ -129,7 +129,7 @@ def test_a_link_put_there_while_reading_gives_nothing_away(tmp_path: Path) -> No
     assert seen.keys() <= {"mine", "ACCESS_DENIED", "NOT_FOUND", "UNREADABLE"}, seen
 
 
-def test_a_folder_that_becomes_a_link_is_no_longer_allowed(root: Path, tmp_path: Path) -> None:
+def test_folder_replaced_by_a_link_is_no_longer_allowed(root: Path, tmp_path: Path) -> None:
     folders = Folders([root])
     assert folders.read("a.md").lines == 3
     elsewhere = tmp_path / "elsewhere"
@@ -146,7 +146,7 @@ def test_a_folder_that_becomes_a_link_is_no_longer_allowed(root: Path, tmp_path:
     assert code(folders, "a.md") == "NOT_FOUND"
 
 
-def test_deep_folders_are_read_and_bottomless_ones_refused(tmp_path: Path) -> None:
+def test_deep_folders_are_read_up_to_the_limit(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=tmp_path) as name:
         folder = Path(name)
         for _ in range(100):
@@ -161,7 +161,7 @@ def test_deep_folders_are_read_and_bottomless_ones_refused(tmp_path: Path) -> No
         assert folders.read("d/" * 100 + "around/" + "d/" * 100 + "x.md").text == "at the bottom"
 
 
-def test_a_way_deeper_than_any_folder_is_refused(tmp_path: Path) -> None:
+def test_path_deeper_than_the_limit_is_rejected(tmp_path: Path) -> None:
     top = os.open(tmp_path, os.O_RDONLY)
     here = os.dup(top)
     for _ in range(300):
@@ -182,8 +182,8 @@ def test_the_longest_names_are_read(root: Path) -> None:
     assert code(Folders([root]), f"{name}x") == "BAD_PATH"
 
 
-def test_a_name_is_spelled_as_its_folder_has_it(root: Path) -> None:
-    # Stands for a file system that finds a file by another spelling of its name, which this one may not be.
+def test_name_is_spelled_as_stored_in_the_folder(root: Path) -> None:
+    # Simulates a file system that finds a file by another spelling of its name.
     folder = os.open(root, os.O_RDONLY)
     try:
         assert safe_open._actual_name(folder, "\u00c1.md", (root / "a.md").lstat()) == "a.md"

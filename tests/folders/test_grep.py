@@ -1,4 +1,4 @@
-"""Finding exact text in files: what is found, how it is put together, and in which order."""
+"""Exact text search: the matches, their passages, and the order of passages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Puts a file into the folder that is searched, and says where."""
+    """Writes a file into the searched folder and returns its path."""
 
     def put(name: str, text: str | bytes = "needle\n") -> Path:
         path = tmp_path / name
@@ -36,7 +36,7 @@ def numbered(count: int, **marked: str) -> str:
 
 
 def names(tmp_path: Path, *keywords: str, **options: object) -> set[str]:
-    """The files in which something is found."""
+    """The names of the files with a match."""
     answer = grep([tmp_path], keywords, GrepOptions(**options))  # type: ignore[arg-type]
     return {passage.real.relative_to(tmp_path).as_posix() for passage in answer.passages}
 
@@ -67,7 +67,7 @@ def test_matches_within_twenty_lines_make_one_passage(
     assert [(p.first, p.last) for p in found] == ([(20, 60)] if passages == 1 else [(20, 40), (41, 61)])
 
 
-def test_marked_lines_carry_a_mark_and_every_line_its_number(tmp_path: Path, write: Write) -> None:
+def test_marked_text_has_line_numbers_and_marks_matches(tmp_path: Path, write: Write) -> None:
     write("a.txt", "one\nneedle\n\nthree\n")
     (passage,) = grep([tmp_path], ["needle"]).passages
     assert passage.marked() == "  1  one\n> 2  needle\n  3\n  4  three"
@@ -91,7 +91,7 @@ def test_passages_rank_by_keywords_then_matches_then_path_then_line(tmp_path: Pa
     assert (answer.files, answer.matches, answer.limits) == (4, 9, ())
 
 
-def test_the_best_are_kept_and_all_are_counted_whatever_the_order_of_files(
+def test_best_passages_are_kept_in_any_file_order_and_all_matches_counted(
     tmp_path: Path, write: Write
 ) -> None:
     for number in range(400):
@@ -103,7 +103,7 @@ def test_the_best_are_kept_and_all_are_counted_whatever_the_order_of_files(
     assert answer.limits == ("Only the best 12 passages are in the result: the limit is 12.",)
 
 
-def test_a_keyword_is_literal_and_may_look_like_anything(tmp_path: Path, write: Write) -> None:
+def test_keyword_is_literal(tmp_path: Path, write: Write) -> None:
     odd = [
         "-v",
         "--files",
@@ -127,15 +127,13 @@ def test_a_keyword_is_literal_and_may_look_like_anything(tmp_path: Path, write: 
         assert names(tmp_path, keyword) == {f"{number}.txt"}, keyword
 
 
-def test_regular_expressions_are_for_those_who_ask(tmp_path: Path, write: Write) -> None:
+def test_regular_expressions_are_optional(tmp_path: Path, write: Write) -> None:
     write("a.txt", "id 42\n")
     assert names(tmp_path, r"\d+") == set()
     assert names(tmp_path, r"\d+$", regex=True) == {"a.txt"}
 
 
-def test_which_of_several_expressions_matched_is_told_also_where_they_overlap(
-    tmp_path: Path, write: Write
-) -> None:
+def test_overlapping_expressions_are_all_reported(tmp_path: Path, write: Write) -> None:
     write("a.txt", "foo42\n")
     write("b.txt", "foo\r\nend of it\r\n")
     found = grep([tmp_path], [r"fo+", r"\bfoo\d", r"it$"], GrepOptions(regex=True)).passages
@@ -161,7 +159,7 @@ def test_a_keyword_inside_another_is_found_with_it(tmp_path: Path, write: Write)
         ("NEEDLE", "ignore", {"low.txt", "up.txt"}),
     ],
 )
-def test_case_is_smart_unless_told(
+def test_smart_case_is_the_default(
     tmp_path: Path, write: Write, keyword: str, case: str, found: set[str]
 ) -> None:
     write("low.txt", "needle\n")
@@ -177,13 +175,13 @@ def test_each_keyword_has_its_own_smart_case(tmp_path: Path, write: Write) -> No
     assert names(tmp_path, r"\Spin|\bpin", r"\SN", "Needle", regex=True) == {"a.txt", "b.txt"}
 
 
-def test_case_folds_in_every_script(tmp_path: Path, write: Write) -> None:
+def test_case_is_ignored_in_every_script(tmp_path: Path, write: Write) -> None:
     write("a.txt", "ÜBER STRASSE ДОМ\n")
     (passage,) = grep([tmp_path], ["über", "дом", "zzz"]).passages
     assert passage.keywords == ("über", "дом")
 
 
-def test_hidden_and_ignored_files_are_left_out_unless_asked_for(tmp_path: Path, write: Write) -> None:
+def test_hidden_and_ignored_files_are_searched_only_on_request(tmp_path: Path, write: Write) -> None:
     for name in ("a.txt", "skip.log", ".secret", "sub/skip.log", ".git/config", "build/out.txt"):
         write(name)
     write(".gitignore", "*.log\nbuild/\n")
@@ -206,7 +204,7 @@ def test_hidden_and_ignored_files_are_left_out_unless_asked_for(tmp_path: Path, 
         (("*.log",), set()),
     ],
 )
-def test_globs_choose_among_what_is_neither_hidden_nor_ignored(
+def test_globs_do_not_include_hidden_or_ignored_files(
     tmp_path: Path, write: Write, globs: tuple[str, ...], found: set[str]
 ) -> None:
     for name in ("a.py", "sub/b.py", "sub/deep/c.py", "d.md", ".h.py", "gone.py", "gone.log"):
@@ -238,13 +236,13 @@ def test_a_thousand_keywords_are_one_search(tmp_path: Path, write: Write) -> Non
 @pytest.mark.parametrize(
     "keywords", [[], [""], ["a", "  "], ["two\nlines"], ["a\0b"], ["\ud800"], "text", ["x" * 1001]]
 )
-def test_what_cannot_be_a_keyword_is_refused(tmp_path: Path, keywords: list[str]) -> None:
+def test_invalid_keyword_is_rejected(tmp_path: Path, keywords: list[str]) -> None:
     with pytest.raises(InvalidInput):
         grep([tmp_path], keywords)
 
 
 @pytest.mark.parametrize("pattern", ["a(", "[z-a]", "*", "a\\nb", "x{99999999}", "(?P<n>a)(?P<n>b)"])
-def test_a_bad_expression_is_named_with_what_is_wrong(tmp_path: Path, write: Write, pattern: str) -> None:
+def test_invalid_expression_is_reported_with_the_reason(tmp_path: Path, write: Write, pattern: str) -> None:
     write("a.txt")
     with pytest.raises(InvalidInput, match="is not a valid regular expression: ") as error:
         grep([tmp_path], ["fine", pattern], GrepOptions(regex=True))
@@ -262,12 +260,12 @@ def test_a_bad_expression_is_named_with_what_is_wrong(tmp_path: Path, write: Wri
         {"context": True},
     ],
 )
-def test_options_are_checked_when_they_are_made(wrong: dict[str, object]) -> None:
+def test_options_are_validated(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         GrepOptions(**wrong)  # type: ignore[arg-type]
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="nowhere"):
         grep([tmp_path / "nowhere"], ["needle"])
 
@@ -276,7 +274,7 @@ def test_without_folders_nothing_is_found() -> None:
     assert grep([], ["needle"]).passages == ()
 
 
-def test_ripgrep_is_taken_from_the_path_or_its_absence_explained(
+def test_ripgrep_is_found_on_the_path_or_reported_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = find_ripgrep()

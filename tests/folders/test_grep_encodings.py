@@ -1,4 +1,4 @@
-"""Files as they are: encodings, line ends, marks, zeros and odd names."""
+"""Exact text search in files with various encodings, line endings, zero bytes and names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def passages(folder: Path, *keywords: str, regex: bool = False) -> tuple[Passage
 )
 @pytest.mark.parametrize("keywords", [["needle"], ["needle", "absent"]], ids=["one", "several"])
 @pytest.mark.parametrize("regex", [False, True], ids=["literal", "regex"])
-def test_text_reads_the_same_in_every_encoding(
+def test_passage_is_the_same_in_every_encoding(
     tmp_path: Path, data: bytes, keywords: list[str], regex: bool
 ) -> None:
     (tmp_path / "a.txt").write_bytes(data)
@@ -42,7 +42,7 @@ def test_text_reads_the_same_in_every_encoding(
     assert passage.keywords == ("needle",)
 
 
-def test_an_encoding_that_a_file_names_is_believed(tmp_path: Path) -> None:
+def test_declared_encoding_is_used(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes("# -*- coding: koi8-r -*-\n# дом needle\n".encode("koi8-r"))
     (passage,) = passages(tmp_path, "needle")
     assert passage.text.endswith("# дом needle")
@@ -54,20 +54,20 @@ def test_a_match_on_the_first_line_after_a_mark_is_found(tmp_path: Path) -> None
     assert passage.text == "needle\nb"
 
 
-def test_the_end_of_a_line_is_the_same_with_and_without_a_return(tmp_path: Path) -> None:
+def test_carriage_returns_do_not_change_matches(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"a needle\r\nneedle b\r\n")
     (passage,) = passages(tmp_path, "needle$", regex=True)
     assert passage.matched == (1,)
     assert "\r" not in passage.text
 
 
-def test_a_file_with_zeros_is_binary_and_left_out(tmp_path: Path) -> None:
+def test_file_with_zero_bytes_is_binary_and_skipped(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"\x7fELF\0\0needle\n\0")
     (tmp_path / "a.txt").write_bytes(b"needle\n")
     assert [passage.real.name for passage in passages(tmp_path, "needle")] == ["a.txt"]
 
 
-def test_zeros_far_into_a_file_do_no_harm(tmp_path: Path) -> None:
+def test_zero_bytes_late_in_a_file_do_not_hide_other_files(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"needle\n" * 40_000 + b"\0" + b"needle\n" * 10)
     (tmp_path / "b.txt").write_bytes(b"needle\n")
     for keywords in (["needle"], ["needle", "absent"]):
@@ -77,14 +77,14 @@ def test_zeros_far_into_a_file_do_no_harm(tmp_path: Path) -> None:
         assert all("\0" not in passage.text for passage in answer.passages)
 
 
-def test_a_single_binary_file_as_root_is_no_trouble(tmp_path: Path) -> None:
+def test_binary_file_as_root_does_not_hide_other_roots(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"needle\n\0needle\n")
     (tmp_path / "b.txt").write_bytes(b"needle\n")
     answer = grep([tmp_path / "a.bin", tmp_path / "b.txt"], ["needle"])
     assert [passage.real.name for passage in answer.passages] == ["b.txt"]
 
 
-def test_names_may_be_odd(tmp_path: Path) -> None:
+def test_unusual_file_names_are_found(tmp_path: Path) -> None:
     names = [
         b"new\nline",
         b"two\n\nlines",

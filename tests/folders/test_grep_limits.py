@@ -1,4 +1,4 @@
-"""What a search does not do: run on, blow up, leave its folders, or leave out something without saying so."""
+"""The limits of a search: on time, memory and output, and to its folders. Each omission is reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def filled(folder: Path, count: int, text: str = "needle\n") -> None:
         (folder / f"{number:04}.txt").write_text(text, encoding="utf-8")
 
 
-def test_a_limit_on_files_stops_the_search_and_is_named(tmp_path: Path) -> None:
+def test_file_limit_stops_the_search_and_is_reported(tmp_path: Path) -> None:
     filled(tmp_path, 60)
     answer = grep([tmp_path], ["needle"], GrepOptions(max_files=7))
     assert answer.files == 7
@@ -34,14 +34,14 @@ def test_a_limit_on_files_stops_the_search_and_is_named(tmp_path: Path) -> None:
     assert grep([tmp_path], ["needle"], GrepOptions(max_files=60, max_passages=60)).limits == ()
 
 
-def test_a_limit_on_matches_stops_the_search_and_is_named(tmp_path: Path) -> None:
+def test_match_limit_stops_the_search_and_is_reported(tmp_path: Path) -> None:
     filled(tmp_path, 40, "needle needle\n")
     answer = grep([tmp_path], ["needle"], GrepOptions(max_matches=10))
     assert answer.matches == 10
     assert "The search stopped after 10 matches" in answer.limits[0]
 
 
-def test_a_limit_on_bytes_ends_the_answer_and_is_named(tmp_path: Path) -> None:
+def test_byte_limit_cuts_the_result_and_is_reported(tmp_path: Path) -> None:
     filled(tmp_path, 9, "needle and so on\n")
     answer = grep([tmp_path], ["needle"], GrepOptions(max_bytes=50))
     assert [passage.real.name for passage in answer.passages] == ["0000.txt", "0001.txt", "0002.txt"]
@@ -49,7 +49,7 @@ def test_a_limit_on_bytes_ends_the_answer_and_is_named(tmp_path: Path) -> None:
     assert (answer.files, answer.matches) == (9, 9)
 
 
-def test_a_limit_on_time_ends_the_search_and_is_named(tmp_path: Path) -> None:
+def test_time_limit_stops_the_search_and_is_reported(tmp_path: Path) -> None:
     filled(tmp_path, 300)
     answer = grep([tmp_path], ["needle"], GrepOptions(seconds=1e-6))
     assert answer.passages == ()
@@ -65,7 +65,7 @@ def test_no_expression_takes_longer_than_the_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [GrepOptions(), GrepOptions(regex=True)], ids=["literal", "regex"])
-def test_a_huge_line_is_cut_around_its_match_and_says_so(tmp_path: Path, options: GrepOptions) -> None:
+def test_long_line_is_shortened_around_its_match(tmp_path: Path, options: GrepOptions) -> None:
     long = "x" * 7_000_000 + "NEEDLE" + "y" * 3_000_000
     (tmp_path / "a.txt").write_text(f"before\n{long}\nafter {'z' * 5000}\n", encoding="utf-8")
     for keywords in (["needle"], ["needle", "absent"]):
@@ -87,7 +87,7 @@ def test_a_match_as_long_as_its_line_is_found_too(tmp_path: Path) -> None:
     assert passage.matches == 111
 
 
-def test_matches_without_end_make_a_passage_that_is_cut(tmp_path: Path) -> None:
+def test_very_long_run_of_matches_is_cut(tmp_path: Path) -> None:
     filled(tmp_path, 1, "needle in every line\n" * 5000)
     (passage,) = (answer := grep([tmp_path], ["needle"])).passages
     assert passage.first == 1
@@ -99,23 +99,23 @@ def test_matches_without_end_make_a_passage_that_is_cut(tmp_path: Path) -> None:
     assert answer.matches == 5000
 
 
-def test_an_expression_that_matches_nothing_everywhere_stays_bounded(tmp_path: Path) -> None:
+def test_expression_with_empty_matches_stays_bounded(tmp_path: Path) -> None:
     filled(tmp_path, 3, "abc\n" * 100)
     answer = grep([tmp_path], ["x*"], GrepOptions(regex=True, max_matches=500))
     assert "The search stopped after" in answer.limits[0]
     assert answer.passages
 
 
-def test_a_file_that_is_too_large_to_cut_is_named(tmp_path: Path) -> None:
+def test_file_too_large_for_passages_is_reported(tmp_path: Path) -> None:
     (tmp_path / "big.txt").write_text("needle\n" * 1000, encoding="utf-8")
     (tmp_path / "small.txt").write_text("needle\n", encoding="utf-8")
     answer = grep([tmp_path], ["needle"], GrepOptions(max_file_bytes=500))
     assert [passage.real.name for passage in answer.passages] == ["small.txt"]
-    (said,) = answer.skipped
-    assert said.startswith(f"{tmp_path.resolve() / 'big.txt'}: [ERROR: TOO_LARGE] it has 7,000 bytes")
+    (skipped,) = answer.skipped
+    assert skipped.startswith(f"{tmp_path.resolve() / 'big.txt'}: [ERROR: TOO_LARGE] it has 7,000 bytes")
 
 
-def test_what_a_caller_may_not_know_of_is_not_there(tmp_path: Path) -> None:
+def test_invisible_files_are_not_found_or_counted(tmp_path: Path) -> None:
     filled(tmp_path / "open", 5)
     filled(tmp_path / "closed", 500)
     seen = grep(
@@ -139,7 +139,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert answer.files == 1
 
 
-def test_a_file_swapped_for_a_link_gives_nothing_away(tmp_path: Path) -> None:
+def test_file_replaced_by_a_link_gives_no_access(tmp_path: Path) -> None:
     filled(tmp_path / "root", 1)
     outside = tmp_path / "secret.txt"
     outside.write_text("secret\nneedle\nsecret\n", encoding="utf-8")
@@ -165,7 +165,7 @@ def test_a_file_swapped_for_a_link_gives_nothing_away(tmp_path: Path) -> None:
         thread.join()
 
 
-def test_a_file_that_changed_after_it_was_searched_is_named_and_not_quoted(tmp_path: Path) -> None:
+def test_file_changed_after_the_search_is_reported_and_not_quoted(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("one\nneedle\n", encoding="utf-8")
     options, held = GrepOptions(), MatchCache(["needle"], GrepOptions())
@@ -185,7 +185,7 @@ def test_a_file_that_changed_after_it_was_searched_is_named_and_not_quoted(tmp_p
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a process that may not read every file")
-def test_a_file_that_cannot_be_read_is_named_unless_it_may_not_be_known(
+def test_unreadable_file_is_reported_unless_it_is_invisible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(tmp_path / "root", 1)
@@ -195,18 +195,21 @@ def test_a_file_that_cannot_be_read_is_named_unless_it_may_not_be_known(
     for folder in (tmp_path, *tmp_path.parents[:-2]):
         if os.geteuid() == 0 and not folder.stat().st_mode & 0o005:
             folder.chmod(0o755)
-    # An environment that only root may enter hides its ripgrep, and modules that are not yet imported.
+    # If only root can read the virtual environment, the child needs another ripgrep on the PATH.
     (tmp_path / "bin").mkdir()
     shutil.copy(find_ripgrep(), tmp_path / "bin" / "rg")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     assert grep([tmp_path / "root"], ["needle"]).files
-    told, hidden = as_somebody(tmp_path / "root", None), as_somebody(tmp_path / "root", "0000")
-    assert told == (1, [f"{locked.resolve()}: Permission denied"])
+    all_visible, hidden = (
+        search_unprivileged(tmp_path / "root", None),
+        search_unprivileged(tmp_path / "root", "0000"),
+    )
+    assert all_visible == (1, [f"{locked.resolve()}: Permission denied"])
     assert hidden == (1, [])
 
 
-def as_somebody(root: Path, visible: str | None) -> tuple[int, list[str]]:
-    """The files and skipped of a search by a process that is not root."""
+def search_unprivileged(root: Path, visible: str | None) -> tuple[int, list[str]]:
+    """Search in a process that is not root; returns the file count and the skipped files."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -231,7 +234,7 @@ def as_somebody(root: Path, visible: str | None) -> tuple[int, list[str]]:
     return int(lines[0]), lines[1:]
 
 
-def test_settings_of_the_user_do_not_decide_what_is_found(
+def test_ripgrep_configuration_of_the_user_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(tmp_path / "root", 2)
@@ -240,7 +243,7 @@ def test_settings_of_the_user_do_not_decide_what_is_found(
     assert grep([tmp_path / "root"], ["needle"]).files == 2
 
 
-def test_an_expression_that_is_too_large_is_refused(tmp_path: Path) -> None:
+def test_too_large_expression_is_rejected(tmp_path: Path) -> None:
     filled(tmp_path, 1)
     with pytest.raises(InvalidInput, match="regular expression"):
         grep([tmp_path], [r"((\w{500}){500}){500}"], GrepOptions(regex=True, seconds=120))

@@ -1,4 +1,4 @@
-"""A folder of files and a database to take them into."""
+"""Fixtures: a folder of files, and a database to index them into."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import sennit
 from sennit.ingest import IndexReport
 
 NOBODY = 65534
-"""The user who owns nothing."""
+"""The id of a user without privileges."""
 
 OLD = time.time() - 3600
-"""A time that is long settled, so that a file is known by its time and not read again."""
+"""Old enough that the modification time alone tells whether a file changed."""
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def db(tmp_path: Path) -> Iterator[sennit.Database]:
 
 
 def write(root: Path, files: Mapping[str, str | bytes]) -> None:
-    """Write files, as of an hour ago."""
+    """Write files with a modification time of an hour ago."""
     for name, content in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,12 +45,12 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def contents_of(db: sennit.Database) -> dict[str, str]:
-    """Everything the database holds, by id."""
+    """All records of the database as JSON, by id."""
     return {record.id: record.to_json() for record in db}
 
 
 def paths_of(db: sennit.Database, root: Path) -> set[str]:
-    """The files that have records, relative to the root."""
+    """The paths of files with records, relative to the root."""
     return {os.path.relpath(record.path or "", os.path.realpath(root)) for record in db}
 
 
@@ -59,13 +59,13 @@ def counts(report: IndexReport) -> tuple[int, int, int, int, int]:
 
 
 def reasons(report: IndexReport, root: Path) -> dict[str, str]:
-    """Why files were skipped, by name relative to the root."""
+    """The reasons why files were skipped, by path relative to the root."""
     return {os.path.relpath(path, os.path.realpath(root)): reason for path, reason in report.skipped}
 
 
 @contextlib.contextmanager
 def locked(*paths: Path) -> Iterator[None]:
-    """While in the block, nobody may read these paths; root, who may read everything, is nobody for so long."""
+    """Make paths unreadable inside the block. A test that runs as root drops its privileges there."""
     modes = [(path, path.stat().st_mode) for path in paths]
     top = Path(tempfile.gettempdir()).resolve()
     for path, _ in modes:

@@ -1,4 +1,4 @@
-"""Index a folder in a process of its own, to be killed: run_index.py DATABASE FOLDER."""
+"""Index a folder in a separate process that a test can kill: run_index.py DATABASE FOLDER."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import sennit
 from sennit.ingest import index, indexer
 
-# Small transactions: many places to be killed at.
+# Small transactions, so that a kill can hit many of them.
 vars(indexer)["BATCH_RECORDS"] = 20
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Passages: nothing is lost, and line numbers are exact."""
+"""Chunks: no text is lost, and line numbers are exact."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ SHAPES = {
 }
 
 
-def made(kind: str, lines: list[str]) -> list[Chunk]:
+def make_chunks(kind: str, lines: list[str]) -> list[Chunk]:
     return list(chunks(SHAPES[kind](lines)))
 
 
 @pytest.mark.parametrize("kind", SHAPES)
 @given(lines=LINES)
-def test_passages_are_the_very_lines_they_name_and_cover_all_text(kind: str, lines: list[str]) -> None:
+def test_chunks_match_their_lines_and_cover_all_text(kind: str, lines: list[str]) -> None:
     limits = CODE_LIMITS if kind == "code" else PROSE_LIMITS
     covered: dict[int, str] = {}
-    for passage in made(kind, lines):
+    for passage in make_chunks(kind, lines):
         assert 1 <= passage.first <= passage.last <= len(lines)
         assert passage.text.strip()
         assert len(passage.text) <= limits.maximum
@@ -58,14 +58,14 @@ def test_passages_are_the_very_lines_they_name_and_cover_all_text(kind: str, lin
 
 @pytest.mark.parametrize("kind", SHAPES)
 @given(lines=LINES)
-def test_passages_come_in_order_and_repeat_little(kind: str, lines: list[str]) -> None:
-    for before, after in pairwise(made(kind, lines)):
+def test_chunks_are_in_order_and_overlap_is_limited(kind: str, lines: list[str]) -> None:
+    for before, after in pairwise(make_chunks(kind, lines)):
         assert before.first <= after.first
         assert before.last <= after.last
         assert before.last - after.first < 8
 
 
-def test_prose_is_cut_between_paragraphs() -> None:
+def test_prose_is_split_between_paragraphs() -> None:
     paragraph = "A sentence of some words that goes on.\n" * 9
     found = list(chunks(Document(split_lines("\n".join([paragraph] * 12)))))
     assert len(found) > 2
@@ -73,14 +73,14 @@ def test_prose_is_cut_between_paragraphs() -> None:
     assert all(chunk.last % 10 == 9 for chunk in found), "each ends where a paragraph does"
 
 
-def test_code_is_cut_where_a_function_begins() -> None:
+def test_code_is_split_before_a_function() -> None:
     function = "def work(value):\n" + "    value = value + 1\n" * 24 + "    return value\n\n"
     found = list(chunks(Document(split_lines(function * 8), code=True)))
     assert len(found) > 2
     assert all(chunk.text.startswith("def work") and chunk.text.endswith("return value") for chunk in found)
 
 
-def test_a_heading_and_those_above_it_are_the_title() -> None:
+def test_title_is_the_path_of_headings() -> None:
     text = (
         "# Guide\n\nIntro.\n\n"
         + "word " * 60
@@ -99,19 +99,19 @@ def test_headings_in_a_fence_are_code() -> None:
     assert document.headings == {0: (1, "A"), 6: (1, "B"), 9: (2, "C")}
 
 
-def test_a_fence_stays_whole_when_it_can() -> None:
+def test_code_fence_is_not_split_if_it_fits() -> None:
     fence = "```\n" + "some code here = 1\n" * 40 + "```\n"
     text = "Before it. " * 60 + "\n\n" + fence + "\n" + "After it. " * 80
     found = list(chunks(markup.parse_markdown(split_lines(text))))
     assert any(chunk.text.count("```") == 2 for chunk in found)
 
 
-def test_a_heading_of_restructured_text_is_known_by_its_underline() -> None:
+def test_rst_heading_is_found_by_its_underline() -> None:
     document = markup.parse_rst(split_lines("=====\nTitle\n=====\n\nText\n\nPart\n----\n\nmore\n"))
     assert document.headings == {0: (1, "Title"), 6: (2, "Part")}
 
 
-def test_a_passage_cut_from_its_paragraph_repeats_the_last_lines() -> None:
+def test_chunk_inside_a_paragraph_overlaps_the_one_before() -> None:
     lines = [f"line {n} of one long paragraph without an end" for n in range(100)]
     found = list(chunks(Document(lines)))
     assert len(found) > 2
@@ -130,5 +130,5 @@ def test_a_passage_cut_from_its_paragraph_repeats_the_last_lines() -> None:
         ("a\x0cb\u2028c\n", ["a\x0cb\u2028c"]),
     ],
 )
-def test_lines_are_counted_as_an_editor_counts_them(text: str, lines: list[str]) -> None:
+def test_lines_are_numbered_as_in_an_editor(text: str, lines: list[str]) -> None:
     assert split_lines(text) == lines

@@ -23,7 +23,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_report_ends_the_run(root: Path) -> None:
+def test_run_ends_with_a_report(root: Path) -> None:
     write(root, {"a.md": "# Tea\n\nSteep it for three minutes.", "b.bin": b"\0\1"})
     done = call("index", str(root))
     assert done.exit_code == 0, done.stderr
@@ -34,7 +34,7 @@ def test_a_report_ends_the_run(root: Path) -> None:
     assert f"{os.path.realpath(root)}/a.md:1-3" in found.stdout
 
 
-def test_json_has_every_figure(root: Path) -> None:
+def test_json_report_has_every_count(root: Path) -> None:
     write(root, {"a.txt": "one", "b.log": "two", "c.bin": b"\0"})
     done = json.loads(call("index", str(root), "--exclude", "*.log", "--json").stdout)
     assert done["files"] == {
@@ -46,7 +46,7 @@ def test_json_has_every_figure(root: Path) -> None:
     ]
 
 
-def test_only_the_first_skipped_files_are_listed_unless_all_are_wanted(root: Path) -> None:
+def test_verbose_lists_all_skipped_files(root: Path) -> None:
     write(root, {f"{n:03}.bin": b"\0" for n in range(30)})
     done = call("index", str(root))
     assert done.stdout.count("zero bytes") == 20
@@ -54,12 +54,12 @@ def test_only_the_first_skipped_files_are_listed_unless_all_are_wanted(root: Pat
     assert call("index", str(root), "-v").stdout.count("zero bytes") == 30
 
 
-def test_a_name_cannot_steer_the_terminal(root: Path) -> None:
+def test_file_name_cannot_send_terminal_escapes(root: Path) -> None:
     write(root, {"x\x1b[2J\n.bin": b"\0"})
     assert "\x1b" not in call("index", str(root)).stdout
 
 
-def test_what_is_not_there_is_an_error() -> None:
+def test_missing_path_is_an_error() -> None:
     done = call("index", "nowhere")
     assert done.exit_code == 3
     assert "There is no file or folder 'nowhere'" in done.stderr

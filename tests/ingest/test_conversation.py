@@ -1,4 +1,4 @@
-"""Conversations: turns from JSON lines and transcripts, in their order, each kept once."""
+"""Conversations: turns from JSON Lines and transcripts, in order, each stored once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_transcript_gives_its_turns_with_speakers_and_times() -> None:
     assert {turn.session for turn in turns} == {"goa"}
 
 
-def test_a_day_above_gives_the_times_below_their_date() -> None:
+def test_date_line_sets_the_date_of_the_times_below() -> None:
     turns = list(read_conversation("== 2026-03-01 ==\n09:30 Rajesh: hello\n10:00:05 Priya: hi\n", "s"))
     assert [turn.timestamp for turn in turns] == [
         datetime(2026, 3, 1, 9, 30, tzinfo=UTC),
@@ -42,7 +42,7 @@ def test_a_day_above_gives_the_times_below_their_date() -> None:
     assert [turn.timestamp for turn in read_conversation("09:30 Rajesh: hello", "s")] == [None]
 
 
-def test_a_sentence_with_a_colon_goes_on_and_is_no_speaker() -> None:
+def test_sentence_with_a_colon_continues_the_turn() -> None:
     (turn,) = read_conversation("Rajesh: three things\nthe first of which is this: salt", "s")
     assert turn.text == "three things\nthe first of which is this: salt"
 
@@ -55,13 +55,13 @@ def test_a_sentence_with_a_colon_goes_on_and_is_no_speaker() -> None:
         '{"message": "hi", "author": "Rajesh", "thread": "s1", "ts": "2026-03-01T09:30:00+00:00"}',
     ],
 )
-def test_lines_of_many_programs_are_read(line: str) -> None:
+def test_field_names_of_common_exports_are_read(line: str) -> None:
     (turn,) = read_conversation(line, "other")
     assert (turn.text, turn.speaker, turn.session) == ("hi", "Rajesh", "s1")
     assert turn.timestamp == datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 
 
-def test_what_a_line_says_beyond_that_is_metadata() -> None:
+def test_other_fields_become_metadata() -> None:
     (turn,) = read_conversation(
         '{"text": "hi", "mood": "glad", "metadata": {"a": 1}, "entities": ["Goa"]}', "s"
     )
@@ -80,13 +80,13 @@ def test_what_a_line_says_beyond_that_is_metadata() -> None:
         ("== 2026-03-01 ==\n99:99 Rajesh: hello", "not a time of day"),
     ],
 )
-def test_what_is_no_conversation_is_said_with_its_line(text: str, problem: str) -> None:
+def test_invalid_line_is_reported_with_its_number(text: str, problem: str) -> None:
     with pytest.raises(InvalidInput, match=problem):
         list(read_conversation(text, "s"))
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         turns = list(read_conversation(text, "s"))
     except InvalidInput:
@@ -94,7 +94,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert all(turn.text.strip() for turn in turns)
 
 
-def test_turns_stand_after_those_that_are_there() -> None:
+def test_new_turns_follow_the_stored_turns() -> None:
     with sennit.open(":memory:") as db:
         db.add_turns(
             [
@@ -126,14 +126,14 @@ def test_a_turn_is_found_by_its_words_at_once_and_with_its_speaker() -> None:
         assert hit.collection == "history"
 
 
-def test_each_tenants_sessions_are_its_own() -> None:
+def test_sessions_of_tenants_are_separate() -> None:
     with sennit.open(":memory:", privacy__open=True) as db:
         db.add_turns([Turn(text="a", session="s", tenant="acme"), Turn(text="b", session="s")])
         places = {record.text: record.position for record in db.store.iter_records()}
         assert places == {"a": 0, "b": 0}
 
 
-def test_bad_segments_are_refused() -> None:
+def test_invalid_turns_are_rejected() -> None:
     with pytest.raises(InvalidInput, match="entities"):
         Turn(text="x", session="s", entities="Goa")
     with pytest.raises(InvalidInput, match="text"):

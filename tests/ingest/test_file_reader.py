@@ -1,4 +1,4 @@
-"""Bytes become text, or it is said why not."""
+"""Decoding bytes to text, or reporting why they are not text."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ GERMAN = "Größe und Maß: über die Straße\n" * 20
         ),
     ],
 )
-def test_text_is_read_in_its_encoding(data: bytes, text: str, encoding: str) -> None:
+def test_text_is_decoded_with_its_encoding(data: bytes, text: str, encoding: str) -> None:
     decoded = decode(data)
     assert (decoded.text, decoded.encoding, decoded.replaced) == (text, encoding, 0)
 
 
-def test_damage_in_utf_8_is_replaced_and_counted() -> None:
+def test_invalid_utf_8_is_replaced_and_counted() -> None:
     data = ("日本語のテキスト。" * 100).encode()
     decoded = decode(data[:50] + b"\xff" + data[51:])
     assert decoded.encoding == "utf-8"
@@ -55,7 +55,7 @@ def test_damage_in_utf_8_is_replaced_and_counted() -> None:
 @pytest.mark.parametrize(
     "name", ["rot13", "zlib", "idna", "punycode", "unicode_escape", "utf-7", "nonsense", "hex"]
 )
-def test_a_file_cannot_name_a_codec_that_is_no_encoding(name: str) -> None:
+def test_declared_codec_must_be_a_text_encoding(name: str) -> None:
     assert decode(f"# coding: {name}\n".encode() + b"caf\xe9").encoding == "cp1252"
 
 
@@ -70,7 +70,7 @@ def archives() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", ["zip", "gzip", "tar"])
-def test_an_archive_is_no_text_whatever_it_is_called(kind: str) -> None:
+def test_archive_is_binary_whatever_its_name(kind: str) -> None:
     with pytest.raises(UnreadableFile, match="binary"):
         decode(archives()[kind])
 
@@ -78,13 +78,13 @@ def test_an_archive_is_no_text_whatever_it_is_called(kind: str) -> None:
 @pytest.mark.parametrize(
     "data", [b"abc\0def", bytes(range(256)) * 4, b"\xff\xfe" + Random(1).randbytes(4000), b"\x01\x02" * 50]
 )
-def test_what_is_no_text_is_refused(data: bytes) -> None:
+def test_binary_data_is_rejected(data: bytes) -> None:
     with pytest.raises(UnreadableFile, match="binary"):
         decode(data)
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes_become_valid_text_or_are_refused(data: bytes) -> None:
+def test_any_bytes_decode_to_valid_text_or_are_rejected(data: bytes) -> None:
     try:
         decoded = decode(data)
     except UnreadableFile:
@@ -94,13 +94,13 @@ def test_any_bytes_become_valid_text_or_are_refused(data: bytes) -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"]), max_size=300))
-def test_utf_8_comes_back_as_it_was(text: str) -> None:
+def test_utf_8_round_trips(text: str) -> None:
     if text.startswith(("\ufeff", "PK", "%PDF-", "%!PS", "GIF8", "wOF2", "BZh")):
         return
     assert decode(text.encode()).text == text
 
 
-def test_a_file_that_grows_past_the_limit_is_not_read_on(tmp_path: Path) -> None:
+def test_file_that_grows_past_the_limit_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"x" * 100)
     with pytest.raises(UnreadableFile, match="the limit is 99"):

@@ -1,4 +1,4 @@
-"""Files that mean harm, or came to some: each is reported, and the others are indexed."""
+"""Hostile and damaged files: each is reported, and the others are indexed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_any_name_can_be_indexed_again_and_removed(db: sennit.Database, root: Pa
     assert len(db) == 0
 
 
-def test_a_path_longer_than_an_id_is_kept_whole(db: sennit.Database, root: Path) -> None:
+def test_path_longer_than_an_id_is_stored_in_full(db: sennit.Database, root: Path) -> None:
     folder = root.joinpath(*["d" * 240] * 6)
     write(
         root,
@@ -96,7 +96,7 @@ def test_a_path_longer_than_an_id_is_kept_whole(db: sennit.Database, root: Path)
     assert index(db, root).removed == 1
 
 
-def test_lines_and_files_without_end_are_cut_and_nothing_is_lost(db: sennit.Database, root: Path) -> None:
+def test_very_long_lines_and_files_are_split_without_loss(db: sennit.Database, root: Path) -> None:
     words = " ".join(f"word{n}" for n in range(60_000))
     write(root, {"line.json": words, "blank.txt": "\n" * 300_000, "many.txt": "x y z\n" * 50_000})
     report = index(db, root)
@@ -123,7 +123,7 @@ def test_lines_and_files_without_end_are_cut_and_nothing_is_lost(db: sennit.Data
         ("k.md", "# a" + "\t" * 200_000 + "x"),
     ],
 )
-def test_strange_shapes_take_time_by_their_length_only(
+def test_indexing_time_is_linear_for_hostile_files(
     db: sennit.Database, root: Path, name: str, content: str
 ) -> None:
     write(root, {name: content})
@@ -132,7 +132,7 @@ def test_strange_shapes_take_time_by_their_length_only(
     assert report.added == 1
 
 
-def test_a_file_that_may_not_be_read_keeps_what_is_known(root: Path) -> None:
+def test_unreadable_file_keeps_its_records(root: Path) -> None:
     write(root, {"a.txt": "known before", "closed/b.txt": "and this"})
     with sennit.open(":memory:") as db:
         index(db, root)
@@ -143,7 +143,7 @@ def test_a_file_that_may_not_be_read_keeps_what_is_known(root: Path) -> None:
         assert {record.text for record in db} == {"known before", "and this"}
 
 
-def test_a_folder_that_cannot_be_looked_into_keeps_its_records(
+def test_unreadable_folder_keeps_its_records(
     db: sennit.Database, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, {"sub/a.txt": "kept", "b.txt": "gone soon"})
@@ -163,7 +163,7 @@ def test_a_folder_that_cannot_be_looked_into_keeps_its_records(
     assert {record.text for record in db} == {"kept"}
 
 
-def test_a_walk_of_what_is_not_there_is_reported() -> None:
+def test_walk_of_a_missing_folder_is_reported() -> None:
     tree = WalkResult()
     walk.walk("/nowhere/at/all", walk.Scope(), tree)
     assert tree.unreadable_folders == ["/nowhere/at/all"]

@@ -1,4 +1,4 @@
-"""Patterns mean what they mean to git, and none can take long."""
+"""Ignore patterns match as in git, in bounded time."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ PIECES = [
         ("[]x]", "]", False, True),
     ],
 )
-def test_a_pattern_decides(pattern: str, path: str, folder: bool, expected: bool | None) -> None:
+def test_pattern_matches_as_expected(pattern: str, path: str, folder: bool, expected: bool | None) -> None:
     assert IgnoreRules([pattern]).decide(path, path.rpartition("/")[2], is_folder=folder) is expected
 
 
@@ -79,7 +79,7 @@ def patterns(draw: st.DrawFn) -> str:
     lines=st.lists(patterns(), min_size=1, max_size=5),
     path=st.lists(st.sampled_from(NAMES), min_size=1, max_size=4),
 )
-def test_git_agrees(tmp_path: Path, lines: list[str], path: list[str]) -> None:
+def test_decisions_agree_with_git(tmp_path: Path, lines: list[str], path: list[str]) -> None:
     repository = tmp_path / "repository"
     if not (repository / ".git").exists():
         subprocess.run(["git", "init", "-q", str(repository)], check=True)
@@ -89,7 +89,7 @@ def test_git_agrees(tmp_path: Path, lines: list[str], path: list[str]) -> None:
         ["git", "-C", str(repository), "check-ignore", "-q", "--no-index", asked], capture_output=True
     )
     rules = IgnoreRules(lines)
-    # As the walk does it: a folder that is ignored is not entered.
+    # Like the walk, which does not enter an ignored folder.
     ignored = any(
         rules.decide("/".join(path[:depth]), path[depth - 1], is_folder=depth < len(path))
         for depth in range(1, len(path) + 1)
@@ -111,11 +111,11 @@ def test_git_agrees(tmp_path: Path, lines: list[str], path: list[str]) -> None:
 def test_no_pattern_makes_matching_slow(pattern: str) -> None:
     rules = IgnoreRules([pattern])
     path = "/".join(["a" * 200] * 100)
-    # Backtracking would take longer than the universe is old, and this test its time-out.
+    # With backtracking, this test would run into its timeout.
     assert rules.decide(path, "a" * 200, is_folder=False) is None
 
 
-def test_absurd_patterns_are_counted_and_not_used() -> None:
+def test_too_long_or_too_many_patterns_are_dropped() -> None:
     rules = IgnoreRules(["x" * (MAX_PATTERN_CHARACTERS + 1), *(f"name{n}" for n in range(MAX_PATTERNS + 5))])
     assert rules.dropped == 7
     assert rules.decide("name1", "name1", is_folder=False)

@@ -1,4 +1,4 @@
-"""The database follows the files: what changed is read, and nothing else."""
+"""Indexing: the database matches the files, and only changed files are read."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_second_run_reads_and_embeds_nothing(
     assert contents_of(db) == before
 
 
-def test_a_touched_file_is_compared_and_stays(db: sennit.Database, tree: Path) -> None:
+def test_touched_file_with_same_content_is_unchanged(db: sennit.Database, tree: Path) -> None:
     index(db, tree)
     before = contents_of(db)
     os.utime(tree / "b.txt")
@@ -84,7 +84,7 @@ def test_a_changed_file_is_one_update_and_keeps_its_other_passages(db: sennit.Da
     assert db.search("three", limit=1)[0].text.count("Paragraph three") == 1
 
 
-def test_a_line_put_in_at_the_top_moves_the_lines_and_keeps_the_ids(
+def test_inserted_line_shifts_line_numbers_and_keeps_ids(
     db: sennit.Database, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index(db, tree)
@@ -130,9 +130,7 @@ def test_only_what_is_under_the_roots_of_the_run_is_removed(db: sennit.Database,
     assert any(record.path and record.path.endswith("tree-2/x.txt") for record in db)
 
 
-def test_a_folder_that_is_gone_is_removed_when_named_and_refused_when_unknown(
-    db: sennit.Database, tree: Path
-) -> None:
+def test_deleted_folder_is_removed_if_indexed_and_else_an_error(db: sennit.Database, tree: Path) -> None:
     index(db, tree)
     shutil.rmtree(tree)
     assert index(db, tree).removed == 5
@@ -146,7 +144,7 @@ def test_a_single_file_can_be_indexed(db: sennit.Database, tree: Path) -> None:
     assert counts(index(db, tree)) == (3, 0, 0, 0, 2)
 
 
-def test_the_same_file_by_several_ways_is_one_file(
+def test_file_reached_by_several_paths_is_indexed_once(
     db: sennit.Database, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tree.parent / "link").symlink_to(tree)
@@ -169,7 +167,7 @@ def test_records_removed_by_hand_come_back(db: sennit.Database, tree: Path) -> N
     assert contents_of(db) == before
 
 
-def test_records_of_others_are_left_alone(db: sennit.Database, tree: Path) -> None:
+def test_records_not_from_files_are_kept(db: sennit.Database, tree: Path) -> None:
     path = os.path.realpath(tree / "b.txt")
     db.add([sennit.Record(id="note", text="my note on it", parent=path, path=path)])
     index(db, tree)
@@ -178,7 +176,7 @@ def test_records_of_others_are_left_alone(db: sennit.Database, tree: Path) -> No
     assert db.get("note") is not None
 
 
-def test_a_file_that_turns_binary_loses_its_records_and_can_come_back(
+def test_file_that_becomes_binary_loses_its_records_until_it_is_text_again(
     db: sennit.Database, tree: Path
 ) -> None:
     index(db, tree)
@@ -191,7 +189,7 @@ def test_a_file_that_turns_binary_loses_its_records_and_can_come_back(
     assert index(db, tree).added == 1
 
 
-def test_what_is_now_ignored_or_too_large_leaves(db: sennit.Database, tree: Path) -> None:
+def test_newly_ignored_or_too_large_file_is_removed(db: sennit.Database, tree: Path) -> None:
     index(db, tree)
     (tree / ".gitignore").write_text("src/\n")
     report = index(db, tree, scope=Scope(max_bytes=1000))
@@ -229,6 +227,6 @@ def test_a_database_in_memory_takes_files_too(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("paths", [[], [""], ["a\0b"], [b"bytes"]])
-def test_what_is_no_path_is_refused(db: sennit.Database, paths: list[str]) -> None:
+def test_invalid_path_is_rejected(db: sennit.Database, paths: list[str]) -> None:
     with pytest.raises(InvalidInput):
         index(db, paths)

@@ -1,4 +1,4 @@
-"""Stopped anywhere and started again, a run ends where an undisturbed one does."""
+"""An interrupted run that is started again gives the same database as an undisturbed run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def undisturbed(folder: Path, root: Path) -> dict[str, str]:
 
 
 def killed(folder: Path, root: Path, after: int) -> None:
-    """Run the program and kill it when it has reported so many files."""
+    """Start an index run, and kill it after it has reported some files."""
     with subprocess.Popen(
         [sys.executable, str(PROGRAM), str(folder), str(root)], stdout=subprocess.PIPE, text=True
     ) as child:
@@ -63,7 +63,7 @@ def test_killed_at_random_and_run_again_gives_the_same_database(
         killed(tmp_path / "killed.sennit", root, chance.randrange(120))
     assert undisturbed(tmp_path / "killed.sennit", root) == expected
 
-    # And again, over a tree that has changed meanwhile.
+    # Again, after changes in the tree.
     for path in chance.sample(sorted(root.rglob("f*")), 30):
         action = chance.choice(["remove", "rename", "change"])
         if action == "remove":
@@ -80,7 +80,7 @@ def test_killed_at_random_and_run_again_gives_the_same_database(
         assert index(db, root).records == 0
 
 
-def test_ctrl_c_reports_what_is_done_and_the_next_run_goes_on(
+def test_ctrl_c_reports_progress_and_the_next_run_continues(
     tmp_path: Path, root: Path, db: sennit.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexer, "BATCH_RECORDS", 10)
@@ -102,7 +102,7 @@ def test_ctrl_c_reports_what_is_done_and_the_next_run_goes_on(
     assert contents_of(db) == undisturbed(tmp_path / "calm.sennit", root)
 
 
-def test_a_write_that_fails_leaves_each_file_as_it_was(
+def test_failed_write_leaves_each_file_unchanged(
     db: sennit.Database, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, {"a.txt": "first text"})
@@ -121,7 +121,7 @@ def test_a_write_that_fails_leaves_each_file_as_it_was(
     assert counts(index(db, root)) == (1, 1, 0, 0, 0)
 
 
-def test_two_runs_at_once_end_like_one(tmp_path: Path, root: Path) -> None:
+def test_two_concurrent_runs_give_the_same_result_as_one(tmp_path: Path, root: Path) -> None:
     fill(root, 3, 40)
     command = [sys.executable, str(PROGRAM), str(tmp_path / "shared.sennit"), str(root)]
     runs = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
@@ -131,7 +131,7 @@ def test_two_runs_at_once_end_like_one(tmp_path: Path, root: Path) -> None:
 
 
 def real_files(root: Path, count: int, leave_out: Callable[[str], NoReturn]) -> None:
-    """So many source files of this machine's own libraries, in a tree of their own."""
+    """Copy `count` source files of installed libraries into a new tree."""
     paths = sysconfig.get_paths()
     homes = [Path(paths[name]).resolve() for name in ("stdlib", "purelib", "platlib")]
     found = sorted({path for home in homes for path in home.rglob("*.py") if path.is_file()})

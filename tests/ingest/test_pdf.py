@@ -1,4 +1,4 @@
-"""PDF: pages with their numbers; what is broken or hostile is reported."""
+"""PDF: text by page number, and reports of broken and hostile files."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def test_a_page_is_cited_by_its_number(db: sennit.Database, root: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_says_why(data: bytes, reason: str) -> None:
+def test_unreadable_pdf_is_reported_with_the_reason(data: bytes, reason: str) -> None:
     with pytest.raises(UnreadableFile, match=reason):
         pdf.extract_pages(data)
 
 
-def test_a_pdf_that_unpacks_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pdf_bomb_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf, "MAX_MEMORY_BYTES", 300 * 1024 * 1024)
     packer = zlib.compressobj(9)
     bomb = b"".join(packer.compress(b"(a) Tj " * 150_000) for _ in range(320)) + packer.flush()
@@ -91,7 +91,7 @@ def test_a_pdf_that_unpacks_without_end_is_given_up(monkeypatch: pytest.MonkeyPa
     assert sum(map(len, found.texts)) < pdf.MAX_CHARACTERS
 
 
-def test_a_pdf_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pdf_that_takes_too_long_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf, "CPU_SECONDS", 1)
     slow = b"BT /F 1 Tf " + b"(abcdefghij) Tj 0 -1 Td " * 1_200_000 + b" ET"
     with pytest.raises(UnreadableFile, match="more than"):

@@ -1,4 +1,4 @@
-"""Which files are found."""
+"""Which files a walk finds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def skipped(root: Path, scope: Scope | None = None) -> dict[str, str]:
     }
 
 
-def test_ignore_files_count_at_every_level_and_the_deepest_decides(root: Path) -> None:
+def test_deepest_ignore_file_decides(root: Path) -> None:
     write(
         root,
         {
@@ -58,7 +58,7 @@ def test_sennitignore_precedes_ignore_which_precedes_gitignore(root: Path) -> No
     assert found(root) == {"a", "c"}
 
 
-def test_the_rules_above_count_inside_a_repository(root: Path) -> None:
+def test_rules_above_the_root_apply_inside_a_repository(root: Path) -> None:
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     write(
         root,
@@ -74,7 +74,7 @@ def test_the_rules_above_count_inside_a_repository(root: Path) -> None:
     assert found(root / "out") == {"y.txt"}, "what is named is wanted"
 
 
-def test_hidden_files_are_left_out_unless_wanted_and_git_always(root: Path) -> None:
+def test_hidden_files_are_optional_and_dot_git_is_never_indexed(root: Path) -> None:
     write(root, {".env": "", ".github/w.yml": "", ".git/config": "", "a": ""})
     assert found(root) == {"a"}
     assert found(root, Scope(hidden=True)) == {".env", ".github/w.yml", "a"}
@@ -87,7 +87,7 @@ def test_include_and_exclude_take_patterns(root: Path) -> None:
         Scope(exclude=("!a",))
 
 
-def test_a_sennit_toml_in_the_folder_can_only_narrow(root: Path) -> None:
+def test_sennit_toml_in_a_folder_can_only_exclude_more(root: Path) -> None:
     write(
         root,
         {
@@ -137,7 +137,7 @@ def test_pipes_and_sockets_are_never_opened(root: Path) -> None:
 
 
 def test_nesting_is_bounded(root: Path) -> None:
-    # Each step is taken from inside the folder before: the whole is longer than a path may be.
+    # Each folder is created relative to the one above, because the full path is too long for the system.
     here = os.open(root, os.O_RDONLY)
     for _ in range(600):
         os.mkdir("deeper-and-deeper", dir_fd=here)
@@ -152,7 +152,7 @@ def test_nesting_is_bounded(root: Path) -> None:
     subprocess.run(["rm", "-rf", str(root)], check=True)
 
 
-def test_a_folder_that_may_not_be_entered_is_reported(root: Path) -> None:
+def test_folder_without_permission_is_reported(root: Path) -> None:
     write(root, {"a.txt": "", "closed/b.txt": ""})
     with locked(root / "closed"):
         assert "Permission denied" in skipped(root)["closed"]

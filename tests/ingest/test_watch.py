@@ -1,4 +1,4 @@
-"""Following changes: the database comes to hold what is on disk, whatever happens there."""
+"""BackgroundWatch: the database follows every change on disk."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from sennit.errors import MissingExtra, NotFound, SourceError, StoreError
 from sennit.ingest import IndexReport, Scope, index, watch
 from sennit.ingest.watch import WatchedPaths
 
-PATIENCE = 60
-"""Seconds until a test gives up; it goes on as soon as what it waits for is there."""
+TIMEOUT_SECONDS = 60
+"""Seconds wait_until a test fails; it continues as soon as the expected state is reached."""
 
 
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come about"
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "the expected state was not reached"
         time.sleep(0.005)
 
 
-class Watching:
-    """A watch in a thread of its own, with the places it looked at and the reports it gave."""
+class BackgroundWatch:
+    """A watch in its own thread; records the visited paths and the reports."""
 
     def __init__(self, db: sennit.Database, *paths: Path, scope: Scope | None = None) -> None:
-        self.places: list[frozenset[str] | None] = []
+        self.visited: list[frozenset[str] | None] = []
         self.reports: list[IndexReport] = []
         self.failures: list[Exception] = []
         self.errors: list[Exception] = []
-        """Raised by rounds to come, one each."""
+        """Errors to raise in the next rounds, one in each."""
         self._db = db
         self._scope = scope or Scope()
         self._watched = WatchedPaths.resolve(
@@ -49,7 +49,7 @@ class Watching:
         self._thread = threading.Thread(target=self._run)
 
     def _round(self, roots: Sequence[str], only: frozenset[str] | None) -> IndexReport:
-        self.places.append(only)
+        self.visited.append(only)
         if self.errors:
             raise self.errors.pop()
         return index(self._db, roots, scope=self._scope, only=only)
@@ -58,147 +58,152 @@ class Watching:
         for report in watch.watch(self._round, self._watched, self._stop, on_error=self.failures.append):
             self.reports.append(report)
 
-    def __enter__(self) -> Watching:
+    def __enter__(self) -> BackgroundWatch:
         self._thread.start()
-        until(lambda: bool(self.reports))
+        wait_until(lambda: bool(self.reports))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
-        self._thread.join(PATIENCE)
+        self._thread.join(TIMEOUT_SECONDS)
         assert not self._thread.is_alive()
 
-    def until_files_are(self, root: Path, *names: str) -> None:
-        until(lambda: paths_of(self._db, root) == set(names))
+    def wait_until_files_are(self, root: Path, *names: str) -> None:
+        wait_until(lambda: paths_of(self._db, root) == set(names))
 
 
 @pytest.fixture
-def watching(db: sennit.Database, root: Path) -> Iterator[Watching]:
+def watching(db: sennit.Database, root: Path) -> Iterator[BackgroundWatch]:
     write(root, {"a.md": "alpha", "sub/b.md": "beta", "sub/c.md": "gamma"})
-    with Watching(db, root) as started:
+    with BackgroundWatch(db, root) as started:
         yield started
 
 
-def test_the_first_round_takes_in_everything(watching: Watching, db: sennit.Database, root: Path) -> None:
+def test_first_round_indexes_everything(watching: BackgroundWatch, db: sennit.Database, root: Path) -> None:
     assert paths_of(db, root) == {"a.md", "sub/b.md", "sub/c.md"}
-    assert watching.places == [None]
+    assert watching.visited == [None]
     assert watching.reports[0].added == 3
 
 
-def test_a_saved_file_is_found_and_only_it_is_looked_at(
-    watching: Watching, db: sennit.Database, root: Path
+def test_saved_file_is_indexed_and_no_other_is_visited(
+    watching: BackgroundWatch, db: sennit.Database, root: Path
 ) -> None:
     (root / "a.md").write_text("the ferry leaves at noon")
-    until(lambda: [hit.text for hit in db.search("ferry", limit=1)] == ["the ferry leaves at noon"])
-    until(lambda: len(watching.reports) > 1)
+    wait_until(lambda: [hit.text for hit in db.search("ferry", limit=1)] == ["the ferry leaves at noon"])
+    wait_until(lambda: len(watching.reports) > 1)
     assert (watching.reports[1].seen, watching.reports[1].updated) == (1, 1)
-    assert {place for places in watching.places[1:] for place in places or ()} == {
+    assert {place for visited in watching.visited[1:] for place in visited or ()} == {
         os.path.realpath(root / "a.md")
     }
 
 
-def test_an_atomic_save_a_rename_and_a_removal(watching: Watching, db: sennit.Database, root: Path) -> None:
+def test_an_atomic_save_a_rename_and_a_removal(
+    watching: BackgroundWatch, db: sennit.Database, root: Path
+) -> None:
     (root / ".a.md.swap").write_text("alpha, saved as editors do")
     (root / ".a.md.swap").replace(root / "a.md")
-    until(lambda: any("as editors do" in record.text for record in db))
+    wait_until(lambda: any("as editors do" in record.text for record in db))
     (root / "sub" / "b.md").rename(root / "sub" / "d.md")
-    watching.until_files_are(root, "a.md", "sub/d.md", "sub/c.md")
+    watching.wait_until_files_are(root, "a.md", "sub/d.md", "sub/c.md")
     (root / "sub" / "c.md").unlink()
-    watching.until_files_are(root, "a.md", "sub/d.md")
+    watching.wait_until_files_are(root, "a.md", "sub/d.md")
 
 
-def test_folders_that_are_moved_removed_and_made(watching: Watching, root: Path) -> None:
+def test_folders_are_moved_deleted_and_created(watching: BackgroundWatch, root: Path) -> None:
     (root / "sub").rename(root / "moved")
-    watching.until_files_are(root, "a.md", "moved/b.md", "moved/c.md")
+    watching.wait_until_files_are(root, "a.md", "moved/b.md", "moved/c.md")
     (root / "moved" / "more.md").write_text("more")
-    watching.until_files_are(root, "a.md", "moved/b.md", "moved/c.md", "moved/more.md")
+    watching.wait_until_files_are(root, "a.md", "moved/b.md", "moved/c.md", "moved/more.md")
     shutil.rmtree(root / "moved")
-    watching.until_files_are(root, "a.md")
+    watching.wait_until_files_are(root, "a.md")
     (root / "new" / "deep").mkdir(parents=True)
     (root / "new" / "deep" / "e.md").write_text("epsilon")
-    watching.until_files_are(root, "a.md", "new/deep/e.md")
+    watching.wait_until_files_are(root, "a.md", "new/deep/e.md")
 
 
-def test_the_watched_folder_itself_may_go_and_come_back(watching: Watching, root: Path) -> None:
+def test_watched_folder_may_be_deleted_and_created_again(watching: BackgroundWatch, root: Path) -> None:
     root.rename(root.with_name("elsewhere"))
-    watching.until_files_are(root)
+    watching.wait_until_files_are(root)
     write(root, {"new.md": "new"})
-    watching.until_files_are(root, "new.md")
+    watching.wait_until_files_are(root, "new.md")
     (root / "later.md").write_text("later")
-    watching.until_files_are(root, "new.md", "later.md")
+    watching.wait_until_files_are(root, "new.md", "later.md")
 
 
-def test_a_single_file_is_followed_through_atomic_saves(db: sennit.Database, root: Path) -> None:
+def test_single_file_is_watched_across_atomic_saves(db: sennit.Database, root: Path) -> None:
     write(root, {"one.md": "first", "other.md": "other"})
-    with Watching(db, root / "one.md") as watching:
+    with BackgroundWatch(db, root / "one.md") as watching:
         for text in ("second", "third"):
             (root / "new").write_text(text)
             (root / "new").replace(root / "one.md")
-            until(lambda text=text: [record.text for record in db] == [text])  # type: ignore[misc]
+            wait_until(lambda text=text: [record.text for record in db] == [text])  # type: ignore[misc]
         (root / "one.md").unlink()
-        watching.until_files_are(root)
+        watching.wait_until_files_are(root)
 
 
-def test_a_burst_of_a_thousand_files(watching: Watching, db: sennit.Database, root: Path) -> None:
+def test_a_burst_of_a_thousand_files(watching: BackgroundWatch, db: sennit.Database, root: Path) -> None:
     for number in range(1000):
         (root / f"burst-{number}.md").write_text(f"file {number}")
-    until(lambda: len(db) == 1003)
+    wait_until(lambda: len(db) == 1003)
     assert len(paths_of(db, root)) == 1003
 
 
-def test_a_file_that_cannot_be_taken_in_stops_nothing(
-    watching: Watching, db: sennit.Database, root: Path
+def test_file_that_cannot_be_indexed_does_not_stop_the_watch(
+    watching: BackgroundWatch, db: sennit.Database, root: Path
 ) -> None:
     (root / "broken.md").write_bytes(b"\0\1\2")
-    until(lambda: any(report.skipped for report in watching.reports))
+    wait_until(lambda: any(report.skipped for report in watching.reports))
     (root / "fine.md").write_text("fine")
-    watching.until_files_are(root, "a.md", "sub/b.md", "sub/c.md", "fine.md")
+    watching.wait_until_files_are(root, "a.md", "sub/b.md", "sub/c.md", "fine.md")
 
 
-def test_rules_of_ignore_files_hold_and_follow_their_changes(
-    watching: Watching, db: sennit.Database, root: Path
-) -> None:
+def test_changed_ignore_file_takes_effect(watching: BackgroundWatch, db: sennit.Database, root: Path) -> None:
     (root / ".gitignore").write_text("*.log\nsub/\n")
-    watching.until_files_are(root, "a.md")
+    watching.wait_until_files_are(root, "a.md")
     (root / "x.log").write_text("ignored")
     (root / "sub" / "e.md").write_text("ignored")
     (root / "wanted.md").write_text("wanted")
-    watching.until_files_are(root, "a.md", "wanted.md")
+    watching.wait_until_files_are(root, "a.md", "wanted.md")
     (root / ".gitignore").write_text("*.log\n")
-    watching.until_files_are(root, "a.md", "wanted.md", "sub/b.md", "sub/c.md", "sub/e.md")
+    watching.wait_until_files_are(root, "a.md", "wanted.md", "sub/b.md", "sub/c.md", "sub/e.md")
     assert not any("x.log" in path for report in watching.reports for path, _ in report.skipped)
 
 
-def test_names_that_are_no_text_are_followed(watching: Watching, db: sennit.Database, root: Path) -> None:
+def test_names_that_are_not_utf_8_are_watched(
+    watching: BackgroundWatch, db: sennit.Database, root: Path
+) -> None:
     Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.md")).write_text("noir")
-    until(lambda: any(record.text == "noir" for record in db))
+    wait_until(lambda: any(record.text == "noir" for record in db))
 
 
-def test_what_the_database_writes_in_the_folder_is_no_change(root: Path) -> None:
+def test_writes_of_the_database_itself_are_ignored(root: Path) -> None:
     write(root, {"a.md": "alpha"})
-    with sennit.open(root / "own.sennit") as db, Watching(db, root, scope=Scope(hidden=True)) as watching:
+    with (
+        sennit.open(root / "own.sennit") as db,
+        BackgroundWatch(db, root, scope=Scope(hidden=True)) as watching,
+    ):
         for number in range(5):
             db.add([sennit.Record(id=f"r{number}", text="written by hand")])
             (root / "a.md").write_text(f"alpha {number}")
-            until(lambda number=number: any(r.text == f"alpha {number}" for r in db))  # type: ignore[misc]
-    assert {place for places in watching.places[1:] for place in places or ()} == {
+            wait_until(lambda number=number: any(r.text == f"alpha {number}" for r in db))  # type: ignore[misc]
+    assert {place for visited in watching.visited[1:] for place in visited or ()} == {
         os.path.realpath(root / "a.md")
     }
 
 
-def test_a_round_that_fails_is_reported_and_made_up_for(
-    watching: Watching, root: Path, monkeypatch: pytest.MonkeyPatch
+def test_failed_round_is_reported_and_repeated(
+    watching: BackgroundWatch, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "RETRY_SECONDS", 0.01)
     watching.errors = [StoreError("for the moment"), OSError("no space left")]
     (root / "new.md").write_text("new")
-    watching.until_files_are(root, "a.md", "sub/b.md", "sub/c.md", "new.md")
+    watching.wait_until_files_are(root, "a.md", "sub/b.md", "sub/c.md", "new.md")
     assert [str(error) for error in watching.failures] == ["no space left", "for the moment"]
 
 
-def test_the_first_round_raises_what_is_wrong(db: sennit.Database, tmp_path: Path) -> None:
+def test_first_round_raises_errors(db: sennit.Database, tmp_path: Path) -> None:
     def rounds(roots: Sequence[str], only: frozenset[str] | None) -> IndexReport:
         return index(db, roots, only=only)
 
@@ -231,11 +236,11 @@ def test_which_changes_matter(root: Path) -> None:
     assert not WatchedPaths.resolve([root], hidden=True).is_relevant(f"{real}/.git/index")
 
 
-# Rounds over a part
+# Rounds over some paths
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_looking_at_what_changed_ends_like_looking_at_everything(
+def test_indexing_changes_gives_the_same_result_as_a_full_run(
     tmp_path: Path, root: Path, db: sennit.Database, seed: int
 ) -> None:
     chance = random.Random(seed)
@@ -268,7 +273,7 @@ def test_looking_at_what_changed_ends_like_looking_at_everything(
             assert contents_of(db).keys() == contents_of(whole).keys()
 
 
-def test_a_part_outside_the_paths_is_not_looked_at(db: sennit.Database, root: Path) -> None:
+def test_subtree_outside_the_roots_is_ignored(db: sennit.Database, root: Path) -> None:
     write(root, {"a/x.md": "x", "b/y.md": "y"})
     real = os.path.realpath(root)
     assert index(db, root / "a", only=[f"{real}/b/y.md", f"{real}/b"]).seen == 0
@@ -276,7 +281,7 @@ def test_a_part_outside_the_paths_is_not_looked_at(db: sennit.Database, root: Pa
     assert index(db, root / "b" / "y.md", only=[f"{real}/b"]).added == 1
 
 
-def test_what_cannot_be_looked_at_stays(db: sennit.Database, root: Path) -> None:
+def test_records_of_inaccessible_paths_stay(db: sennit.Database, root: Path) -> None:
     write(root, {"sub/b.md": "beta"})
     index(db, root)
     with locked(root / "sub"):

@@ -1,4 +1,4 @@
-"""`sennit index --watch`, as a process of its own."""
+"""`sennit index --watch`, in a separate process."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_best_record_of_a_file_replaces_its_outline() -> None:
     staged = CodeRanking().apply(ranked)
     assert ids(ranked, staged) == ["a.py::f", "b.py"]
     assert staged.scores[0] == pytest.approx(0.9)
-    assert staged.dropped[0].reason == "a part of the file is in the result: a.py::f"
+    assert staged.dropped[0].reason == "a record of the same file was kept: a.py::f"
 
 
 @pytest.mark.parametrize(

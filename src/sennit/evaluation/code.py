@@ -1,8 +1,8 @@
-"""The code format: questions about projects, and the files that answer them.
+"""Evaluation of code search: questions about projects, and the files that answer them.
 
-`annotations/PROJECT.json` is a list of `{"query", "relevant", "secondary", "category"}`, a target being a path or
-`{"path", …}`; `MANIFEST.json` says of each project its `version` and `benchmark_root`, the folder that is indexed.
-A target is found at the rank of the first result in its file. Further results of that file use up ranks.
+`annotations/PROJECT.json` is a list of `{"query", "relevant", "secondary", "category"}`. A target is a path or
+`{"path", …}`. `MANIFEST.json` gives the `version` of each project and its `benchmark_root`, the folder that is indexed.
+The rank of a target is the rank of the first result in its file. Further results of that file occupy ranks.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Any, Final
 
 from sennit.errors import InvalidInput, NotFound
 from sennit.evaluation.datasets import Collection, Query
-from sennit.evaluation.report import rows_of
-from sennit.evaluation.run import Measured, Options, System, Watch, evaluate, unwatched
-from sennit.ingest.code.parsing import parse
-from sennit.ingest.code.passages import code_records
-from sennit.ingest.languages import kind_of
-from sennit.ingest.reading import Unreadable, contents
-from sennit.ingest.walk import DEFAULT_MAX_BYTES, Scope, Tree, walk
-from sennit.ranking.code import CodeSense, PerFile
+from sennit.evaluation.report import table_rows
+from sennit.evaluation.run import EvaluationOptions, Measurement, Progress, System, evaluate, no_progress
+from sennit.ingest.code.parser import parse_code
+from sennit.ingest.code.records import code_records
+from sennit.ingest.file_reader import UnreadableFile, read_regular_file
+from sennit.ingest.languages import file_kind
+from sennit.ingest.walk import DEFAULT_MAX_BYTES, Scope, WalkResult, walk
+from sennit.ranking.code import CodeRanking, PerFile
 from sennit.ranking.fusion import Fusion, Weighted
 from sennit.ranking.stages import stage_from_dict, stage_to_dict
 from sennit.recipes import Recipe
-from sennit.recipes.code import CODE_SEARCH
+from sennit.recipes.builtin import CODE_SEARCH
 from sennit.records import Record
 from sennit.results import Hit
 from sennit.settings import Settings
@@ -36,148 +36,165 @@ from sennit.settings import Settings
 ANNOTATIONS: Final = "annotations"
 MANIFEST: Final = "MANIFEST.json"
 PROJECTS: Final = "projects"
-"""The folder of the projects beside the annotations, when no other is named."""
+"""The default folder of the projects' sources, next to the annotations."""
 
-ALL: Final = "all"
-"""What the figures over the questions of all projects are called."""
+ALL_PROJECTS: Final = "all"
+"""The collection name of the metrics over the queries of all projects."""
 
 
 class CodeCollection(Collection):
-    """A project, whose judgements are of files."""
+    """A project. Its judgements name files."""
 
     def ranking(self, query: Query, hits: Sequence[Hit]) -> list[str]:
-        return targets_met(self.judgements[query.id], [hit.record.path or "" for hit in hits])
+        return match_targets(self.judgements[query.id], [hit.record.path or "" for hit in hits])
 
 
-def targets_met(targets: Iterable[str], paths: Sequence[str]) -> list[str]:
-    """The target that each result is the first in the file of; any other result stands for nothing."""
-    left = list(targets)
+def match_targets(targets: Iterable[str], paths: Sequence[str]) -> list[str]:
+    """Replace each path by the target it is the first match of, or else by a placeholder."""
+    remaining = list(targets)
     out = []
     for rank, path in enumerate(paths, 1):
-        found = next((target for target in left if same_file(path, target)), None)
-        if found is not None:
-            left.remove(found)
-        out.append(f"#{rank}" if found is None else found)
+        target = next((target for target in remaining if same_file(path, target)), None)
+        if target is not None:
+            remaining.remove(target)
+        out.append(f"#{rank}" if target is None else target)
     return out
 
 
 def same_file(one: str, other: str) -> bool:
-    """Whether two paths are equal, or one is the end of the other."""
+    """Whether two paths are equal, or one ends with the other."""
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
 
-def read_code(folder: Path, projects: Path | None = None) -> list[Collection]:
-    """A collection for each project that has annotations, read from folders or archives of its source."""
+def read_code_collections(folder: Path, projects: Path | None = None) -> list[Collection]:
+    """Read a collection for each project with annotations, from a folder or an archive of its source."""
     annotations = sorted((folder / ANNOTATIONS).glob("*.json"))
     if not annotations:
-        raise NotFound(f"{folder} has no {ANNOTATIONS}/*.json; docs/code.md describes the format.")
+        raise NotFound(
+            f"{folder} has no {ANNOTATIONS}/*.json; docs/reference/recipe-code.md describes the format."
+        )
     manifest = read_manifest(folder)
     return [
-        _project(file, manifest.get(file.stem) or {}, projects or folder / PROJECTS) for file in annotations
+        _read_project(file, manifest.get(file.stem) or {}, projects or folder / PROJECTS)
+        for file in annotations
     ]
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any]:
-    """What is said of each project; nothing where there is no manifest."""
+    """The manifest of the projects. Empty if there is none."""
     manifest = _json(folder / MANIFEST) if (folder / MANIFEST).is_file() else {}
     if not isinstance(manifest, dict):
-        raise InvalidInput(f"{folder / MANIFEST} must be an object by project.")
+        raise InvalidInput(f"{folder / MANIFEST} must be a JSON object with an entry for each project.")
     return manifest
 
 
 def project_files(name: str, manifest: Mapping[str, Any], projects: Path) -> list[tuple[str, bytes]]:
-    """The files of a project below the folder that is indexed, by their paths in it."""
-    return sorted(_files(name, str(manifest.get("version") or ""), root_of(manifest), projects))
+    """The path and content of each file below the indexed folder of a project."""
+    return sorted(_files(name, str(manifest.get("version") or ""), indexed_root(manifest), projects))
 
 
-def root_of(manifest: Mapping[str, Any]) -> str:
-    """The folder of a project that is indexed; empty for all of it."""
+def indexed_root(manifest: Mapping[str, Any]) -> str:
+    """The folder of a project that is indexed. Empty for the whole project."""
     return str(manifest.get("benchmark_root") or "").strip("/.")
 
 
 def evaluate_code(
     collections: Sequence[Collection],
-    options: Options,
+    options: EvaluationOptions,
     settings: Settings,
-    watch: Watch = unwatched,
+    progress: Progress = no_progress,
     *,
     ablation: bool = False,
-) -> list[Measured]:
-    """Measure the recipe on each project, and then on all of them; or what each part of it is worth, on all."""
+) -> list[Measurement]:
+    """Measure the recipe on each project and on all together. With `ablation`, measure each ablation on all together."""
     name = CODE_SEARCH.name
-    own = replace(settings, recipes={name: CODE_SEARCH.to_dict(), **settings.recipes})
+    settings = replace(settings, recipes={name: CODE_SEARCH.to_dict(), **settings.recipes})
     options = replace(options, recipes=options.recipes or (name,))
     if ablation:
-        return pooled(evaluate(collections, options, own, watch, ablations_of))
-    measured = evaluate(collections, options, own, watch, lambda recipe: [System(recipe.name, recipe)])
-    return measured + pooled(measured)
+        return pool_projects(evaluate(collections, options, settings, progress, build_ablations))
+    measurements = evaluate(
+        collections, options, settings, progress, lambda recipe: [System(recipe.name, recipe)]
+    )
+    return measurements + pool_projects(measurements)
 
 
-def ablations_of(recipe: Recipe) -> list[System]:
-    """The recipe, each of its lists alone with all else, and the recipe without each of its parts in turn."""
+def build_ablations(recipe: Recipe) -> list[System]:
+    """The recipe, each of its sources alone, and the recipe without each of its parts."""
     out = [System(recipe.name, recipe)]
-    for use in recipe.sources:
-        alone = replace(recipe, sources=(use,), fusion=Weighted({use.name: 1.0}, "max"), stages=(PerFile(),))
-        out.append(System(f"only {use.name}", alone))
-    for use in recipe.sources:
-        others = tuple(other for other in recipe.sources if other is not use)
+    for config in recipe.sources:
+        alone = replace(
+            recipe, sources=(config,), fusion=Weighted({config.name: 1.0}, "max"), stages=(PerFile(),)
+        )
+        out.append(System(f"only {config.name}", alone))
+    for config in recipe.sources:
+        others = tuple(other for other in recipe.sources if other is not config)
         out.append(
             System(
-                f"without {use.name}",
-                replace(recipe, sources=others, fusion=_without(recipe.fusion, use.name)),
+                f"without {config.name}",
+                replace(recipe, sources=others, fusion=_without_weight(recipe.fusion, config.name)),
             )
         )
-    for at, step in enumerate(recipe.stages):
-        before, after = recipe.stages[:at], recipe.stages[at + 1 :]
-        if isinstance(step, CodeSense):
-            for part in ("outline", "definition", "file_name", "company", "beside"):
-                less = stage_from_dict({**stage_to_dict(step), part: 0.0})
-                out.append(System(f"without {part}", replace(recipe, stages=(*before, less, *after))))
+    for index, stage in enumerate(recipe.stages):
+        before, after = recipe.stages[:index], recipe.stages[index + 1 :]
+        if isinstance(stage, CodeRanking):
+            for part in (
+                "outline_weight",
+                "definition_boost",
+                "file_name_boost",
+                "context_boost",
+                "secondary_penalty",
+            ):
+                reduced = stage_from_dict({**stage_to_dict(stage), part: 0.0})
+                out.append(System(f"without {part}", replace(recipe, stages=(*before, reduced, *after))))
         else:
-            out.append(System(f"without {step.name}", replace(recipe, stages=(*before, *after))))
+            out.append(System(f"without {stage.name}", replace(recipe, stages=(*before, *after))))
     return out
 
 
-def _without(fusion: Fusion, name: str) -> Fusion:
-    """The fusion of the other lists: a weight of one that is not there is refused."""
+def _without_weight(fusion: Fusion, name: str) -> Fusion:
+    """The fusion without the weight of one source. A weight for a missing source is an error."""
     if not isinstance(fusion, Weighted):
         return fusion
-    return replace(fusion, weights={one: weight for one, weight in fusion.weights.items() if one != name})
+    return replace(
+        fusion, weights={source: weight for source, weight in fusion.weights.items() if source != name}
+    )
 
 
-def pooled(measured: Sequence[Measured]) -> list[Measured]:
-    """The questions of all projects together, for each model and system."""
+def pool_projects(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """The queries of all projects together, for each model and system."""
     out = []
-    for model, system in dict.fromkeys((one.model, one.system) for one in measured):
-        same = [one for one in measured if (one.model, one.system) == (model, system)]
-        answers = tuple(answer for one in same for answer in one.answers)
-        documents = sum(one.documents for one in same)
-        out.append(replace(same[0], collection=ALL, documents=documents, answers=answers))
+    for model, system in dict.fromkeys((m.model, m.system) for m in measurements):
+        same = [m for m in measurements if (m.model, m.system) == (model, system)]
+        query_results = tuple(result for m in same for result in m.query_results)
+        documents = sum(m.documents for m in same)
+        out.append(
+            replace(same[0], collection=ALL_PROJECTS, documents=documents, query_results=query_results)
+        )
     return out
 
 
-def code_rows(measured: Sequence[Measured], category: str) -> list[tuple[str, ...]]:
-    """A row for each project, the mean over projects, and a row for all questions with one for each category."""
-    projects = [one for one in measured if one.collection != ALL]
-    together = [one for one in measured if one.collection == ALL]
-    return rows_of(projects) + rows_of(together, category)
+def code_table_rows(measurements: Sequence[Measurement], category: str) -> list[tuple[str, ...]]:
+    """A row for each project, the mean over projects, a row for all queries, and one for each category."""
+    projects = [m for m in measurements if m.collection != ALL_PROJECTS]
+    pooled = [m for m in measurements if m.collection == ALL_PROJECTS]
+    return table_rows(projects) + table_rows(pooled, category)
 
 
-def _project(file: Path, manifest: Mapping[str, Any], projects: Path) -> Collection:
+def _read_project(file: Path, manifest: Mapping[str, Any], projects: Path) -> Collection:
     name = file.stem
     documents: list[Record] = []
     for path, data in project_files(name, manifest, projects):
-        if kind_of(path)[0] == "code":
+        if file_kind(path)[0] == "code":
             try:
-                documents += code_records(parse(path, data))
-            except Unreadable:
+                documents += code_records(parse_code(path, data))
+            except UnreadableFile:
                 continue
     if not documents:
         raise InvalidInput(
-            f"{name}: there is no code in {root_of(manifest) or 'it'}; is this the right version?"
+            f"{name}: there is no code in {indexed_root(manifest) or 'it'}; is this the right version?"
         )
     paths = {record.path or "" for record in documents}
-    queries, judgements, lost = [], {}, []
+    queries, judgements, missing = [], {}, []
     for number, entry in enumerate(_json(file), 1):
         targets = [_path(target) for kind in ("relevant", "secondary") for target in entry.get(kind) or ()]
         query = Query(
@@ -185,48 +202,50 @@ def _project(file: Path, manifest: Mapping[str, Any], projects: Path) -> Collect
         )
         queries.append(query)
         judgements[query.id] = dict.fromkeys(targets, 1)
-        lost += [target for target in targets if not any(same_file(path, target) for path in paths)]
-    warnings = [f"{name} has no file {lost[0]!r}; {len(lost)} targets are never found"] if lost else []
+        missing += [target for target in targets if not any(same_file(path, target) for path in paths)]
+    warnings = (
+        [f"{name} has no file {missing[0]!r}; {len(missing)} targets are never found"] if missing else []
+    )
     return CodeCollection(name, tuple(documents), tuple(queries), judgements, tuple(warnings))
 
 
 def _files(name: str, version: str, root: str, projects: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of a project below its root, by their paths in it: from a folder, or from an archive."""
-    wanted = re.compile(
+    """The path and content of each file below the root of a project, read from a folder or an archive."""
+    pattern = re.compile(
         rf"{re.sub(r'[-_.]+', '[-_.]+', re.escape(name))}(-{re.escape(version)})?(\.tar\.gz|\.tgz|\.crate)?",
         re.I,
     )
-    found = [entry for entry in sorted(projects.glob("*")) if wanted.fullmatch(entry.name)]
-    for entry in found:
+    matching = [entry for entry in sorted(projects.glob("*")) if pattern.fullmatch(entry.name)]
+    for entry in matching:
         if entry.is_dir():
             yield from _folder_files(entry, root)
             return
-    for entry in found:
+    for entry in matching:
         yield from _archive_files(entry, root)
         return
     raise NotFound(
         f"The source of {name} {version} is not in {projects}. Put the project's folder or its source archive there, "
-        f"such as by: pip download --no-deps --no-binary :all: {name}=={version} -d {projects}"
+        f"for example with: pip download --no-deps --no-binary :all: {name}=={version} -d {projects}"
     )
 
 
 def _folder_files(folder: Path, root: str) -> Iterator[tuple[str, bytes]]:
     base = folder.resolve()
-    tree = Tree()
-    # What a package ships is meant, also where its repository would have ignored it.
-    walk(str(base / root), Scope(ignore_files=False), tree)
-    for found in tree.files.values():
+    result = WalkResult()
+    # A source archive may contain files that the repository's ignore rules exclude. They count.
+    walk(str(base / root), Scope(ignore_files=False), result)
+    for found in result.files.values():
         try:
             yield (
-                Path(found.opened).relative_to(base).as_posix(),
-                contents(found.opened, DEFAULT_MAX_BYTES).data,
+                Path(found.os_path).relative_to(base).as_posix(),
+                read_regular_file(found.os_path, DEFAULT_MAX_BYTES).data,
             )
-        except Unreadable:
+        except UnreadableFile:
             continue
 
 
 def _archive_files(archive: Path, root: str) -> Iterator[tuple[str, bytes]]:
-    """Read where it is: nothing is unpacked."""
+    """Read the archive without unpacking it to disk."""
     with tarfile.open(archive) as opened:
         for member in opened:
             path = member.name.partition("/")[2]
@@ -243,7 +262,7 @@ def _archive_files(archive: Path, root: str) -> Iterator[tuple[str, bytes]]:
 def _path(target: object) -> str:
     path = target.get("path") if isinstance(target, dict) else target
     if not isinstance(path, str):
-        raise InvalidInput(f"A target is a path or an object with one, not {target!r}.")
+        raise InvalidInput(f"A target must be a path or an object with a path, not {target!r}.")
     return path
 
 

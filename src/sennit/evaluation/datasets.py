@@ -1,8 +1,8 @@
-"""Collections with judgements, read from folders.
+"""Test collections with relevance judgements, read from folders.
 
-BEIR's format is `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`; a file `CORPUS` in place of the first holds the
-relative path of one. Another format is one more reader in `READERS`, and a `Collection` whose `ranking` says in
-the terms of its judgements what a hit counts as.
+The BEIR format has `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`. A file `CORPUS` in place of the first one holds
+the relative path of a `corpus.jsonl`. To support another format, add a reader to `READERS`, and override
+`Collection.ranking` if the judgements do not name records.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from sennit.errors import InvalidInput, NotFound
 from sennit.records import Json, Record
 from sennit.results import Hit
 
-CORPUS: Final = "corpus.jsonl"
-CORPUS_ELSEWHERE: Final = "CORPUS"
-QUERIES: Final = "queries.jsonl"
-JUDGEMENTS: Final = ("qrels.tsv", "qrels/test.tsv")
-"""The second is where BEIR's own archives have it."""
+CORPUS_FILE: Final = "corpus.jsonl"
+CORPUS_POINTER: Final = "CORPUS"
+QUERIES_FILE: Final = "queries.jsonl"
+JUDGEMENT_FILES: Final = ("qrels.tsv", "qrels/test.tsv")
+"""The second is the path in BEIR's own archives."""
 
 MAX_PATH_CHARACTERS: Final = 4096
 
 Judgements = Mapping[str, Mapping[str, int]]
-"""By query: what was judged for it, and how relevant it is; 0 and below is not."""
+"""By query, the grade of each judged document. A grade of 0 or less means not relevant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question of a collection."""
+    """A query of a collection."""
 
     id: str
     text: str
@@ -43,94 +43,102 @@ class Query:
 
 @dataclass(frozen=True)
 class Collection:
-    """Documents, questions, and which documents answer which question. Every question here has an answer."""
+    """Documents, queries and judgements. Every query has at least one relevant document."""
 
     name: str
     documents: tuple[Record, ...]
     queries: tuple[Query, ...]
     judgements: Judgements
     warnings: tuple[str, ...] = ()
-    """What was found wrong, and left out or counted as never found."""
+    """Problems in the files. What they concern was left out, or counts as never found."""
 
     @cached_property
     def digest(self) -> str:
-        """Changes when any document does."""
+        """A hash of all documents."""
         digest = hashlib.blake2b(digest_size=12)
         for record in self.documents:
             digest.update(record.content_hash.encode())
         return digest.hexdigest()
 
     def ranking(self, query: Query, hits: Sequence[Hit]) -> list[str]:  # noqa: ARG002 - for other formats
-        """What each hit counts as in the judgements; here a record is the document itself."""
+        """The id of each hit as the judgements name it. In the BEIR format, that is the record's id."""
         return [hit.id for hit in hits]
 
-    def first(self, count: int | None) -> Collection:
-        """The collection with its first questions only."""
+    def with_first_queries(self, count: int | None) -> Collection:
+        """The collection with only its first queries. None means all of them."""
         return self if count is None else replace(self, queries=self.queries[:count])
 
 
 def read_collection(folder: Path) -> Collection:
-    """The collection in a folder, whichever format it has."""
+    """Read the collection in a folder, in any supported format."""
     if not folder.is_dir():
-        raise NotFound(f"There is no folder {folder}; give one that has {QUERIES} and {JUDGEMENTS[0]}.")
-    for fits, read in READERS:
-        if fits(folder):
+        raise NotFound(
+            f"There is no folder {folder}; give one that has {QUERIES_FILE} and {JUDGEMENT_FILES[0]}."
+        )
+    for matches, read in READERS:
+        if matches(folder):
             return read(folder)
     raise NotFound(
-        f"{folder} is not a collection: it has neither {CORPUS} nor {CORPUS_ELSEWHERE}. "
-        "docs/evaluation.md describes the format."
+        f"{folder} is not a collection: it has neither {CORPUS_FILE} nor {CORPUS_POINTER}. "
+        "docs/how-to/measure-quality.md describes the format."
     )
 
 
 def read_beir(folder: Path) -> Collection:
-    """A collection in BEIR's format."""
+    """Read a collection in the BEIR format."""
     documents = tuple(_documents(_corpus_file(folder)))
-    asked = _queries(_file(folder, QUERIES))
-    file = _file(folder, *JUDGEMENTS)
-    judged = _judgements(file)
+    all_queries = _queries(_file(folder, QUERIES_FILE))
+    file = _file(folder, *JUDGEMENT_FILES)
+    judgements = _judgements(file)
     if not documents:
         raise InvalidInput(f"{folder}: the corpus is empty.")
-    if not asked:
-        raise InvalidInput(f"{folder / QUERIES} is empty.")
-    warnings = _wrong_names(file, judged, {record.id for record in documents}, asked)
+    if not all_queries:
+        raise InvalidInput(f"{folder / QUERIES_FILE} is empty.")
+    warnings = _unknown_ids(file, judgements, {record.id for record in documents}, all_queries)
     queries = tuple(
-        query for query in asked.values() if any(g > 0 for g in judged.get(query.id, {}).values())
+        query
+        for query in all_queries.values()
+        if any(grade > 0 for grade in judgements.get(query.id, {}).values())
     )
     if not queries:
-        raise InvalidInput(f"{file} has no relevant document for any query of {QUERIES}; do the ids agree?")
-    if len(queries) < len(asked):
-        left = len(asked) - len(queries)
-        warnings.append(f"{left:,} of {len(asked):,} queries have no relevant document and are left out")
-    kept = {query.id: judged[query.id] for query in queries}
+        raise InvalidInput(
+            f"{file} has no relevant document for any query of {QUERIES_FILE}; do the ids agree?"
+        )
+    if len(queries) < len(all_queries):
+        left_out = len(all_queries) - len(queries)
+        warnings.append(
+            f"{left_out:,} of {len(all_queries):,} queries have no relevant document and are left out"
+        )
+    kept = {query.id: judgements[query.id] for query in queries}
     return Collection(folder.resolve().name, documents, queries, kept, tuple(warnings))
 
 
 READERS: Final[tuple[tuple[Callable[[Path], bool], Callable[[Path], Collection]], ...]] = (
-    (lambda folder: any((folder / name).exists() for name in (CORPUS, CORPUS_ELSEWHERE)), read_beir),
+    (lambda folder: any((folder / name).exists() for name in (CORPUS_FILE, CORPUS_POINTER)), read_beir),
 )
-"""Each format: whether a folder has it, and what reads it."""
+"""For each format: a function that recognises a folder, and one that reads it."""
 
 
-def _wrong_names(
-    file: Path, judged: Judgements, documents: set[str], queries: Mapping[str, Query]
+def _unknown_ids(
+    file: Path, judgements: Judgements, documents: set[str], queries: Mapping[str, Query]
 ) -> list[str]:
-    """What the judgements name that does not exist."""
+    """Warnings about queries and documents that the judgements name and that do not exist."""
     out = []
-    unknown = [name for name in judged if name not in queries]
+    unknown = [query for query in judgements if query not in queries]
     if unknown:
         out.append(
-            f"{file} names {len(unknown):,} queries that are not in {QUERIES}, such as {unknown[0]!r}; left out"
+            f"{file} names {len(unknown):,} queries that are not in {QUERIES_FILE}, such as {unknown[0]!r}; left out"
         )
-    lost = [
-        name
-        for query in judged
+    missing = [
+        document
+        for query in judgements
         if query in queries
-        for name, grade in judged[query].items()
-        if grade > 0 and name not in documents
+        for document, grade in judgements[query].items()
+        if grade > 0 and document not in documents
     ]
-    if lost:
+    if missing:
         out.append(
-            f"{file} names {len(set(lost)):,} relevant documents that are not in the corpus, such as {lost[0]!r}; "
+            f"{file} names {len(set(missing)):,} relevant documents that are not in the corpus, such as {missing[0]!r}; "
             "they count as never found"
         )
     return out
@@ -144,13 +152,13 @@ def _file(folder: Path, *names: str) -> Path:
 
 
 def _corpus_file(folder: Path) -> Path:
-    if (folder / CORPUS).is_file():
-        return folder / CORPUS
-    pointer = _file(folder, CORPUS, CORPUS_ELSEWHERE)
-    with _opened(pointer) as stream:
+    if (folder / CORPUS_FILE).is_file():
+        return folder / CORPUS_FILE
+    pointer = _file(folder, CORPUS_FILE, CORPUS_POINTER)
+    with _open(pointer) as stream:
         name = stream.read(MAX_PATH_CHARACTERS).strip()
     if not name or "\n" in name or "\0" in name or Path(name).is_absolute():
-        raise InvalidInput(f"{pointer} must hold one relative path, such as ../other/{CORPUS}.")
+        raise InvalidInput(f"{pointer} must hold one relative path, such as ../other/{CORPUS_FILE}.")
     target = folder / name
     if not target.is_file():
         raise NotFound(f"{pointer} names {name}, and there is no file {target}.")
@@ -158,7 +166,7 @@ def _corpus_file(folder: Path) -> Path:
 
 
 def _session(metadata: Mapping[str, Json]) -> str | None:
-    """What a turn of a conversation is a part of: turns stand in the order in which they were said."""
+    """The parent id of a conversation turn. The turns of a session are in the order of the file."""
     session = metadata.get("session")
     return None if session is None else f"{metadata.get('conversation', '')}/{session}"
 
@@ -173,7 +181,7 @@ def _documents(file: Path) -> Iterator[Record]:
             record = Record(
                 id=_id(values, where),
                 text=_text(values, "text", where),
-                title=_text(values, "title", where, needed=False),
+                title=_text(values, "title", where, required=False),
                 parent=session,
                 position=None if session is None else turns[session],
                 metadata=metadata,
@@ -203,20 +211,20 @@ def _judgements(file: Path) -> dict[str, dict[str, int]]:
     for where, line in _lines(file):
         cells = [cell.strip() for cell in line.split("\t")]
         if len(cells) != 3 or not cells[0] or not cells[1]:
-            raise InvalidInput(f"{where}: needs query-id, corpus-id and score with tabs between them.")
+            raise InvalidInput(f"{where}: needs query-id, corpus-id and score, separated by tabs.")
         try:
             grade = int(cells[2])
         except ValueError:
             if not out and where.endswith(":1"):  # the header
                 continue
-            raise InvalidInput(f"{where}: the score must be a whole number, not {cells[2][:40]!r}.") from None
+            raise InvalidInput(f"{where}: the score must be an integer, not {cells[2][:40]!r}.") from None
         out.setdefault(cells[0], {})[cells[1]] = grade
     if not out:
         raise InvalidInput(f"{file} has no judgements.")
     return out
 
 
-def _opened(file: Path) -> IO[str]:
+def _open(file: Path) -> IO[str]:
     try:
         return file.open(encoding="utf-8-sig")
     except OSError as error:
@@ -224,10 +232,10 @@ def _opened(file: Path) -> IO[str]:
 
 
 def _lines(file: Path) -> Iterator[tuple[str, str]]:
-    """Each line that is not blank, with `file:number` for messages."""
+    """Each non-blank line, with `file:number` for error messages."""
     number = 0
     try:
-        with _opened(file) as stream:
+        with _open(file) as stream:
             for number, line in enumerate(stream, 1):
                 if line.strip():
                     yield f"{file}:{number}", line.rstrip("\r\n")
@@ -248,20 +256,20 @@ def _objects(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _id(values: Mapping[str, Any], where: str) -> str:
     value = values.get("_id")
-    if type(value) is int:  # some exporters forget the quotes
+    if type(value) is int:  # some exporters write ids as numbers
         value = str(value)
     if not isinstance(value, str) or not value:
-        raise InvalidInput(f"{where}: _id must be a text that is not empty.")
+        raise InvalidInput(f"{where}: _id must be a non-empty string.")
     return value
 
 
-def _text(values: Mapping[str, Any], key: str, where: str, *, needed: bool = True) -> str:
+def _text(values: Mapping[str, Any], key: str, where: str, *, required: bool = True) -> str:
     value = values.get(key)
-    if value is None and not needed:
+    if value is None and not required:
         return ""
     if not isinstance(value, str):
         raise InvalidInput(
-            f"{where}: {key} must be a text" + (", and it is missing." if value is None else ".")
+            f"{where}: {key} must be a string" + (", and it is missing." if value is None else ".")
         )
     return value
 

@@ -1,4 +1,4 @@
-"""The tables of docs/quality.md, written between two marks in a page."""
+"""Writes the tables of docs/quality.md between two markers of the page."""
 
 from __future__ import annotations
 
@@ -11,65 +11,76 @@ from typing import Final
 
 import sennit
 from sennit.errors import InvalidInput
-from sennit.evaluation.metrics import mean
-from sennit.evaluation.report import FIRST_NUMBER, HEADERS, markdown_table, rows_of
-from sennit.evaluation.run import Measured
+from sennit.evaluation.metrics import mean_metrics
+from sennit.evaluation.report import FIRST_NUMERIC_COLUMN, HEADERS, markdown_table, table_rows
+from sennit.evaluation.run import Measurement
 
-BEGIN: Final = "<!-- table:begin -->"
-END: Final = "<!-- table:end -->"
+BEGIN_MARKER: Final = "<!-- table:begin -->"
+END_MARKER: Final = "<!-- table:end -->"
 
-SCOPES: Final = {"locomo_dev": "conversation"}
-"""Collections that are several bodies of text in one, and the field that tells them apart."""
+KNOWN_SCOPES: Final = {"locomo_dev": "conversation"}
+"""Collections that hold several separate corpora, and the metadata field that names the corpus."""
 
-HEADLINE: Final = "nDCG@10"
+HEADLINE_METRIC: Final = "nDCG@10"
 
 
-def write_tables(page: Path, measured: Sequence[Measured]) -> None:
-    """Put the tables between the marks of a page, which has them already."""
+def write_tables(page: Path, measurements: Sequence[Measurement]) -> None:
+    """Replace what is between the markers of a page by the tables."""
     try:
         text = page.read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"{page} cannot be read: {error.strerror or error}.") from error
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = text.partition(BEGIN_MARKER)
+    _, end, after = rest.partition(END_MARKER)
     if not begin or not end:
-        raise InvalidInput(f"{page} needs the lines {BEGIN} and {END}; the tables go between them.")
-    page.write_text(f"{before}{BEGIN}\n\n{tables(measured)}\n{END}{after}", encoding="utf-8")
-
-
-def tables(measured: Sequence[Measured]) -> str:
-    """Per model a table of the headline measure, then everything, then where it was measured."""
-    parts = []
-    for model in dict.fromkeys(one.model for one in measured):
-        parts.append(
-            f"### {HEADLINE}, model `{model}`\n\n{_headline([o for o in measured if o.model == model])}"
+        raise InvalidInput(
+            f"{page} needs the lines {BEGIN_MARKER} and {END_MARKER}; the tables go between them."
         )
-    parts.append(f"### All measures\n\n{markdown_table(HEADERS, rows_of(measured), FIRST_NUMBER)}")
-    parts.append(f"{_where()}\n")
+    page.write_text(
+        f"{before}{BEGIN_MARKER}\n\n{render_tables(measurements)}\n{END_MARKER}{after}", encoding="utf-8"
+    )
+
+
+def render_tables(measurements: Sequence[Measurement]) -> str:
+    """A table of the headline metric for each model, a table of all metrics, and the machine."""
+    parts = []
+    for model in dict.fromkeys(measurement.model for measurement in measurements):
+        parts.append(
+            f"### {HEADLINE_METRIC}, model `{model}`\n\n{_headline_table([m for m in measurements if m.model == model])}"
+        )
+    parts.append(
+        f"### All metrics\n\n{markdown_table(HEADERS, table_rows(measurements), FIRST_NUMERIC_COLUMN)}"
+    )
+    parts.append(f"{_environment()}\n")
     return "\n".join(parts)
 
 
-def _headline(measured: Sequence[Measured]) -> str:
-    """Collections down, systems across."""
-    systems = list(dict.fromkeys(one.system for one in measured))
-    names = list(dict.fromkeys(one.collection for one in measured))
-    found = {(one.collection, one.system): one.figures for one in measured}
+def _headline_table(measurements: Sequence[Measurement]) -> str:
+    """A row for each collection, a column for each system."""
+    systems = list(dict.fromkeys(measurement.system for measurement in measurements))
+    names = list(dict.fromkeys(measurement.collection for measurement in measurements))
+    metrics = {
+        (measurement.collection, measurement.system): measurement.metrics for measurement in measurements
+    }
     rows = [
-        [name, *(f"{found[name, s][HEADLINE]:.3f}" if (name, s) in found else "" for s in systems)]
+        [name, *(f"{metrics[name, s][HEADLINE_METRIC]:.3f}" if (name, s) in metrics else "" for s in systems)]
         for name in names
     ]
     if len(names) > 1:
-        means = (mean(found[name, s] for name in names if (name, s) in found)[HEADLINE] for s in systems)
+        means = (
+            mean_metrics(metrics[name, s] for name in names if (name, s) in metrics)[HEADLINE_METRIC]
+            for s in systems
+        )
         rows.append(["**mean**", *(f"**{value:.3f}**" for value in means)])
     return markdown_table(["collection", *systems], rows, 1)
 
 
-def _where() -> str:
-    """The machine, because a time without one says nothing."""
+def _environment() -> str:
+    """The versions and the machine, which the times depend on."""
     return (
         f"sennit {sennit.__version__}, Python {platform.python_version()}, {platform.system()} on "
-        f"{_processor()}, {os.cpu_count()} cores. ms: median of one search for ten results, embedding of the "
-        "question included."
+        f"{_processor()}, {os.cpu_count()} cores. ms: median of one search for ten results, including the embedding "
+        "of the query."
     )
 
 

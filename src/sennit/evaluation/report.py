@@ -1,4 +1,4 @@
-"""Figures as rows, as JSON, and as Markdown."""
+"""Measurements as table rows, as JSON, and as Markdown."""
 
 from __future__ import annotations
 
@@ -6,120 +6,125 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sennit.evaluation.metrics import MEASURES, Figures, mean
-from sennit.evaluation.run import Answer, Measured
+from sennit.evaluation.metrics import METRICS, MetricValues, mean_metrics
+from sennit.evaluation.run import Measurement, QueryResult
 from sennit.records import Json
 
-HEADERS: Final = ("collection", "model", "system", "queries", *MEASURES, "ms")
-FIRST_NUMBER: Final = 3
-"""The column of `HEADERS` from which on all hold numbers."""
+HEADERS: Final = ("collection", "model", "system", "queries", *METRICS, "ms")
+FIRST_NUMERIC_COLUMN: Final = 3
+"""The index of the first numeric column in `HEADERS`."""
 
 
-def rows_of(measured: Sequence[Measured], category: str | None = None) -> list[tuple[str, ...]]:
-    """A row of `HEADERS` for each system, under it one for each category, and at last the means."""
+def table_rows(measurements: Sequence[Measurement], category: str | None = None) -> list[tuple[str, ...]]:
+    """A row of `HEADERS` for each system and for each of its categories, and the means over collections at the end."""
     rows = []
-    for one in measured:
-        rows.append(_row(one, one.system, one.answers))
+    for measurement in measurements:
+        rows.append(_row(measurement, measurement.system, measurement.query_results))
         if category is not None:
-            for value, answers in one.by_category(category).items():
-                rows.append(_row(one, f"{one.system}, {category} {value}", answers))
-    return [*rows, *_mean_rows(measured)]
+            for value, results in measurement.by_category(category).items():
+                rows.append(_row(measurement, f"{measurement.system}, {category} {value}", results))
+    return [*rows, *_mean_rows(measurements)]
 
 
-def to_dict(measured: Measured, category: str | None = None) -> dict[str, Json]:
-    """One system's figures as JSON values."""
+def measurement_to_dict(measurement: Measurement, category: str | None = None) -> dict[str, Json]:
+    """The metrics of one system as JSON."""
     out: dict[str, Json] = {
-        "collection": measured.collection,
-        "documents": measured.documents,
-        "scope": measured.scope,
-        "model": measured.model,
-        "recipe": measured.recipe,
-        "system": measured.system,
-        **_summary(measured.answers),
+        "collection": measurement.collection,
+        "documents": measurement.documents,
+        "scope": measurement.scope,
+        "model": measurement.model,
+        "recipe": measurement.recipe,
+        "system": measurement.system,
+        **_summary(measurement.query_results),
     }
-    if measured.degraded:
-        out["degraded"] = {"queries": len(measured.degraded), "reason": measured.degraded[0]}
+    if measurement.degraded:
+        out["degraded"] = {"queries": len(measurement.degraded), "reason": measurement.degraded[0]}
     if category is not None:
-        groups = measured.by_category(category)
-        out["categories"] = {value: _summary(answers) for value, answers in groups.items()}
+        groups = measurement.by_category(category)
+        out["categories"] = {value: _summary(results) for value, results in groups.items()}
     return out
 
 
-def per_query(measured: Sequence[Measured]) -> Iterator[dict[str, Json]]:
-    """One value for each answer, for a file of JSON lines."""
-    for one in measured:
-        for answer in one.answers:
+def query_result_dicts(measurements: Sequence[Measurement]) -> Iterator[dict[str, Json]]:
+    """The result of each query as JSON, for a file of JSON lines."""
+    for measurement in measurements:
+        for result in measurement.query_results:
             yield {
-                "collection": one.collection,
-                "model": one.model,
-                "recipe": one.recipe,
-                "system": one.system,
-                "query": answer.query.id,
-                "text": answer.query.text,
-                **_rounded(answer.figures),
-                "milliseconds": round(answer.milliseconds, 3),
-                "found": list(answer.found),
-                **({"degraded": answer.degraded} if answer.degraded else {}),
+                "collection": measurement.collection,
+                "model": measurement.model,
+                "recipe": measurement.recipe,
+                "system": measurement.system,
+                "query": result.query.id,
+                "text": result.query.text,
+                **_rounded(result.metrics),
+                "milliseconds": round(result.milliseconds, 3),
+                "ranking": list(result.ranking),
+                **({"degraded": result.degraded} if result.degraded else {}),
             }
 
 
-def degraded_notes(measured: Sequence[Measured]) -> list[str]:
-    """What must be said of figures that rest on incomplete answers."""
+def degraded_warnings(measurements: Sequence[Measurement]) -> list[str]:
+    """Warnings about measurements in which a source failed for some queries."""
     return [
-        f"{one.collection}, {one.model}, {one.system}: {len(one.degraded):,} of {len(one.answers):,} answers "
-        f"lack a source ({one.degraded[0]})"
-        for one in measured
-        if one.degraded
+        f"{measurement.collection}, {measurement.model}, {measurement.system}: a source failed in "
+        f"{len(measurement.degraded):,} of {len(measurement.query_results):,} searches ({measurement.degraded[0]})"
+        for measurement in measurements
+        if measurement.degraded
     ]
 
 
-def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: int) -> str:
-    """A table of Markdown; columns from `numbers_from` on are aligned to the right."""
-    rule = ["---" if at < numbers_from else "---:" for at in range(len(headers))]
+def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]], first_numeric_column: int) -> str:
+    """A Markdown table. Numeric columns are aligned to the right."""
+    rule = ["---" if column < first_numeric_column else "---:" for column in range(len(headers))]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (headers, rule, *rows))
 
 
-def _row(one: Measured, name: str, answers: Sequence[Answer]) -> tuple[str, ...]:
-    figures = mean(answer.figures for answer in answers)
+def _row(measurement: Measurement, name: str, results: Sequence[QueryResult]) -> tuple[str, ...]:
     return (
-        one.collection,
-        one.model,
+        measurement.collection,
+        measurement.model,
         name,
-        f"{len(answers):,}",
-        *cells_of(figures),
-        f"{statistics.median(answer.milliseconds for answer in answers):.2f}",
+        f"{len(results):,}",
+        *format_metrics(mean_metrics(result.metrics for result in results)),
+        f"{statistics.median(result.milliseconds for result in results):.2f}",
     )
 
 
-def _mean_rows(measured: Sequence[Measured]) -> Iterator[tuple[str, ...]]:
+def _mean_rows(measurements: Sequence[Measurement]) -> Iterator[tuple[str, ...]]:
     """The mean over collections, for each system that was measured on several."""
-    for model, system in dict.fromkeys((one.model, one.system) for one in measured):
-        same = [one for one in measured if (one.model, one.system) == (model, system)]
+    for model, system in dict.fromkeys(
+        (measurement.model, measurement.system) for measurement in measurements
+    ):
+        same = [
+            measurement
+            for measurement in measurements
+            if (measurement.model, measurement.system) == (model, system)
+        ]
         if len(same) > 1:
-            total = sum(len(one.answers) for one in same)
-            time = statistics.fmean(one.milliseconds for one in same)
+            queries = sum(len(measurement.query_results) for measurement in same)
+            milliseconds = statistics.fmean(measurement.milliseconds for measurement in same)
             yield (
                 "mean",
                 model,
                 system,
-                f"{total:,}",
-                *cells_of(mean(one.figures for one in same)),
-                f"{time:.2f}",
+                f"{queries:,}",
+                *format_metrics(mean_metrics(measurement.metrics for measurement in same)),
+                f"{milliseconds:.2f}",
             )
 
 
-def cells_of(figures: Figures) -> list[str]:
-    """Figures to three places, in the order of the measures."""
-    return [f"{figures[name]:.3f}" for name in MEASURES]
+def format_metrics(values: MetricValues) -> list[str]:
+    """The metrics to three decimal places, in the order of `METRICS`."""
+    return [f"{values[name]:.3f}" for name in METRICS]
 
 
-def _summary(answers: Sequence[Answer]) -> dict[str, Json]:
+def _summary(results: Sequence[QueryResult]) -> dict[str, Json]:
     return {
-        "queries": len(answers),
-        **_rounded(mean(answer.figures for answer in answers)),
-        "milliseconds": round(statistics.median(answer.milliseconds for answer in answers), 3),
+        "queries": len(results),
+        **_rounded(mean_metrics(result.metrics for result in results)),
+        "milliseconds": round(statistics.median(result.milliseconds for result in results), 3),
     }
 
 
-def _rounded(figures: Figures) -> dict[str, Json]:
-    return {name: round(figures[name], 6) for name in MEASURES}
+def _rounded(values: MetricValues) -> dict[str, Json]:
+    return {name: round(values[name], 6) for name in METRICS}

@@ -1,4 +1,4 @@
-"""Measure: index a collection once per model, then ask every question of every system."""
+"""Runs an evaluation: index each collection once per model, then search every query with every system."""
 
 from __future__ import annotations
 
@@ -17,75 +17,77 @@ from typing import Final, get_args
 import sennit
 from sennit.errors import EmbeddingError, InvalidInput
 from sennit.evaluation.datasets import Collection, Query
-from sennit.evaluation.metrics import DEEP, Figures, figures_of, mean
+from sennit.evaluation.metrics import DEEP_METRIC, MetricValues, compute_metrics, mean_metrics
 from sennit.ranking.fusion import RRF, Weighted
-from sennit.recipes import BUILT_IN, Recipe, find_recipe, recipe_from_dict
+from sennit.recipes import BUILTIN_RECIPES, Recipe, find_recipe, recipe_from_dict
 from sennit.settings import EmbeddingSettings, Provider, Settings
 
 SHALLOW_LIMIT: Final = 10
-"""What people ask for: time and all measures of the first ten are those of such a search."""
+"""A typical search. The time, and all metrics of the first ten results, are those of such a search."""
 
 DEEP_LIMIT: Final = 100
-"""A second search, which is not timed, for R@100."""
+"""A second search for R@100, which is not timed."""
 
-DEADLINE: Final = 60.0
-"""Seconds. A source that is late on a busy machine would be missing from the answer, and not from its time."""
+DEADLINE_SECONDS: Final = 60.0
+"""Long enough that no source times out on a busy machine. A timed-out source would lower the metrics."""
 
-WRITE_BATCH: Final = 1024
+WRITE_BATCH_SIZE: Final = 1024
 POLL_SECONDS: Final = 0.1
-STALLED_SECONDS: Final = 300.0
-"""Without one new vector for this long, the model will give none."""
+STALL_SECONDS: Final = 300.0
+"""If the model gives no new vector for this long, the evaluation fails."""
 
-SHORT_NAMES: Final = {"minilm": "onnx/minilm"}
+MODEL_ALIASES: Final = {"minilm": "onnx/minilm"}
 
-Update = Callable[[int, int], None]
-Watch = Callable[[str], AbstractContextManager[Update]]
-"""Shows how far something with a label is."""
+ProgressUpdate = Callable[[int, int], None]
+"""Reports how many of how many steps are done."""
+
+Progress = Callable[[str], AbstractContextManager[ProgressUpdate]]
+"""Opens a progress display with a label."""
 
 
 @contextlib.contextmanager
-def unwatched(_label: str) -> Iterator[Update]:
-    """For those who do not want to see it."""
+def no_progress(_label: str) -> Iterator[ProgressUpdate]:
+    """A progress display that shows nothing."""
     yield lambda _done, _total: None
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What is measured: a recipe, one of its sources alone, or its sources by reciprocal rank."""
+    """What is measured: a recipe, one of its sources alone, or its sources fused by RRF."""
 
     name: str
     recipe: Recipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What to measure. No models and no recipes: those of the settings."""
+class EvaluationOptions:
+    """What to measure. Without models or recipes: those of the settings."""
 
     models: Sequence[str] = ()
     """`static`, `minilm`, or `provider/model`."""
     recipes: Sequence[str] = ()
     scopes: Mapping[str, str] = field(default_factory=dict)
-    """By collection: search only records whose metadata field equals the query's."""
-    queries: int | None = None
-    cache: Path | None = None
-    """Where built databases stay for the next run; without it they are temporary."""
+    """By collection, a metadata field. A search returns only records whose value equals the query's."""
+    max_queries: int | None = None
+    cache_dir: Path | None = None
+    """Where databases are kept for the next run. Without it they are temporary."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What one system gave for one question."""
+class QueryResult:
+    """The result of one system for one query."""
 
     query: Query
-    figures: Figures
+    metrics: MetricValues
     milliseconds: float
-    found: tuple[str, ...]
+    ranking: tuple[str, ...]
     degraded: str | None = None
-    """The sources that did not answer, and why."""
+    """The sources that failed, and why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """One system on one collection."""
+class Measurement:
+    """The results of one system on one collection."""
 
     collection: str
     documents: int
@@ -93,37 +95,38 @@ class Measured:
     model: str
     recipe: str
     system: str
-    answers: tuple[Answer, ...]
+    query_results: tuple[QueryResult, ...]
 
     @property
-    def figures(self) -> dict[str, float]:
-        return mean(answer.figures for answer in self.answers)
+    def metrics(self) -> dict[str, float]:
+        """The mean over all queries."""
+        return mean_metrics(result.metrics for result in self.query_results)
 
     @property
     def milliseconds(self) -> float:
-        """The median."""
-        return statistics.median(answer.milliseconds for answer in self.answers)
+        """The median over all queries."""
+        return statistics.median(result.milliseconds for result in self.query_results)
 
     @property
     def degraded(self) -> list[str]:
-        """Why answers were incomplete; one entry for each that was."""
-        return [answer.degraded for answer in self.answers if answer.degraded is not None]
+        """The reason of each degraded search."""
+        return [result.degraded for result in self.query_results if result.degraded is not None]
 
-    def by_category(self, name: str) -> dict[str, tuple[Answer, ...]]:
-        """The answers by a metadata field of their questions, in the order of its values; none has it: nothing."""
-        if not any(name in answer.query.metadata for answer in self.answers):
+    def by_category(self, name: str) -> dict[str, tuple[QueryResult, ...]]:
+        """The results grouped by a metadata field of the queries, ordered by value. Empty if no query has the field."""
+        if not any(name in result.query.metadata for result in self.query_results):
             return {}
-        groups: dict[str, list[Answer]] = defaultdict(list)
-        for answer in self.answers:
-            groups[_category(answer.query.metadata.get(name))].append(answer)
+        groups: dict[str, list[QueryResult]] = defaultdict(list)
+        for result in self.query_results:
+            groups[_category(result.query.metadata.get(name))].append(result)
         return {value: tuple(groups[value]) for value in sorted(groups, key=_numbers_first)}
 
 
-def systems_of(recipe: Recipe) -> list[System]:
-    """Each source of a recipe alone, its sources by RRF, and itself; what would be the same only once."""
+def build_systems(recipe: Recipe) -> list[System]:
+    """Each source of a recipe alone, its sources fused by RRF, and the recipe itself, without duplicates."""
     systems = [
-        System(use.name, replace(recipe, sources=(use,), fusion=Weighted({use.name: 1.0}, "none")))
-        for use in recipe.sources
+        System(config.name, replace(recipe, sources=(config,), fusion=Weighted({config.name: 1.0}, "none")))
+        for config in recipe.sources
     ]
     systems.append(System("rrf", replace(recipe, fusion=RRF(k=60, first_rank=1))))
     if len(recipe.sources) == 1:
@@ -135,34 +138,40 @@ def systems_of(recipe: Recipe) -> list[System]:
 
 def evaluate(
     collections: Sequence[Collection],
-    options: Options,
+    options: EvaluationOptions,
     settings: Settings,
-    watch: Watch = unwatched,
-    systems: Callable[[Recipe], list[System]] = systems_of,
-) -> list[Measured]:
+    progress: Progress = no_progress,
+    systems: Callable[[Recipe], list[System]] = build_systems,
+) -> list[Measurement]:
     """Measure every collection with every model and the systems of every recipe."""
     own_recipes = {name: recipe_from_dict(name, table) for name, table in settings.recipes.items()}
-    known = {**BUILT_IN, **own_recipes}
-    recipes = [find_recipe(name, known) for name in options.recipes or (settings.search.recipe,)]
-    chosen = [(model or _label(settings), _with_model(settings, model)) for model in options.models or ("",)]
+    known_recipes = {**BUILTIN_RECIPES, **own_recipes}
+    recipes = [find_recipe(name, known_recipes) for name in options.recipes or (settings.search.recipe,)]
+    models = [
+        (model or _model_label(settings), _with_model(settings, model)) for model in options.models or ("",)
+    ]
     for collection in collections:
         _check_scope(collection, options.scopes.get(collection.name))
-    out: list[Measured] = []
-    for model, own in chosen:
+    out: list[Measurement] = []
+    for model, model_settings in models:
         for collection in collections:
-            with _folder(collection, own, options.cache) as folder:
-                _index(collection, own, folder, watch, f"{collection.name}, {model}")
+            with _database_folder(collection, model_settings, options.cache_dir) as folder:
+                _index(collection, model_settings, folder, progress, f"{collection.name}, {model}")
                 for recipe in recipes:
                     for system in systems(recipe):
-                        if any(m.system == system.name and _same(m, collection, model) for m in out):
-                            continue  # a source alone is the same in another recipe of one call
-                        out.append(_measure(collection, own, folder, model, recipe, system, options, watch))
+                        if any(m.system == system.name and _is_of(m, collection, model) for m in out):
+                            continue  # a source alone is the same system in every recipe
+                        out.append(
+                            _measure(
+                                collection, model_settings, folder, model, recipe, system, options, progress
+                            )
+                        )
     return out
 
 
 def parse_model(text: str) -> tuple[Provider, str]:
-    """The provider and the model that a name stands for."""
-    provider, _, model = SHORT_NAMES.get(text, text).partition("/")
+    """The provider and the model of a name such as `minilm` or `openai/text-embedding-3-small`."""
+    provider, _, model = MODEL_ALIASES.get(text, text).partition("/")
     for known in get_args(Provider):
         if known == provider:
             return known, model
@@ -172,17 +181,17 @@ def parse_model(text: str) -> tuple[Provider, str]:
     )
 
 
-def _same(measured: Measured, collection: Collection, model: str) -> bool:
-    return measured.collection == collection.name and measured.model == model
+def _is_of(measurement: Measurement, collection: Collection, model: str) -> bool:
+    return measurement.collection == collection.name and measurement.model == model
 
 
-def _label(settings: Settings) -> str:
-    own = settings.embedding
-    return f"{own.provider}/{own.model}" if own.model else own.provider
+def _model_label(settings: Settings) -> str:
+    embedding = settings.embedding
+    return f"{embedding.provider}/{embedding.model}" if embedding.model else embedding.provider
 
 
 def _with_model(settings: Settings, model: str) -> Settings:
-    """The settings with another model; an address and a credential stay with their own provider."""
+    """The settings with another model. URL and credentials are kept only for the same provider."""
     embedding = settings.embedding
     if model:
         provider, name = parse_model(model)
@@ -193,54 +202,58 @@ def _with_model(settings: Settings, model: str) -> Settings:
     return replace(
         settings,
         embedding=embedding,
-        search=replace(settings.search, deadline=DEADLINE),
-        # As if the user had named it: a kept database changes to this model instead of staying with its own.
+        search=replace(settings.search, deadline=DEADLINE_SECONDS),
+        # As if the user had given the model, so that a cached database changes to it instead of keeping its own.
         origins={**settings.origins, "embedding.provider": "argument"},
     )
 
 
 @contextlib.contextmanager
-def _folder(collection: Collection, settings: Settings, cache: Path | None) -> Iterator[Path]:
-    if cache is None:
+def _database_folder(collection: Collection, settings: Settings, cache_dir: Path | None) -> Iterator[Path]:
+    if cache_dir is None:
         with tempfile.TemporaryDirectory(prefix="sennit-eval-") as folder:
             yield Path(folder) / "db"
         return
-    cache.mkdir(parents=True, exist_ok=True)
-    yield cache / re.sub(r"[^\w.-]+", "-", f"{collection.name}-{collection.digest}-{_label(settings)}")
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    yield cache_dir / re.sub(
+        r"[^\w.-]+", "-", f"{collection.name}-{collection.digest}-{_model_label(settings)}"
+    )
 
 
-def _index(collection: Collection, settings: Settings, folder: Path, watch: Watch, label: str) -> None:
-    """Bring the database to hold the documents with all their vectors; what it has is not made again."""
+def _index(collection: Collection, settings: Settings, folder: Path, progress: Progress, label: str) -> None:
+    """Write the documents and build all vectors. What the database already has is not built again."""
     documents = collection.documents
     with sennit.open(folder, settings=settings) as db:
-        db.vectors.settle()  # a model that cannot be used is an error here, and not a degraded answer later
-        with watch(f"Indexing {label}") as update:
-            for at in range(0, len(documents), WRITE_BATCH):
-                db.add(documents[at : at + WRITE_BATCH])
-                update(min(at + WRITE_BATCH, len(documents)), len(documents))
-        with watch(f"Embedding {label}") as update:
-            _await_vectors(db, update)
+        db.embeddings.select_model()  # fails here if the model cannot be used, instead of a degraded search later
+        with progress(f"Indexing {label}") as update:
+            for start in range(0, len(documents), WRITE_BATCH_SIZE):
+                db.add(documents[start : start + WRITE_BATCH_SIZE])
+                update(min(start + WRITE_BATCH_SIZE, len(documents)), len(documents))
+        with progress(f"Embedding {label}") as update:
+            _wait_for_vectors(db, update)
         db.optimise()
 
 
-def _await_vectors(db: sennit.Database, update: Update) -> None:
-    """Wait until every record has its vector; the database's own background work makes them."""
-    least = total = None
+def _wait_for_vectors(db: sennit.Database, update: ProgressUpdate) -> None:
+    """Wait until the background maintenance has given every record its vector."""
+    fewest = total = None
     since = time.monotonic()
     while True:
         states = db.store.models.progress()
-        waiting = sum(state.pending for state in states)
-        if not waiting and len(states) <= 1:
+        pending = sum(state.pending for state in states)
+        if not pending and len(states) <= 1:
             return
         if total is None:
-            total = waiting
-        if db.keeper.last_error is not None:
-            raise EmbeddingError(db.keeper.last_error)
-        if least is None or waiting < least:
-            least, since = waiting, time.monotonic()
-        elif time.monotonic() - since > STALLED_SECONDS:
-            raise EmbeddingError(f"{waiting:,} records still wait for a vector, and the model gives none.")
-        update(total - waiting, total)
+            total = pending
+        if db.maintainer.last_error is not None:
+            raise EmbeddingError(db.maintainer.last_error)
+        if fewest is None or pending < fewest:
+            fewest, since = pending, time.monotonic()
+        elif time.monotonic() - since > STALL_SECONDS:
+            raise EmbeddingError(
+                f"{pending:,} records have no vector yet, and the model has given none for {STALL_SECONDS:.0f} s."
+            )
+        update(total - pending, total)
         time.sleep(POLL_SECONDS)
 
 
@@ -251,47 +264,47 @@ def _measure(
     model: str,
     recipe: Recipe,
     system: System,
-    options: Options,
-    watch: Watch,
-) -> Measured:
+    options: EvaluationOptions,
+    progress: Progress,
+) -> Measurement:
     scope = options.scopes.get(collection.name)
-    asked = collection.first(options.queries)
+    selected = collection.with_first_queries(options.max_queries)
     shallow, deep = (min(limit, system.recipe.max_limit) for limit in (SHALLOW_LIMIT, DEEP_LIMIT))
-    first: dict[str, list[str]] = {}
-    further: dict[str, list[str]] = {}
-    times: dict[str, float] = {}
+    shallow_rankings: dict[str, list[str]] = {}
+    deep_rankings: dict[str, list[str]] = {}
+    milliseconds: dict[str, float] = {}
     degraded: dict[str, str] = {}
-    # Opened anew for each system, so that none profits from the question's vector that another has cached.
+    # The database is opened anew for each system, so that no system finds the query vectors of another in the cache.
     with (
         sennit.open(folder, settings=settings) as db,
-        watch(f"{collection.name}, {model}, {system.name}") as update,
+        progress(f"{collection.name}, {model}, {system.name}") as update,
     ):
         db.search("warm up", recipe=system.recipe, limit=shallow)
-        for at, query in enumerate(asked.queries, 1):
+        for done, query in enumerate(selected.queries, 1):
             filters = None if scope is None else {f"metadata.{scope}": query.metadata[scope]}
-            began = time.perf_counter()
+            started = time.perf_counter()
             result = db.search(query.text, recipe=system.recipe, limit=shallow, filters=filters)
-            times[query.id] = (time.perf_counter() - began) * 1000
-            first[query.id] = asked.ranking(query, result)
+            milliseconds[query.id] = (time.perf_counter() - started) * 1000
+            shallow_rankings[query.id] = selected.ranking(query, result)
             if result.degraded:
                 degraded[query.id] = "; ".join(map(str, result.degraded))
             result = db.search(query.text, recipe=system.recipe, limit=deep, filters=filters)
-            further[query.id] = asked.ranking(query, result)
-            update(at, len(asked.queries))
-    figures = figures_of(asked.judgements, first)
-    deeper = figures_of(asked.judgements, further)
-    answers = tuple(
-        Answer(
+            deep_rankings[query.id] = selected.ranking(query, result)
+            update(done, len(selected.queries))
+    shallow_metrics = compute_metrics(selected.judgements, shallow_rankings)
+    deep_metrics = compute_metrics(selected.judgements, deep_rankings)
+    query_results = tuple(
+        QueryResult(
             query,
-            {**figures[query.id], DEEP: deeper[query.id][DEEP]},
-            times[query.id],
-            tuple(first[query.id]),
+            {**shallow_metrics[query.id], DEEP_METRIC: deep_metrics[query.id][DEEP_METRIC]},
+            milliseconds[query.id],
+            tuple(shallow_rankings[query.id]),
             degraded.get(query.id),
         )
-        for query in asked.queries
+        for query in selected.queries
     )
-    return Measured(
-        collection.name, len(collection.documents), scope, model, recipe.name, system.name, answers
+    return Measurement(
+        collection.name, len(collection.documents), scope, model, recipe.name, system.name, query_results
     )
 
 
@@ -300,9 +313,9 @@ def _check_scope(collection: Collection, scope: str | None) -> None:
         return
     for query in collection.queries:
         if query.metadata.get(scope) is None:
-            have = ", ".join(sorted(query.metadata)) or "none"
+            fields = ", ".join(sorted(query.metadata)) or "none"
             raise InvalidInput(
-                f"{collection.name}: query {query.id!r} has no metadata field {scope!r} to scope by; it has: {have}."
+                f"{collection.name}: query {query.id!r} has no metadata field {scope!r} to scope by; it has: {fields}."
             )
 
 

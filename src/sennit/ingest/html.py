@@ -53,6 +53,7 @@ class _TextBuilder:
         self.verbatim: list[tuple[int, int]] = []
         self.pre_depth = 0
         """The number of open <pre> elements. In them, every line stays as it is."""
+        self._pre_start = 0
         self._row: list[str] = []
         self._row_number = 1
         self._heading: tuple[str, int, list[str]] | None = None
@@ -121,7 +122,17 @@ class _TextBuilder:
             level = 1 if name == "title" else int(name[1]) + 1
             self.headings[at] = (level, " ".join(words)[:MAX_HEADING_CHARS])
 
-    def close_verbatim(self, start: int) -> None:
+    def open_pre(self) -> None:
+        if not self.pre_depth:
+            self._pre_start = len(self.lines)
+        self.pre_depth += 1
+
+    def close_pre(self) -> None:
+        if self.pre_depth == 1:
+            self._add_verbatim(self._pre_start)
+        self.pre_depth = max(0, self.pre_depth - 1)
+
+    def _add_verbatim(self, start: int) -> None:
         """Record the lines from `start` on as one verbatim block, without blank lines at its ends."""
         end = len(self.lines)
         while end > start and not self.lines[end - 1].strip():
@@ -131,6 +142,21 @@ class _TextBuilder:
         if end > start:
             self.verbatim.append((start, end))
 
+    def finish(self, number: int) -> Document:
+        """End the text, and return it without trailing blank lines."""
+        self.end_paragraph(number)
+        while self.lines and not self.lines[-1].strip():
+            self.lines.pop()
+            self.numbers.pop()
+        inside_pre = {line for first, last in self.verbatim for line in range(first + 1, last)}
+        return Document(
+            self.lines,
+            headings=self.headings,
+            no_break_before=inside_pre,
+            verbatim=self.verbatim,
+            numbers=self.numbers,
+        )
+
 
 def parse_html(source: str) -> Document:
     """Return the visible text of a page, with its headings."""
@@ -138,7 +164,6 @@ def parse_html(source: str) -> Document:
     number = 1
     at = 0
     hidden: str | None = None
-    pre_start = 0
     last_end = source.rfind(">")
     # An element that is not closed hides nothing.
     last_closing = {name: _find_last_closing(source, name) for name in _HIDDEN_ELEMENTS - _RAW_ELEMENTS}
@@ -175,32 +200,10 @@ def parse_html(source: str) -> Document:
                     hidden = name
             else:
                 _handle_tag(page, name, closing, number)
-                if name == "pre" and closing:
-                    if page.pre_depth == 1:
-                        page.close_verbatim(pre_start)
-                    page.pre_depth = max(0, page.pre_depth - 1)
-                elif name == "pre":
-                    if not page.pre_depth:
-                        pre_start = len(page.lines)
-                    page.pre_depth += 1
-                    # A line break directly after the tag belongs to the tag.
-                    first = _LINE_BREAK.match(source, end)
-                    if first is not None:
-                        end = first.end()
-                        number_after += first[0].count("\n")
+                if name == "pre" and not closing:
+                    end, number_after = _skip_line_break(source, end, number_after)
         at, number = end, number_after
-    page.end_paragraph(number)
-    while page.lines and not page.lines[-1].strip():
-        page.lines.pop()
-        page.numbers.pop()
-    inside_pre = {line for first, last in page.verbatim for line in range(first + 1, last)}
-    return Document(
-        page.lines,
-        headings=page.headings,
-        no_break_before=inside_pre,
-        verbatim=page.verbatim,
-        numbers=page.numbers,
-    )
+    return page.finish(number)
 
 
 def _handle_tag(page: _TextBuilder, name: str, closing: bool, number: int) -> None:
@@ -219,6 +222,11 @@ def _handle_tag(page: _TextBuilder, name: str, closing: bool, number: int) -> No
         page.end_line()
     if not closing and name in _HEADING_ELEMENTS:
         page.open_heading(name)
+    elif name == "pre":
+        if closing:
+            page.close_pre()
+        else:
+            page.open_pre()
 
 
 _TAG_END: Final = re.compile(r"""[^>"']*+(?:"[^"]*+"[^>"']*+|'[^']*+'[^>"']*+)*+>""")
@@ -234,6 +242,12 @@ def _find_end(source: str, at: int, is_tag: bool) -> int | None:
     # An attribute may contain '>' in quotes. If a quote is not closed, the next '>' is the end.
     found = _TAG_END.match(source, at, at + MAX_TAG_CHARS)
     return found.end() if found else source.find(">", at) + 1
+
+
+def _skip_line_break(source: str, at: int, number: int) -> tuple[int, int]:
+    """Skip a line break directly after a <pre>, which belongs to the tag."""
+    found = _LINE_BREAK.match(source, at)
+    return (found.end(), number + found[0].count("\n")) if found else (at, number)
 
 
 def _skip_raw(source: str, at: int, name: str, number: int) -> tuple[int, int]:

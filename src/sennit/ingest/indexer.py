@@ -244,8 +244,8 @@ class _IndexRun:
         incomplete: set[str] = set()
         skip_folders = [os.path.realpath(self._db.path)] if self._db.path is not None else []
         for root in roots:
-            for place in [root] if self._subtrees is None else self._subtrees.within(root):
-                for row, complete in self.table.under(path_to_text(place)):
+            for path in [root] if self._subtrees is None else self._subtrees.within(root):
+                for row, complete in self.table.under(path_to_text(path)):
                     known[row.path] = row
                     if not complete:
                         incomplete.add(row.path)

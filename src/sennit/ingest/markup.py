@@ -16,7 +16,7 @@ _ADORNMENT: Final = re.compile(r"([=\-~^\"'#*+`:._])\1{2,}\Z")
 _ATTRIBUTES: Final = re.compile(r"[ \t]*\{#[^{}]*\}\Z")
 
 MAX_HEADING_CHARACTERS: Final = 200
-"""Longer headings are cut. A longer underlined line is a paragraph and no heading."""
+"""Markdown headings are cut at this length. In reStructuredText, a longer underlined line is a paragraph."""
 
 
 def parse_markdown(lines: Sequence[str]) -> Document:

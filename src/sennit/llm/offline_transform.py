@@ -1,6 +1,6 @@
 """Turn a question into keywords without a language model, from the question and the corpus.
 
-`python -m benchmarks.transform` measures it; docs/docs-recipe.md has the figures. Pseudo-relevance feedback (words
+`python -m benchmarks.transform` measures it; docs/design/docs-recipe.md has the figures. Pseudo-relevance feedback (words
 that co-occur with the question in the best records) was measured too. It made answers worse, so it is not here.
 """
 

@@ -1,6 +1,6 @@
 """Stages for code search: boosts from outlines, definitions, file names and further hits, and one result per file.
 
-Boosts are in the units of a list whose best score is 1; the fusion adds several such lists. docs/reference/recipe-code.md
+Boosts are in the units of a list whose best score is 1; the fusion adds several such lists. docs/design/code-ranking.md
 shows what each boost is worth.
 """
 
@@ -114,7 +114,7 @@ class CodeRanking:
         dropped = {
             keys[at]: Dropped(
                 self.name,
-                f"a part of the file is in the result: {rows[best][0]}",
+                f"a record of the same file was kept: {rows[best][0]}",
                 scores[at],
                 scores[best],
                 keys[best],

@@ -34,7 +34,7 @@ class Dedupe:
                 better = "a chunk of it" if parent is None else "a better chunk of the same document"
                 dropped[keys[at]] = Dropped(
                     self.name,
-                    f"{better} is in the result: {rows[kept][0]}",
+                    f"{better} was kept: {rows[kept][0]}",
                     scores[at],
                     scores[kept],
                     keys[kept],

@@ -1,1 +1,1 @@
-"""Sources: each finds records in its own way, and answers in keys and scores."""
+"""Sources: each finds records in its own way and returns keys and scores."""

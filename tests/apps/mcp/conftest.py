@@ -14,7 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent
 
 import sennit
-from sennit.apps.mcp.server import Desk, make_server
+from sennit.apps.mcp.server import LazyDatabase, make_server
 
 PROGRAM = str(Path(sys.executable).with_name("sennit"))
 
@@ -78,7 +78,7 @@ class Place:
     def client(self, *, read_only: bool = False, **options: Any) -> Client:
         """A client of a server in this process."""
         opens: Callable[[], sennit.Database] = lambda: sennit.open(self.db, **options)  # noqa: E731
-        return Client(make_server(Desk(opens), read_only=read_only))
+        return Client(make_server(LazyDatabase(opens), read_only=read_only))
 
 
 def make_place(folder: Path) -> Place:

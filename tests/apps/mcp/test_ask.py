@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
-from llm.server import Answer, ChatServer
+from llm.server import ChatServer, Response
 
 from ..conftest import document
 from .conftest import Place, no_errors, text_of
@@ -53,7 +53,7 @@ async def test_a_real_client_gets_what_the_model_wrote_checked(documented: Place
 
 
 async def test_a_model_that_fails_is_named_and_the_pages_answer(documented: Place, chat: ChatServer) -> None:
-    chat.script = [Answer(500)]
+    chat.script = [Response(500)]
     async with Client(documented.server_parameters(env=chat.environment())) as client:
         answer = await client.call_tool("ask", QUESTION)
     with no_errors(answer) as values:

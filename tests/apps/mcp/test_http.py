@@ -136,8 +136,7 @@ def test_names_and_pages_that_are_allowed_are_answered(url: str) -> None:
 async def test_a_token_decides_what_its_caller_sees(place: Place, mode: str) -> None:
     with sennit.open(place.db) as db:
         tokens = {
-            level: db.permits.issue(level, Caller(clearance=level, name=level), write=True)
-            for level in LEVELS
+            level: db.tokens.issue(level, Caller(clearance=level, name=level), write=True) for level in LEVELS
         }
     ask = {"query": "vineyard for sale"}
     with serving(place) as url:
@@ -158,7 +157,7 @@ async def test_a_token_decides_what_its_caller_sees(place: Place, mode: str) -> 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_token_that_may_not_write_is_offered_nothing_that_does(place: Place, mode: str) -> None:
     with sennit.open(place.db) as db:
-        token = db.permits.issue("reader", Caller())
+        token = db.tokens.issue("reader", Caller())
     with serving(place) as url:
         async with with_token(url, token, mode) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == [
@@ -171,7 +170,7 @@ async def test_a_token_that_may_not_write_is_offered_nothing_that_does(place: Pl
 @pytest.mark.anyio
 async def test_only_a_token_of_the_database_is_let_in_where_one_is_needed(place: Place) -> None:
     with sennit.open(place.db) as db:
-        token = db.permits.issue("ana", Caller())
+        token = db.tokens.issue("ana", Caller())
         with serving(place, "--require-token") as url:
             for shown in ("", "Bearer", "Bearer sennit_guess", f"Basic {token}", token, f"Bearer {token}x"):
                 refused = greeted(url, **({"authorization": shown} if shown else {}))
@@ -179,7 +178,7 @@ async def test_only_a_token_of_the_database_is_let_in_where_one_is_needed(place:
                 assert refused.headers["www-authenticate"] == "Bearer"
             assert greeted(url, authorization=f"Bearer {token}").status_code == 200
             assert greeted(url, authorization=f"bearer {token}", host="evil.example").status_code == 421
-            db.permits.revoke("ana")
+            db.tokens.revoke("ana")
             assert greeted(url, authorization=f"Bearer {token}").status_code == 401
 
 

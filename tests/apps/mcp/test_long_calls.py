@@ -13,10 +13,10 @@ from mcp import Client
 from numpy.typing import NDArray
 
 import sennit
-from sennit.apps.mcp.server import MAX_CALLS, Desk, make_server
-from sennit.settings import load
-from sennit.sources.base import Ask
-from sennit.stores.contract import Found
+from sennit.apps.mcp.server import MAX_CONCURRENT_CALLS, LazyDatabase, make_server
+from sennit.settings import load_settings
+from sennit.sources.base import SourceRequest
+from sennit.stores.contract import ScoredKeys
 
 from .conftest import Place, no_errors, text_of
 
@@ -34,12 +34,12 @@ class Patient:
         self.asked = threading.Semaphore(0)
         self.go_on = threading.Event()
 
-    def search(self, _: Ask) -> Found:
+    def search(self, _: SourceRequest) -> ScoredKeys:
         self.asked.release()
         assert self.go_on.wait(60)
-        return Found.nothing()
+        return ScoredKeys.empty()
 
-    def scores(self, _: Ask, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    def scores(self, _: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.zeros(len(keys))
 
 
@@ -58,7 +58,7 @@ def opens(place: Place, patient: Patient) -> Callable[[], sennit.Database]:
 def opening(place: Place, patient: Patient, seconds: float) -> Callable[[], sennit.Database]:
     """The database, with a recipe that asks the patient source and waits so long."""
     table = {"sources": ["patient", "keyword"], "fusion": {"method": "rrf"}}
-    settings = replace(load(overrides={"search.deadline": seconds}), recipes={"patient": table})
+    settings = replace(load_settings(overrides={"search.deadline": seconds}), recipes={"patient": table})
     return lambda: sennit.open(place.db, settings=settings, sources={"patient": patient})
 
 
@@ -78,7 +78,7 @@ async def test_a_long_call_gives_signs_of_life(
         if len(signs) == 3:
             patient.go_on.set()
 
-    async with Client(make_server(Desk(opens), beat=0.01), mode="legacy") as client:
+    async with Client(make_server(LazyDatabase(opens), progress_seconds=0.01), mode="legacy") as client:
         answer = await client.call_tool("hybrid_search", ASK, progress_callback=see)
     with no_errors(answer):
         assert len(signs) >= 3
@@ -89,7 +89,7 @@ async def test_a_long_call_gives_signs_of_life(
 async def test_a_cancelled_call_ends_at_once_and_others_go_on(
     opens: Callable[[], sennit.Database], patient: Patient
 ) -> None:
-    async with Client(make_server(Desk(opens)), mode="legacy") as client:
+    async with Client(make_server(LazyDatabase(opens)), mode="legacy") as client:
         async with anyio.create_task_group() as tasks:
 
             async def cancelled() -> None:
@@ -115,16 +115,16 @@ async def test_more_calls_than_threads_are_all_answered(place: Place) -> None:
                 answers.append(values["count"])
 
         async with anyio.create_task_group() as tasks:
-            for _ in range(3 * MAX_CALLS):
+            for _ in range(3 * MAX_CONCURRENT_CALLS):
                 tasks.start_soon(ask)
-    assert len(answers) == 3 * MAX_CALLS
+    assert len(answers) == 3 * MAX_CONCURRENT_CALLS
     assert set(answers) == {answers[0]}
 
 
 async def test_a_source_that_does_not_answer_is_named_and_the_others_answer(
     place: Place, patient: Patient
 ) -> None:
-    async with Client(make_server(Desk(opening(place, patient, seconds=0.05)))) as client:
+    async with Client(make_server(LazyDatabase(opening(place, patient, seconds=0.05)))) as client:
         answer = await client.call_tool("hybrid_search", ASK)
     with no_errors(answer) as values:
         assert values["results"]
@@ -138,7 +138,7 @@ async def test_what_goes_wrong_inside_is_logged_and_not_told(
     def opens() -> sennit.Database:
         raise RuntimeError(f"secret of {place.db}")
 
-    async with Client(make_server(Desk(opens))) as client:
+    async with Client(make_server(LazyDatabase(opens))) as client:
         answer = await client.call_tool("hybrid_search", {"query": "x"})
     assert answer.is_error
     assert (
@@ -156,7 +156,7 @@ async def test_a_database_that_could_not_be_opened_is_tried_again(place: Place) 
             raise sennit.SennitError("The disk is away. Put it back.")
         return sennit.open(place.db)
 
-    async with Client(make_server(Desk(opens))) as client:
+    async with Client(make_server(LazyDatabase(opens))) as client:
         first = await client.call_tool("hybrid_search", {"query": "vineyard"})
         second = await client.call_tool("hybrid_search", {"query": "vineyard"})
         third = await client.call_tool("hybrid_search", {"query": "vineyard"})

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import sennit
-from sennit.apps.cli.mcp import PORT, mcp
-from sennit.apps.mcp.serving import PATH
+from sennit.apps.cli.mcp import DEFAULT_PORT, mcp
 from sennit.apps.mcp.tools import TOOLS
+from sennit.apps.mcp.transports import PATH
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "mcp.md").read_text(encoding="utf-8")
 BLOCKS = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", PAGE, re.M | re.S)]
 
 
@@ -36,7 +36,7 @@ def servers() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("entry", servers(), ids=json.dumps)
 def test_every_line_to_paste_starts_a_server(entry: dict[str, Any]) -> None:
     if "url" in entry:
-        assert entry["url"] == f"http://127.0.0.1:{PORT}{PATH}"
+        assert entry["url"] == f"http://127.0.0.1:{DEFAULT_PORT}{PATH}"
         return
     assert entry["command"] == "sennit"
     assert "--db" in entry["args"]
@@ -54,8 +54,10 @@ def test_the_table_has_every_tool_with_its_arguments() -> None:
     for (_, arguments), tool in zip(rows, TOOLS, strict=True):
         named = re.findall(r"`(\w+)`", arguments)
         if "hybrid_search" in named:
-            named = ["id"] + [name for name in TOOLS[0].takes["properties"] if name != "expand_neighbors"]
-        assert sorted(named) == sorted(tool.takes["properties"])
+            named = ["id"] + [
+                name for name in TOOLS[0].input_schema["properties"] if name != "expand_neighbors"
+            ]
+        assert sorted(named) == sorted(tool.input_schema["properties"])
 
 
 def test_server_json_describes_this_version_and_a_command_that_works() -> None:

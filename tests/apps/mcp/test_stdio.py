@@ -141,14 +141,14 @@ def test_only_the_protocol_is_on_standard_output(place: Place) -> None:
 def test_a_stray_print_inside_a_tool_does_not_reach_the_client(place: Place) -> None:
     code = (
         "import os, sys, sennit\n"
-        "from sennit.apps.mcp.server import Desk, make_server\n"
-        "from sennit.apps.mcp.serving import serve_stdio\n"
+        "from sennit.apps.mcp.server import LazyDatabase, make_server\n"
+        "from sennit.apps.mcp.transports import serve_stdio\n"
         "def opens():\n"
         "    print('printed')\n"
         "    os.write(1, b'written\\n')\n"
         "    os.system('echo from a child')\n"
         f"    return sennit.open({str(place.db)!r})\n"
-        "serve_stdio(make_server(Desk(opens)))\n"
+        "serve_stdio(make_server(LazyDatabase(opens)))\n"
     )
     lines, said = exchange(
         [sys.executable, "-c", code],
@@ -166,8 +166,8 @@ def test_nothing_heavy_is_loaded_before_the_first_call(place: Place) -> None:
     code = (
         "import sys\n"
         "from sennit.apps.cli import program\n"
-        "from sennit.apps.mcp import serving\n"
-        "serving.serve_stdio = lambda server: None\n"
+        "from sennit.apps.mcp import transports\n"
+        "transports.serve_stdio = lambda server: None\n"
         f"program.main(['mcp', '--db', {str(place.db)!r}], standalone_mode=False)\n"
     )
     code = f"try:\n    exec({code!r})\nfinally:\n    import sys\n    print(sorted(sys.modules), file=sys.stderr)\n"

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from mcp import MCPError
 
 import sennit
-from sennit.apps.mcp.calls import keywords_of
+from sennit.apps.mcp.handlers import parse_keywords
 from sennit.apps.mcp.tools import TOOLS
 
 from .conftest import Place, no_errors, text_of
@@ -141,7 +141,7 @@ async def test_exact_keywords_make_the_recipe_files_and_cite_path_and_lines(plac
 async def test_keywords_are_a_list_or_words_and_extracted_when_they_say_nothing(
     given: Any, keywords: tuple[str, ...] | None
 ) -> None:
-    assert keywords_of(given, "how long?") == keywords
+    assert parse_keywords(given, "how long?") == keywords
 
 
 async def test_memory_is_searched_on_request_and_alone(place: Place) -> None:
@@ -253,14 +253,14 @@ async def test_read_file_gives_the_text_exactly_and_apart_from_the_note(place: P
     assert text_of(whole) == (place.files / "handbook.md").read_text()
     assert text_of(lines) == "The login times out after LOGIN_TIMEOUT seconds.\n"
     assert text_of(rest) == "Filler line 59.\nFiller line 60.\n"
-    assert text_of(dos) == "one\r\ntwo[31m\r\n"
+    assert text_of(dos) == "one\ntwo[31m\n"
     with no_errors(lines) as values:
         assert values == {
             "path": str(place.files.resolve() / "handbook.md"),
             "text": text_of(lines),
-            "first": 31,
-            "last": 31,
-            "lines": 60,
+            "first_line": 31,
+            "last_line": 31,
+            "total_lines": 60,
         }
     assert len(whole.content) == 2
 
@@ -332,7 +332,7 @@ async def test_explain_says_what_decided(place: Place) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
-        ("hybrid_search", {}, "The argument 'query' is needed: "),
+        ("hybrid_search", {}, "The argument 'query' is required: "),
         ("memory_search", {}, "memory_search needs the argument 'query': "),
         ("hybrid_search", {"query": 5}, "hybrid_search: query: 5 is not of type 'string'"),
         (

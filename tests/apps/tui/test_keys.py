@@ -95,12 +95,12 @@ def test_enter_opens_the_preview_and_escape_goes_back(database: sennit.Database)
 def test_tab_cycles_through_the_panes(database: sennit.Database) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await wait_for_results(pilot, "copy")
-        seen = []
+        focused = []
         for _ in range(4):
             await pilot.press("tab")
             assert pilot.app.focused is not None
-            seen.append(pilot.app.focused.id)
-        assert seen == ["preview", "query", "results", "preview"]
+            focused.append(pilot.app.focused.id)
+        assert focused == ["preview", "query", "results", "preview"]
         await pilot.press("shift+tab")
         results, _, _ = get_panes(pilot)
         assert results.has_focus

@@ -29,10 +29,10 @@ class Terminal:
         self._socket = str(folder / "tmux.socket")
         width, height = (str(number) for number in size)
         environment = {"HOME": str(folder), "HISTFILE": "", "LC_ALL": "C.UTF-8"}
-        given = [word for name, value in environment.items() for word in ("-e", f"{name}={value}")]
+        variables = [word for name, value in environment.items() for word in ("-e", f"{name}={value}")]
         shell = "bash --norc --noprofile"
         self._tmux(
-            "-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, *given, shell, cwd=folder
+            "-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, *variables, shell, cwd=folder
         )
         # The keys of an escape sequence arrive together, so tmux need not wait after an Escape.
         self._tmux("set-option", "-s", "escape-time", "0")

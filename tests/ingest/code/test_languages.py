@@ -1,4 +1,4 @@
-"""Each language: what is found in a sample that has one of everything."""
+"""Every language: the entities in a sample that has one definition of each kind."""
 
 from __future__ import annotations
 
@@ -99,9 +99,7 @@ def test_a_sample_yields_its_definitions_with_kind_key_and_lines(name: str) -> N
         ("shapes.cpp", "geo.Shape", "class Shape : public Base<T>", ""),
     ],
 )
-def test_an_entity_has_its_signature_and_what_is_said_of_it(
-    name: str, qualified: str, signature: str, doc: str
-) -> None:
+def test_entity_has_its_signature_and_doc(name: str, qualified: str, signature: str, doc: str) -> None:
     found = entity(name, qualified)
     assert (found.signature, found.doc) == (signature, doc)
 
@@ -115,7 +113,7 @@ def test_an_entity_has_its_signature_and_what_is_said_of_it(
         ("strings.c", "Strings."),
     ],
 )
-def test_a_module_has_what_is_said_at_the_top(name: str, doc: str) -> None:
+def test_module_doc_is_the_comment_at_the_top(name: str, doc: str) -> None:
     assert sample(name).module.doc == doc
 
 
@@ -148,19 +146,17 @@ def test_a_file_has_its_imports(name: str, imports: str) -> None:
         ("shapes.cpp", "geo.Shape.area", "compute", "Shape"),
     ],
 )
-def test_an_entity_has_what_it_calls_and_refers_to(
-    name: str, qualified: str, calls: str, references: str
-) -> None:
+def test_entity_has_its_calls_and_references(name: str, qualified: str, calls: str, references: str) -> None:
     found = entity(name, qualified)
     assert (" ".join(found.calls), " ".join(found.references)) == (calls, references)
 
 
-def test_a_header_is_read_by_the_grammar_that_understands_it() -> None:
+def test_header_is_parsed_by_the_grammar_that_fits() -> None:
     assert sample("shapes.cpp", "src/shapes.h").language == "cpp"
     assert sample("strings.c", "src/strings.h").language == "c"
 
 
-def test_an_entity_knows_what_it_is_written_in() -> None:
+def test_entity_has_the_key_of_the_enclosing_entity() -> None:
     outer = {one.key.removeprefix("src/tree.py"): one.outer for one in sample("tree.py").entities}
     assert outer[""] is None
     assert outer["::Tree"] == "src/tree.py"
@@ -199,13 +195,11 @@ LICENCE = """\
         ("a.py", "# Reads the licence of a package.\n\nx = 1\n", "Reads the licence of a package."),
     ],
 )
-def test_licences_and_words_to_tools_are_not_what_a_file_says_of_itself(
-    path: str, text: str, doc: str
-) -> None:
+def test_licences_and_tool_directives_are_not_part_of_the_doc(path: str, text: str, doc: str) -> None:
     assert parse_code(path, text).module.doc == doc
 
 
-def test_rulers_are_no_part_of_what_a_comment_says() -> None:
+def test_rulers_are_not_part_of_the_doc() -> None:
     file = parse_code(
         "a.c", "/*******************\n * Checks the list.\n *****/\nint f(void) { return 1; }\n"
     )
@@ -219,7 +213,7 @@ def test_a_class_with_a_macro_before_its_name_is_a_class() -> None:
     assert found == [("class", "Policy"), ("method", "Policy.Match"), ("method", "Policy.Size")]
 
 
-def test_a_member_of_what_is_required_is_an_import_and_no_definition() -> None:
+def test_member_of_a_required_module_is_an_import_and_not_a_definition() -> None:
     file = parse_code("a.js", "var join = require('path').join;\nvar own = 1;\n")
     assert [entity.name for entity in file.entities[1:]] == ["own"]
     assert [(one.module, one.name, one.bound) for one in file.imports] == [("path", "join", "join")]

@@ -1,4 +1,4 @@
-"""What holds for every file: broken, odd, long or hostile."""
+"""Parsing broken, unusual, long and hostile files."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_a_language_can_be_named() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "   \n\n", "\ufeff", "# only a comment", "x"])
-def test_a_file_with_next_to_nothing_is_a_module(text: str) -> None:
+def test_almost_empty_file_is_a_module(text: str) -> None:
     file = parse_code("a.py", text)
     assert [entity.kind for entity in file.entities] == ["module"]
 
 
-def test_lines_are_counted_as_an_editor_does() -> None:
+def test_lines_are_numbered_as_in_an_editor() -> None:
     unix = parse_code("a.py", "a = 1\n\ndef f():\n    pass\n")
     windows = parse_code("a.py", "a = 1\r\n\r\ndef f():\r\n    pass\r\n")
     old = parse_code("a.py", "a = 1\r\rdef f():\r    pass\r")
@@ -51,25 +51,25 @@ def test_lines_are_counted_as_an_editor_does() -> None:
     assert [(e.key, e.lines) for e in old.entities] == lines
 
 
-def test_letters_beyond_ascii_shift_nothing() -> None:
+def test_non_ascii_letters_do_not_shift_spans() -> None:
     file = parse_code("a.py", '"""Größe 😀"""\ndef größe():\n    """Wie groß 😀."""\n    return länge()\n')
     found = file.entities[1]
     assert (found.qualified, found.doc, found.calls) == ("größe", "Wie groß 😀.", ("länge",))
     assert file.text(found).startswith("def größe()")
 
 
-def test_a_written_by_program_file_is_not_taken_apart() -> None:
+def test_minified_file_is_not_parsed() -> None:
     minified = "".join(f"function f{n}(){{return {n}}}" for n in range(1000))
     assert not parse_code("a.min.js", minified).parsed
 
 
-def test_what_shares_a_very_long_line_is_no_entity() -> None:
+def test_definition_on_a_very_long_line_is_no_entity() -> None:
     shared = "".join(f"function f{n}(){{return {n}}}" for n in range(200))
     file = parse_code("a.js", "\n".join(["// short"] * 100 + ["function plain() {}", shared]))
     assert keys_of(file) == ["plain"]
 
 
-def test_a_function_inside_a_short_one_is_part_of_it_and_inside_a_long_one_its_own() -> None:
+def test_inner_function_is_an_entity_only_in_a_long_function() -> None:
     def source(filler: int) -> str:
         return "def outer():\n    def inner():\n        pass\n" + "    work()\n" * filler
 
@@ -77,7 +77,7 @@ def test_a_function_inside_a_short_one_is_part_of_it_and_inside_a_long_one_its_o
     assert keys_of(parse_code("a.py", source(100))) == ["outer", "outer.inner"]
 
 
-def test_of_two_with_one_name_the_one_with_a_body_has_the_plain_key() -> None:
+def test_definition_with_a_body_gets_the_plain_key() -> None:
     file = parse_code(
         "a.ts", "export function over(a: string, b: string): void;\nfunction over(a: any) { go(); }\n"
     )
@@ -139,7 +139,7 @@ def test_hostile_files_are_read_too(text: str) -> None:
 
 
 @given(st.data())
-def test_whatever_is_cut_out_of_a_file_the_rest_is_parsed_the_same_each_time(data: st.DataObject) -> None:
+def test_parsing_a_damaged_file_is_deterministic(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(TEXTS)))
     text = TEXTS[name]
     start = data.draw(st.integers(0, len(text)))

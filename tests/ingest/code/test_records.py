@@ -1,4 +1,4 @@
-"""Entities as records."""
+"""The records of code files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SAMPLES = {
 
 
 def records_of(path: str, text: str, max_characters: int = 3200) -> dict[str, Record]:
-    made = code_records(parse_code(path, text), options=CodeOptions(max_characters=max_characters))
-    return {record.id: record for record in made}
+    records = code_records(parse_code(path, text), options=CodeOptions(max_characters=max_characters))
+    return {record.id: record for record in records}
 
 
 def test_an_entity_is_a_record_with_its_key_path_lines_and_parent() -> None:
@@ -36,14 +36,14 @@ def test_an_entity_is_a_record_with_its_key_path_lines_and_parent() -> None:
     assert (found.metadata["language"], found.metadata["role"]) == ("python", "source")
 
 
-def test_what_belongs_to_no_entity_is_a_passage() -> None:
+def test_lines_outside_entities_are_passages() -> None:
     found = records_of("src/tree.py", SAMPLES["tree.py"])["src/tree.py#1"]
     assert found.kind == "passage"
     assert "import os.path as paths" in found.text
     assert "def " not in found.text
 
 
-def test_the_file_itself_is_an_outline_among_outlines() -> None:
+def test_file_has_an_outline_in_the_outline_collection() -> None:
     found = records_of("src/tree.py", SAMPLES["tree.py"])["src/tree.py"]
     assert (found.kind, found.collection, found.title) == ("module", "code_files", "src/tree.py")
     assert found.lines == (1, 49)
@@ -59,7 +59,7 @@ def test_the_file_itself_is_an_outline_among_outlines() -> None:
     assert "dataclasses::field" in found.metadata["imports"]  # type: ignore[operator]  # a list
 
 
-def test_an_outline_says_each_name_once_and_the_most_that_is_said_of_it() -> None:
+def test_outline_has_each_name_once_with_its_longest_doc() -> None:
     source = """
 /* tslint:disable */
 export function put(key: string): void;
@@ -72,18 +72,18 @@ export function put(key: string, value?: number): void {}
     assert found.text == "put: Keeps a value under a key, for as long as the page is open"
 
 
-def test_an_outline_says_the_name_of_a_class_with_the_first_of_what_is_in_it() -> None:
+def test_outline_qualifies_only_the_first_members_of_a_class() -> None:
     methods = "".join(f"    def do_{n}(self): ...\n" for n in range(5))
     found = records_of("a.py", f"class Box:\n{methods}")["a.py"]
     assert found.text.split("\n") == ["Box", "Box.do_0", "Box.do_1", "Box.do_2", "do_3", "do_4"]
 
 
-def test_an_outline_spells_out_names_that_are_written_as_one_word() -> None:
+def test_outline_splits_camel_case_names_into_words() -> None:
     found = records_of("a.ts", "export class HTTPServer { readFile() {} }")["a.ts"]
     assert found.text.split("\n") == ["HTTPServer HTTP Server", "HTTPServer.readFile HTTP Server.read File"]
 
 
-def test_an_outline_leaves_out_namespaces_and_what_has_no_name() -> None:
+def test_outline_has_no_namespaces_and_no_blank_names() -> None:
     found = records_of(
         "a.cpp",
         "namespace db {\nint Get() { return 1; }\nclass Row { int Size() { return 1; } };\n}",
@@ -92,7 +92,7 @@ def test_an_outline_leaves_out_namespaces_and_what_has_no_name() -> None:
     assert records_of("a.go", "package a\n\nvar _ = 1\n\nfunc Run() {}\n")["a.go"].text == "Run"
 
 
-def test_a_module_of_tests_is_no_part_of_the_outline_and_its_records_are_tests() -> None:
+def test_test_module_is_not_in_the_outline_and_its_records_have_the_test_role() -> None:
     source = "fn add() {}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() {}\n}\n"
     found = records_of("src/add.rs", source)
     assert found["src/add.rs"].text == "add"
@@ -105,7 +105,7 @@ def test_a_module_of_tests_is_no_part_of_the_outline_and_its_records_are_tests()
     }
 
 
-def test_a_long_class_is_an_outline_and_its_methods_are_apart() -> None:
+def test_long_class_has_signatures_and_its_methods_are_separate_records() -> None:
     whole = records_of("src/tree.py", SAMPLES["tree.py"])
     outlined = records_of("src/tree.py", SAMPLES["tree.py"], max_characters=400)
     key = "src/tree.py::Tree"
@@ -116,7 +116,7 @@ def test_a_long_class_is_an_outline_and_its_methods_are_apart() -> None:
     assert "1 + sum(" in outlined[f"{key}.size"].text
 
 
-def test_a_long_function_goes_on_in_further_records() -> None:
+def test_long_function_continues_in_further_records() -> None:
     body = "".join(f"    call_{n}(argument)\n\n" for n in range(400))
     found = records_of("a.py", f"def long():\n{body}")
     parts = [record for record in found.values() if record.metadata["name"] == "long"]
@@ -131,12 +131,12 @@ def test_a_file_without_a_grammar_becomes_passages() -> None:
     assert list(found)[:2] == ["a.rb", "a.rb#1"]
 
 
-def test_tokens_are_counted_by_whoever_can() -> None:
+def test_tokens_are_counted_if_a_counter_is_given() -> None:
     found = code_records(parse_code("a.py", "x = 1\n"), options=CodeOptions(count_tokens=len))
     assert found[0].metadata["tokens"] == len(found[0].text)
 
 
-def test_a_path_longer_than_an_id_has_records_all_the_same() -> None:
+def test_path_longer_than_an_id_has_records() -> None:
     path = f"{'deep/' * 300}a.py"
     found = records_of(path, "def f():\n    pass\n\ndef g():\n    pass\n")
     assert len(found) == 3

@@ -24,6 +24,9 @@ MIN_COLUMNS: Final = 40
 
 INDENT: Final = "  "
 
+INSTALL_LABEL: Final = "Install it with: "
+"""What MissingExtra puts before the command that installs an extra."""
+
 
 @dataclass(frozen=True)
 class Check:
@@ -74,8 +77,12 @@ class DemoReport:
     def leave_out(self, reason: str) -> None:
         """Record that a part of the step cannot run here, and print the reason."""
         self.left_out.append((self.step, reason))
-        if not self.is_silent:
-            self.write_paragraph(f"Left out: {reason}")
+        if self.is_silent:
+            return
+        why, label, command = reason.partition(INSTALL_LABEL)
+        self.write_paragraph(f"Left out: {why}{label}")
+        # On a line of its own, so that the command can be copied.
+        self.write_lines([f"  {command}"] if command else [])
 
     def write_paragraph(self, text: str) -> None:
         """Print wrapped and indented text."""

@@ -144,13 +144,13 @@ def _check_code_options(projects: Path | None, *, ablation: bool) -> None:
         raise InvalidInput("--projects and --ablation need --code.")
 
 
-def _parse_scopes(given: Sequence[str], collections: Sequence[Collection]) -> dict[str, str]:
+def _parse_scopes(options: Sequence[str], collections: Sequence[Collection]) -> dict[str, str]:
     """Return the scope field of each collection: as given, or the default of a known collection."""
     from sennit.evaluation.quality import KNOWN_SCOPES
 
     names = [collection.name for collection in collections]
     out = {name: KNOWN_SCOPES[name] for name in names if name in KNOWN_SCOPES}
-    for text in given:
+    for text in options:
         name, equals, field = text.rpartition("=")
         if not field or (equals and name not in names):
             raise InvalidInput(

@@ -108,8 +108,8 @@ def write_table(
     from rich.text import Text
 
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for at, header in enumerate(headers):
-        grid.add_column(header, justify="right" if at in right else "left", overflow="fold")
+    for index, header in enumerate(headers):
+        grid.add_column(header, justify="right" if index in right else "left", overflow="fold")
     for row in rows:
         grid.add_row(*(Text(one_line(cell)) for cell in row))
     console = make_console()
@@ -119,18 +119,18 @@ def write_table(
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def source_score_table(source_scores: Sequence[SourceScore], *, indent: int) -> None:
-    """How a record stood in each source, and what that has to say of it."""
-    noted = any(source_score.match_reason for source_score in source_scores)
+def write_source_scores(source_scores: Sequence[SourceScore], *, indent: int) -> None:
+    """Write rank, score and share of a record in each source, and why the source matched."""
+    has_reasons = any(source_score.match_reason for source_score in source_scores)
     write_table(
-        ("source", "rank", "score", "share", *(("",) if noted else ())),
+        ("source", "rank", "score", "share", *(("",) if has_reasons else ())),
         [
             (
                 source_score.source,
                 "-" if source_score.rank is None else str(source_score.rank),
                 "-" if source_score.score is None else f"{source_score.score:.4f}",
                 f"{source_score.share:.4f}",
-                *((one_line(source_score.match_reason),) if noted else ()),
+                *((one_line(source_score.match_reason),) if has_reasons else ()),
             )
             for source_score in source_scores
         ],

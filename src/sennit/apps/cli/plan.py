@@ -52,22 +52,23 @@ def plan(
     from sennit.hydration import render_plan
 
     with session.open() as db, _no_logged_warnings():
-        made = db.plan(
+        new_plan = db.plan(
             query,
             episode=episode,
             max_tokens=max_tokens,
             max_entities=max_entities,
             allow_partial=partial,
         )
-    _write_warnings(session, made)
+    _write_warnings(session, new_plan)
     if session.json:
-        output.write_json(made.to_dict())
+        output.write_json(new_plan.to_dict())
         return
-    output.write_line(sanitize_for_terminal(render_plan(made)).rstrip("\n"))
-    number = len(made.entries)
+    output.write_line(sanitize_for_terminal(render_plan(new_plan)).rstrip("\n"))
+    number = len(new_plan.entries)
     noun = "entity" if number == 1 else "entities"
     output.write_note(
-        session, f"{number:,} {noun}, {made.tokens:,} of {made.max_tokens:,} tokens ({made.tokenizer})."
+        session,
+        f"{number:,} {noun}, {new_plan.tokens:,} of {new_plan.max_tokens:,} tokens ({new_plan.tokenizer}).",
     )
 
 
@@ -153,7 +154,7 @@ def _show(found: Introspection) -> None:
         output.write_line("Dropped:")
         output.write_table(
             ("entity", "selected as", "tokens", "dropped because"),
-            [(one.key, one.wanted, str(one.tokens), one.reason) for one in plan.dropped],
+            [(entity.key, entity.wanted, str(entity.tokens), entity.reason) for entity in plan.dropped],
             right=(2,),
             indent=2,
         )

@@ -214,7 +214,7 @@ def show_hit(hit: Hit, query: str) -> None:
     if text:
         output.write_line(f"    {text}")
     if hit.explanation is not None:
-        output.source_score_table(hit.explanation.source_scores, indent=4)
+        output.write_source_scores(hit.explanation.source_scores, indent=4)
         for adjustment in hit.explanation.adjustments:
             output.write_line(
                 f"    {adjustment.stage}: {adjustment.before:.4f} -> {adjustment.after:.4f} {adjustment.reason}"
@@ -232,7 +232,7 @@ def show_why(found: Why) -> None:
     if not found.kept and found.number is not None and found.needed is not None:
         output.write_line(f"    it has {found.number:.4f} and would need {found.needed:.4f}")
     if found.source_scores:
-        output.source_score_table(found.source_scores, indent=4)
+        output.write_source_scores(found.source_scores, indent=4)
 
 
 def _build_filter(collections: tuple[str, ...], where: str | None) -> Filter:

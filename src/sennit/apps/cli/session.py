@@ -27,7 +27,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass
 class Session:
-    """The values of the common options, which may stand before or after the command's name."""
+    """The values of the common options, which may come before or after the command's name."""
 
     db: Path | None = None
     json: bool = False

@@ -26,35 +26,35 @@ def make_snippet(text: str, query: str, width: int, highlight: Callable[[str], s
     spans = find_matches(line, query)
     start, stop = _window(len(line), spans, width)
     pieces = ["…" if start else ""]
-    at = start
+    position = start
     for first, last in spans:
-        first, last = max(first, at), min(last, stop)
+        first, last = max(first, position), min(last, stop)
         if first < last:
-            pieces += [line[at:first], highlight(line[first:last])]
-            at = last
-    pieces += [line[at:stop], "…" if stop < len(line) else ""]
+            pieces += [line[position:first], highlight(line[first:last])]
+            position = last
+    pieces += [line[position:stop], "…" if stop < len(line) else ""]
     return "".join(pieces)
 
 
 def find_matches(text: str, query: str) -> list[Span]:
     """Return the spans of the words that match the query, in order and without overlap."""
-    wanted = {term.term for term in query_terms(query)}
+    wanted_terms = {term.term for term in query_terms(query)}
     found: list[Span] = []
     for word in _WORD.finditer(text):
-        if not wanted.isdisjoint(index_terms(word[0])):
+        if not wanted_terms.isdisjoint(index_terms(word[0])):
             if _UNSPACED_SCRIPT.search(word[0]):
-                found += _matches_in_run(word, wanted)
+                found += _matches_in_run(word, wanted_terms)
             else:
                 found.append(word.span())
     return found
 
 
-def _matches_in_run(word: re.Match[str], wanted: set[str]) -> list[Span]:
+def _matches_in_run(word: re.Match[str], wanted_terms: set[str]) -> list[Span]:
     """Return the parts of a run of unspaced text (Chinese, Japanese, Thai) that match the query."""
     covered = [False] * len(word[0])
     # The analyzer yields bigrams and their single characters; bigrams are the more precise match.
-    bigrams = {term for term in wanted if len(term) > 1 and term in word[0]}
-    for term in bigrams or wanted:
+    bigrams = {term for term in wanted_terms if len(term) > 1 and term in word[0]}
+    for term in bigrams or wanted_terms:
         for found in re.finditer(f"(?={re.escape(term)})", word[0]):
             covered[found.start() : found.start() + len(term)] = [True] * len(term)
     spans = re.finditer("1+", "".join("1" if here else "0" for here in covered))

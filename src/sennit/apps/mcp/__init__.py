@@ -1,1 +1,1 @@
-"""The MCP server: sennit's searches as tools of an assistant."""
+"""The MCP server: sennit's searches as tools for an assistant."""

@@ -1,4 +1,4 @@
-"""The tools: each is a row of TOOLS, with its form, its hints, the words a model chooses it by, and what it runs."""
+"""The table of tools: name, schemas, hints, the description by which a model chooses, and the handler."""
 
 from __future__ import annotations
 
@@ -6,191 +6,205 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from sennit.apps.mcp import calls, forms
+from sennit.apps.mcp import handlers, schemas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool, as the client is told of it, and what it runs in a worker thread."""
+    """A tool as the client sees it, and the handler that runs in a worker thread."""
 
     name: str
     title: str
-    about: str
-    takes: forms.Schema
-    gives: forms.Schema
-    run: Callable[[calls.Call], calls.Said]
+    description: str
+    input_schema: schemas.Schema
+    output_schema: schemas.Schema
+    run: Callable[[handlers.ToolCall], handlers.ToolResponse]
     writes: bool = False
-    keeps: bool = False
-    """Whether it can be asked to keep what it did, without changing what is searched."""
+    """Whether it changes what searches find. Such a tool is not offered to callers without write access."""
+    stores_plan: bool = False
+    """Whether an argument makes it store its result, without changing what searches find."""
     idempotent: bool = True
 
 
-_ASKED: Final = {
-    "query": forms.QUERY,
-    "semantic_query": forms.text("Another name of `query`.", maxLength=100_000),
-    "exact_keywords": forms.KEYWORDS,
-    "recipe": forms.RECIPE,
-    "limit": forms.LIMIT,
-    "include_memory": forms.INCLUDE_MEMORY,
-    "filters": forms.FILTERS,
+_SEARCH_PROPERTIES: Final = {
+    "query": schemas.QUERY,
+    "semantic_query": schemas.string("Another name for `query`.", maxLength=100_000),
+    "exact_keywords": schemas.KEYWORDS,
+    "recipe": schemas.RECIPE,
+    "limit": schemas.LIMIT,
+    "include_memory": schemas.INCLUDE_MEMORY,
+    "filters": schemas.FILTERS,
 }
-"""What a search takes, and so does the explanation of one."""
+"""The arguments that hybrid_search and explain_result share."""
 
 TOOLS: Final = (
     Tool(
         name="hybrid_search",
         title="Search by words and by meaning",
-        about="Search everything that is kept: notes, documents, conversations and indexed files, by exact words and "
-        "by meaning at once, in one ranking. Use it first for any question about the user's own material. Each result "
-        "has an id, a citation and a snippet; read_file gives the whole file of a path, explain_result says why a "
-        "result is where it is.",
-        takes=forms.takes(
-            **_ASKED,
-            expand_neighbors=forms.flag(
-                "Give each result that is a part of a document with the part before and after it."
+        description="Search everything that is stored: notes, documents, conversations and indexed files, by exact "
+        "words and by meaning at once, in one ranking. Use it first for any question about the user's own material. "
+        "Each result has an id, a citation and a snippet; read_file returns the whole file of a path, explain_result "
+        "says why a result has its rank.",
+        input_schema=schemas.arguments(
+            **_SEARCH_PROPERTIES,
+            expand_neighbors=schemas.boolean(
+                "Return each chunk of a document together with the chunks before and after it."
             ),
         ),
-        gives=forms.RESULTS,
-        run=calls.hybrid_search,
+        output_schema=schemas.RESULTS,
+        run=handlers.hybrid_search,
     ),
     Tool(
         name="memory_search",
         title="Search what was remembered",
-        about="Search only the collection `memory`: facts, preferences and decisions kept by the tool remember. "
-        "Gives each memory whole.",
-        takes=forms.takes(
+        description="Search only the collection `memory`: facts, preferences and decisions stored by the tool "
+        "remember. Returns the full text of each memory.",
+        input_schema=schemas.arguments(
             "query",
-            query=forms.QUERY,
-            limit=forms.number("How many memories. Default: 5.", most=forms.MAX_LIMIT),
-            filters=forms.FILTERS,
+            query=schemas.QUERY,
+            limit=schemas.integer("Maximum number of memories. Default: 5.", maximum=schemas.MAX_RESULTS),
+            filters=schemas.FILTERS,
         ),
-        gives=forms.MEMORIES,
-        run=calls.memory_search,
+        output_schema=schemas.MEMORIES,
+        run=handlers.memory_search,
     ),
     Tool(
         name="grep_search",
         title="Find exact text in files",
-        about="Find lines in the allowed folders that hold a text exactly, as the files are on disk now. Gives each "
-        "match with ten lines before and after it, matched lines marked, with path and line numbers. Use it for "
-        "names, identifiers and error messages; use hybrid_search for questions.",
-        takes=forms.takes(
+        description="Find lines in the allowed folders that contain an exact text, as the files are on disk now. "
+        "Returns each match with ten lines before and after it, matching lines marked, with path and line numbers. "
+        "Use it for names, identifiers and error messages; use hybrid_search for questions.",
+        input_schema=schemas.arguments(
             "query",
-            query=forms.text(
-                "The text to find, literally; or a regular expression where `regex` is true.", minLength=1
+            query=schemas.string(
+                "The text to find, literally; a regular expression if `regex` is true.", minLength=1
             ),
-            more_keywords=forms.texts("Further texts to find in the same pass."),
-            regex=forms.flag("Take the texts as regular expressions."),
-            case=forms.text(
-                "`smart`: upper and lower case are told apart where the text has upper case.",
+            more_keywords=schemas.strings("Further texts to find in the same pass."),
+            regex=schemas.boolean("Treat the texts as regular expressions."),
+            case=schemas.string(
+                "`smart`: case-sensitive only if the text has upper-case letters.",
                 enum=["smart", "sensitive", "ignore"],
             ),
-            globs=forms.texts('Only files like these, such as ["*.py", "!tests/**"].'),
-            hidden=forms.flag("Also files whose names begin with a dot."),
-            limit=forms.number("How many passages. Default: 10.", most=forms.MAX_LIMIT),
+            globs=schemas.strings('Search only matching files, such as ["*.py", "!tests/**"].'),
+            hidden=schemas.boolean("Also search files whose names begin with a dot."),
+            limit=schemas.integer("Maximum number of passages. Default: 10.", maximum=schemas.MAX_RESULTS),
         ),
-        gives=forms.PASSAGES,
-        run=calls.grep_search,
+        output_schema=schemas.PASSAGES,
+        run=handlers.grep_search,
     ),
     Tool(
         name="vector_search",
         title="Search by meaning alone",
-        about="Search by meaning only, and leave out what is not near enough to the question. Use it when the words "
-        "of the answer are not known; otherwise hybrid_search finds more.",
-        takes=forms.takes("query", query=forms.QUERY, limit=forms.LIMIT, filters=forms.FILTERS),
-        gives=forms.RESULTS,
-        run=calls.vector_search,
+        description="Search by meaning only, and leave out results that are not close enough to the query. Use it when "
+        "you do not know the words of the answer; otherwise hybrid_search finds more.",
+        input_schema=schemas.arguments(
+            "query", query=schemas.QUERY, limit=schemas.LIMIT, filters=schemas.FILTERS
+        ),
+        output_schema=schemas.RESULTS,
+        run=handlers.vector_search,
     ),
     Tool(
         name="read_file",
         title="Read a text file",
-        about="Read a UTF-8 text file from the allowed folders, whole or some of its lines. Takes the paths that the "
-        "searches cite. An answer that begins with [ERROR: CODE] says why a file cannot be read.",
-        takes=forms.takes(
+        description="Read a UTF-8 text file from the allowed folders, completely or a range of lines. Takes the paths "
+        "that the searches cite. An answer that begins with [ERROR: CODE] says why a file cannot be read.",
+        input_schema=schemas.arguments(
             "path",
-            path=forms.text("The path, absolute or relative to an allowed folder. It is taken as it is."),
-            first_line=forms.number("The first line to read, from 1."),
-            last_line=forms.number("The last line to read."),
+            path=schemas.string(
+                "The path, absolute or relative to an allowed folder. It is taken literally."
+            ),
+            first_line=schemas.integer("The first line to read, from 1."),
+            last_line=schemas.integer("The last line to read."),
         ),
-        gives=forms.FILE,
-        run=calls.read_file,
+        output_schema=schemas.FILE,
+        run=handlers.read_file,
     ),
     Tool(
         name="remember",
         title="Remember a fact",
-        about="Keep a fact, preference or decision for later conversations. Write it as a sentence that stands on its "
-        "own. It is kept durably, and memory_search and hybrid_search find it from then on. Only what the user wants "
-        "kept; never secrets such as passwords.",
-        takes=forms.takes(
+        description="Store a fact, preference or decision for later conversations. Write it as a sentence that is "
+        "clear on its own. The write is durable, and memory_search and hybrid_search find it from then on. Store only "
+        "what the user wants stored; never secrets such as passwords.",
+        input_schema=schemas.arguments(
             "text",
-            text=forms.text("What to remember.", minLength=1),
-            title=forms.text("A few words that name it."),
-            kind=forms.text("Such as fact, preference, decision, person, place."),
+            text=schemas.string("What to remember.", minLength=1),
+            title=schemas.string("A short title."),
+            kind=schemas.string("Such as fact, preference, decision, person, place."),
             metadata={"type": "object", "description": "Further fields, for filters."},
-            sensitivity=forms.text("A level such as normal, sensitive or private."),
-            scope=forms.text("Who may see it, such as me, team or public."),
+            sensitivity=schemas.string("A level such as normal, sensitive or private."),
+            scope=schemas.string("Who may see it, such as me, team or public."),
         ),
-        gives=forms.REMEMBERED,
-        run=calls.remember,
+        output_schema=schemas.MEMORY,
+        run=handlers.remember,
         writes=True,
         idempotent=False,
     ),
     Tool(
         name="explain_result",
         title="Explain a result",
-        about="Say why a record is in the answer to a question, or which stage and which number kept it out. Takes "
-        "the arguments of the hybrid_search that it is about, and the id of the record.",
-        takes=forms.takes(
+        description="Explain why a record is in a search result, or which stage and which number kept it out. Takes "
+        "the arguments of that hybrid_search, and the id of the record.",
+        input_schema=schemas.arguments(
             "id",
-            id=forms.text("The id of a record, as a search gives it.", minLength=1),
-            **_ASKED,
+            id=schemas.string("The id of a record, as a search returns it.", minLength=1),
+            **_SEARCH_PROPERTIES,
         ),
-        gives=forms.VERDICT,
-        run=calls.explain_result,
+        output_schema=schemas.EXPLANATION,
+        run=handlers.explain_result,
     ),
     Tool(
         name="plan_context",
         title="Gather code for a task",
-        about="Gather the code that a task is about, within a budget of tokens: the files and symbols that the task "
-        "names or that its stack traces show, what earlier turns of the same episode had, what is around them, and "
-        "then what is near in meaning. Use it before changing indexed code. Gives each entity with its path and lines, "
-        "and says what did not fit.",
-        takes=forms.takes(
+        description="Gather the code that a task is about, within a token budget: the files and symbols that the task "
+        "names or that its stack traces show, the code of earlier turns of the same episode, the code around them, "
+        "and then code that is close in meaning. Use it before changing indexed code. Returns each entity with its "
+        "path and lines, and lists what did not fit.",
+        input_schema=schemas.arguments(
             "query",
-            query=forms.text(
-                "The task in words, with the names of files and symbols, and stack traces as they are.",
+            query=schemas.string(
+                "The task in words, with the names of files and symbols, and stack traces unchanged.",
                 maxLength=100_000,
             ),
-            episode=forms.text(
-                "The name of the task or conversation: later turns then have what earlier ones had.",
+            episode=schemas.string(
+                "The name of the task or conversation. Later turns then include the code of earlier ones.",
                 minLength=1,
                 maxLength=200,
             ),
-            max_tokens=forms.number("The budget in tokens. Default: 4000, or as set.", most=1_000_000),
-            max_entities=forms.number("The budget in entities. Default: 10, or as set.", most=1000),
-            allow_partial=forms.flag("Shorten what does not fit to its signature and the lines that matter."),
+            max_tokens=schemas.integer(
+                "The budget in tokens. Default: from the settings (4000).", maximum=1_000_000
+            ),
+            max_entities=schemas.integer(
+                "The budget in entities. Default: from the settings (10).", maximum=1000
+            ),
+            allow_partial=schemas.boolean(
+                "Shorten an entity that does not fit to its signature and most relevant lines."
+            ),
         ),
-        gives=forms.PLAN,
-        run=calls.plan_context,
-        keeps=True,
+        output_schema=schemas.PLAN,
+        run=handlers.plan_context,
+        stores_plan=True,
         idempotent=False,
     ),
     Tool(
         name="ask",
         title="Answer from documentation",
-        about="Answer a question in words from what is indexed, each statement with a numbered citation. For a question "
-        "about a product's documentation when a short answer is enough; hybrid_search gives the passages themselves. "
-        "Written by the language model of sennit's settings; without one, put together from sentences that were found.",
-        takes=forms.takes(
+        description="Answer a question in words from what is indexed, each statement with a numbered citation. Use it "
+        "for a question about a product's documentation when a short answer is enough; hybrid_search returns the "
+        "passages themselves. The language model of sennit's settings writes the answer; without one, it consists of "
+        "sentences that were found.",
+        input_schema=schemas.arguments(
             "query",
-            query=forms.QUERY,
-            recipe=forms.text("How to search. Default: `docs`, pages of documentation."),
-            limit=forms.number("How many sections to answer from. Default: 5.", most=forms.MAX_LIMIT),
-            filters=forms.FILTERS,
-            editor=forms.text("The code that the question is about.", maxLength=500_000),
-            language=forms.text("The language of that code. Default: by its looks."),
+            query=schemas.QUERY,
+            recipe=schemas.string("How to search. Default: `docs`, pages of documentation."),
+            limit=schemas.integer(
+                "Maximum number of sections to answer from. Default: 5.", maximum=schemas.MAX_RESULTS
+            ),
+            filters=schemas.FILTERS,
+            editor=schemas.string("The code that the question is about.", maxLength=500_000),
+            language=schemas.string("The programming language of that code. Default: detected."),
         ),
-        gives=forms.ANSWER,
-        run=calls.ask,
+        output_schema=schemas.ANSWER,
+        run=handlers.ask,
     ),
 )
 """Every tool, in the order in which a client lists them."""

@@ -19,7 +19,7 @@ LONG_FUNCTION_LINES: Final = 60
 """A definition inside a shorter function is part of that function; inside a longer one it is an entity."""
 
 MAX_LINE_BYTES: Final = 2000
-"""A definition that begins or ends on a longer line is no entity: records hold main_capture lines, and many definitions could
+"""A definition that begins or ends on a longer line is no entity: records hold whole lines, and many definitions could
 share this one."""
 
 MAX_COMMENT_GAP_BYTES: Final = 200

@@ -114,7 +114,7 @@ class ContainerScanner:
         # A list continues after an empty item.
         return bool(stack) or bool(self._type)
 
-    def _line(self, line: str, index: int, *, outermost: bool) -> bool:
+    def _line(self, line: str, index: int, *, outermost: bool) -> bool:  # noqa: C901 - follows CommonMark step by step
         """Process a line that is not blank; return False if it is not part of the container."""
         stack = self._stack
         matched, place = self._match(line)

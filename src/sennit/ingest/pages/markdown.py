@@ -90,7 +90,7 @@ class _Scanner:
             add(Block(at, end, kind, depth))
             at = end
 
-    def _start(self, line: str, bare: str, at: int, stop: int, depth: int) -> tuple[int, BlockKind]:
+    def _start(self, line: str, bare: str, at: int, stop: int, depth: int) -> tuple[int, BlockKind]:  # noqa: C901 - one branch per kind of block
         """Return the end and the kind of the block that starts here; end 0 if it is text."""
         first = bare[0]
         if len(bare) != len(line) and indent_of(line) > 3 and self._jsx is None:

@@ -1,4 +1,4 @@
-; What C defines, and what it uses; C++ has all of it too.
+; Definitions and uses of names in C, and in C++ too.
 
 (function_definition
   declarator: [

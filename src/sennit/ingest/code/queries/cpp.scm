@@ -1,4 +1,4 @@
-; What C++ adds to C.
+; Patterns that C++ adds to those of C.
 
 (class_specifier name: (_) @name body: (_) @body) @definition.class
 (namespace_definition name: (_) @name body: (_) @body) @definition.module
@@ -24,7 +24,7 @@
     (pointer_declarator declarator: (function_declarator declarator: (field_identifier) @name))
   ]) @definition.function
 
-; class EXPORTED Name {…}: with a macro between, the grammar takes it for a function.
+; class EXPORTED Name {…}: the grammar parses a class with a macro before its name as a function.
 (function_definition
   type: (class_specifier !body)
   declarator: (identifier) @name

@@ -1,4 +1,4 @@
-; What JavaScript and TypeScript have in common.
+; Patterns that JavaScript and TypeScript share.
 
 (class_declaration name: (_) @name body: (class_body) @body) @definition.class
 (variable_declarator name: (identifier) @name value: (class body: (class_body) @body)) @definition.class

@@ -1,4 +1,4 @@
-; What Go defines, and what it uses.
+; Definitions and uses of names in Go.
 
 (function_declaration name: (identifier) @name body: (block)? @body) @definition.function
 

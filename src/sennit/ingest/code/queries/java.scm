@@ -1,4 +1,4 @@
-; What Java defines, and what it uses.
+; Definitions and uses of names in Java.
 
 (class_declaration name: (identifier) @name body: (_) @body) @definition.class
 (record_declaration name: (identifier) @name body: (_) @body) @definition.class

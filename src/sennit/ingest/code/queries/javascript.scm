@@ -1,4 +1,4 @@
-; What only JavaScript's grammar has.
+; Patterns of the JavaScript grammar only.
 
 (field_definition
   property: (_) @name

@@ -1,4 +1,4 @@
-; What Python defines, and what it uses.
+; Definitions and uses of names in Python.
 
 (class_definition
   name: (identifier) @name

@@ -1,4 +1,4 @@
-; What Rust defines, and what it uses.
+; Definitions and uses of names in Rust.
 
 (function_item name: (identifier) @name body: (block) @body) @definition.function
 (function_signature_item name: (identifier) @name) @definition.function

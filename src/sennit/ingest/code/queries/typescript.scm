@@ -1,4 +1,4 @@
-; What TypeScript adds.
+; Patterns of the TypeScript grammar only.
 
 (abstract_class_declaration name: (_) @name body: (class_body) @body) @definition.class
 (interface_declaration name: (type_identifier) @name body: (_) @body) @definition.interface

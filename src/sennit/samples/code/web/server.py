@@ -1,4 +1,4 @@
-"""A small web front: routes, sessions in cookies, and a limit on attempts."""
+"""A small web front end: sign-in, cookies, and a limit on attempts."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 @dataclass
 class RateLimiter:
-    """Counts attempts of a client and refuses when there are too many."""
+    """Counts the sign-in attempts of a client and refuses further ones."""
 
-    most: int = 5
+    max_attempts: int = 5
     attempts: dict[str, int] = field(default_factory=dict)
 
     def allow(self, client: str) -> bool:
-        """Whether the client may try once more."""
+        """Return whether the client may try again."""
         self.attempts[client] = self.attempts.get(client, 0) + 1
-        return self.attempts[client] <= self.most
+        return self.attempts[client] <= self.max_attempts
 
-    def forgive(self, client: str) -> None:
+    def reset(self, client: str) -> None:
         """Forget the attempts of a client that signed in."""
         self.attempts.pop(client, None)
 
@@ -28,7 +28,7 @@ def handle_login(limiter: RateLimiter, client: str, form: dict[str, str]) -> tup
         return 429, "Too many attempts. Wait a minute."
     if not form.get("name") or not form.get("password"):
         return 400, "Name and password are needed."
-    limiter.forgive(client)
+    limiter.reset(client)
     return 303, "/home"
 
 

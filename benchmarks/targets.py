@@ -1,4 +1,4 @@
-"""The figures that DESIGN and issue 3 ask for, judged from one result."""
+"""The performance targets of sennit, checked against a benchmark result."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Final
 LARGE: Final = 100_000
 HUGE: Final = 1_000_000
 
-WHY: Final[dict[str, str]] = {}
-"""Why a figure is not met, by its key; shown only while it is not."""
+MISS_REASONS: Final[dict[str, str]] = {}
+"""Why a target is not met, by key. Shown only while it is not met."""
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One line of the table; `met` is None where it was not measured."""
+class Target:
+    """One row of the table. `met` is None if it was not measured."""
 
     key: str
-    what: str
-    wanted: str
+    metric: str
+    goal: str
     measured: str
     met: bool | None
 
@@ -29,30 +29,30 @@ class Figure:
             return "not measured"
         if self.met:
             return "met"
-        why = WHY.get(self.key)
-        return f"**not met**: {why}" if why else "**not met**"
+        reason = MISS_REASONS.get(self.key)
+        return f"**not met**: {reason}" if reason else "**not met**"
 
 
-def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
-    """The table of figures that sennit is designed for."""
+def design_targets(results: dict[int, dict[str, Any]]) -> Iterator[Target]:
+    """The targets that sennit is designed for."""
     result = results.get(LARGE)
     if result is None or "beside_writer" not in result["systems"].get("sennit", {}):
         return
     sennit = result["systems"]["sennit"]
     alone, mixed = sennit["alone"], sennit["interleaved"]
     default, explained = alone["default"], alone["explained"]
-    yield Figure(
+    yield Target(
         "p50",
-        "fused query, 100,000 passages, top 10, embedding included (default recipe)",
+        "hybrid query, 100,000 passages, top 10, including the embedding (default recipe)",
         "p50 ≤ 1.5 ms",
-        f"{default['p50_ms']:.2f} ms alone, {mixed['default']['p50_ms']:.2f} between the others",
+        f"{default['p50_ms']:.2f} ms alone, {mixed['default']['p50_ms']:.2f} interleaved with the others",
         default["p50_ms"] <= 1.5,
     )
-    yield Figure("p99", "the same", "p99 ≤ 5 ms", f"{default['p99_ms']:.2f} ms alone", default["p99_ms"] <= 5)
+    yield Target("p99", "the same", "p99 ≤ 5 ms", f"{default['p99_ms']:.2f} ms alone", default["p99_ms"] <= 5)
     extra = explained["p50_ms"] / default["p50_ms"] - 1
-    yield Figure("trace", "the same with its trace", "+ ≤ 20 %", f"{extra:+.0%}", extra <= 0.2)
+    yield Target("trace", "the same with a trace", "+ ≤ 20 %", f"{extra:+.0%}", extra <= 0.2)
     huge = results.get(HUGE, {}).get("systems", {}).get("sennit", {}).get("alone", {}).get("default")
-    yield Figure(
+    yield Target(
         "huge",
         "the same, 1,000,000 passages",
         "p50 ≤ 5 ms",
@@ -61,16 +61,16 @@ def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
     )
     ratios = {key: alone[key]["p50_ms"] / alone["all"]["p50_ms"] for key in ("1%", "10%", "50%")}
     full = all(mixed[key]["results"] == 10 for key in ratios)
-    yield Figure(
+    yield Target(
         "filters",
-        "filtered query (1 %, 10 %, 50 % pass)",
+        "filtered query (1 %, 10 %, 50 % of the records pass)",
         "≤ 2× unfiltered, ten results",
         ", ".join(f"{key} {ratio:.2f}×" for key, ratio in ratios.items())
         + ("; always ten" if full else "; not always ten"),
         max(ratios.values()) <= 2 and full,
     )
     least = min(sennit["recall"].values())
-    yield Figure(
+    yield Target(
         "recall",
         "ANN recall@10 against exact search, with and without filters",
         "≥ .98",
@@ -78,42 +78,42 @@ def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
         least >= 0.98,
     )
     add = sennit["writes"]["add"]["p50_ms"]
-    yield Figure(
-        "add", "add one record, durable and seen by the next search", "≤ 5 ms", f"{add:.1f} ms", add <= 5
+    yield Target(
+        "add", "add one record, durable and visible to the next search", "≤ 5 ms", f"{add:.1f} ms", add <= 5
     )
-    beside = sennit["beside_writer"]
-    yield Figure(
+    with_writer = sennit["beside_writer"]
+    yield Target(
         "beside",
-        "searches beside a writer of 100 records/s",
+        "search during writes of 100 records/s",
         "p50 ≤ 1.5× idle",
-        f"{beside['ratio']:.2f}× at {beside['records_per_s']:.0f} records/s",
-        beside["ratio"] <= 1.5 and beside["records_per_s"] >= 90,
+        f"{with_writer['ratio']:.2f}× at {with_writer['records_per_s']:.0f} records/s",
+        with_writer["ratio"] <= 1.5 and with_writer["records_per_s"] >= 90,
     )
     cold = sennit["cold"]
-    yield Figure(
+    yield Target(
         "cold",
-        "cold open of 100,000 passages, first query answered",
+        "cold start with 100,000 passages, until the first result",
         "≤ 300 ms",
         f"{cold['without_imports_ms']:.0f} ms, {cold['with_imports_ms']:.0f} with Python and its imports",
         cold["without_imports_ms"] <= 300,
     )
-    helped = result["sennit"]["help_ms"]
-    yield Figure("help", "`sennit --help`", "≤ 150 ms", f"{helped:.0f} ms", helped <= 150)
-    yield Figure("mcp", "MCP server ready", "≤ 1 s", "–", None)
+    help_ms = result["sennit"]["help_ms"]
+    yield Target("help", "`sennit --help`", "≤ 150 ms", f"{help_ms:.0f} ms", help_ms <= 150)
+    yield Target("mcp", "MCP server ready", "≤ 1 s", "–", None)
     rate = result["size"] / sennit["build"]["searchable_with_embedding_s"]
-    yield Figure(
+    yield Target(
         "ingest",
-        "bulk ingest, default model, text to searchable",
+        "bulk ingest with the default model, from text to searchable",
         "≥ 2,000 passages/s",
         f"{rate:,.0f} passages/s (the model alone: {result['corpus']['embedded_per_s']:,.0f})",
         rate >= 2000,
     )
     resident = sennit["memory"]["resident_bytes"] / 1e6
-    yield Figure("memory", "memory after 100 queries", "≤ 500 MB", f"{resident:.0f} MB", resident <= 500)
+    yield Target("memory", "memory after 100 queries", "≤ 500 MB", f"{resident:.0f} MB", resident <= 500)
     corpus = result["corpus"]
     allowed = 3 * corpus["text_bytes"] + corpus["vector_bytes"]
     disk = sennit["build"]["disk_bytes"]
-    yield Figure(
+    yield Target(
         "disk",
         "disk",
         f"≤ 3× the text plus vectors: {allowed / 1e6:.0f} MB",
@@ -122,16 +122,21 @@ def designed(results: dict[int, dict[str, Any]]) -> Iterator[Figure]:
     )
 
 
-def compared(result: dict[str, Any]) -> Iterator[Figure]:
-    """sennit against its peers; ratios of one run."""
+def peer_targets(result: dict[str, Any]) -> Iterator[Target]:
+    """The targets relative to other systems, measured in the same run."""
     systems = result["systems"]
     sennit, qdrant, lance = (systems.get(name, {}) for name in ("sennit", "qdrant", "lancedb"))
     if "interleaved" not in sennit:
         return
-    for key, title in (("all", "fused p50"), ("1%", "1 % pass"), ("10%", "10 % pass"), ("50%", "50 % pass")):
+    for key, title in (
+        ("all", "hybrid query p50"),
+        ("1%", "1 % pass"),
+        ("10%", "10 % pass"),
+        ("50%", "50 % pass"),
+    ):
         if "interleaved" in qdrant:
             ours, theirs = sennit["interleaved"][key]["p50_ms"], qdrant["interleaved"][key]["p50_ms"]
-            yield Figure(
+            yield Target(
                 f"qdrant-{key}",
                 f"{title} / qdrant-edge",
                 "≤ 1",
@@ -140,27 +145,29 @@ def compared(result: dict[str, Any]) -> Iterator[Figure]:
             )
     if "interleaved" in lance:
         ours, theirs = sennit["interleaved"]["all"]["p50_ms"], lance["interleaved"]["all"]["p50_ms"]
-        yield Figure("lance", "fused p50 / LanceDB", "≤ 1/6", f"1/{theirs / ours:.1f}", ours <= theirs / 6)
+        yield Target(
+            "lance", "hybrid query p50 / LanceDB", "≤ 1/6", f"1/{theirs / ours:.1f}", ours <= theirs / 6
+        )
     if "writes" in qdrant and "writes" in sennit:
         ours, theirs = sennit["writes"]["add"]["p50_ms"], qdrant["writes"]["add"]["p50_ms"]
-        yield Figure(
+        yield Target(
             "qdrant-add",
             "durable add / qdrant-edge with flush",
             "≤ 1/10",
-            f"1/{theirs / ours:.1f} ({ours:.1f} / {theirs:.1f} ms; {_synced(sennit)})",
+            f"1/{theirs / ours:.1f} ({ours:.1f} / {theirs:.1f} ms; {_fsync_time(sennit)})",
             ours <= theirs / 10,
         )
     if "build" in qdrant:
         ours, theirs = sennit["build"]["without_embedding_s"], qdrant["build"]["without_embedding_s"]
-        yield Figure(
+        yield Target(
             "qdrant-build",
-            "build, embedding apart / qdrant-edge",
+            "build without embedding / qdrant-edge",
             "≤ 1",
             f"{ours / theirs:.2f} ({ours:.1f} / {theirs:.1f} s)",
             ours <= theirs,
         )
         ours, theirs = sennit["build"]["disk_bytes"], qdrant["build"]["disk_bytes"]
-        yield Figure(
+        yield Target(
             "qdrant-disk",
             "disk / qdrant-edge",
             "≤ 1",
@@ -170,15 +177,15 @@ def compared(result: dict[str, Any]) -> Iterator[Figure]:
     if "recall" in sennit:
         full = all(sennit["interleaved"][key]["results"] == 10 for key in ("1%", "10%", "50%"))
         least = min(sennit["recall"][key] for key in ("1%", "10%", "50%"))
-        yield Figure(
+        yield Target(
             "filter-recall",
             "filtered queries: ten results, recall ≥ .98",
             "all",
-            f"{'always' if full else 'not always'} ten, least recall {least:.3f}",
+            f"{'always' if full else 'not always'} ten, lowest recall {least:.3f}",
             full and least >= 0.98,
         )
 
 
-def _synced(entry: dict[str, Any]) -> str:
-    """What the disk alone took, between the same adds."""
-    return f"8 KB to the disk and nothing else: {entry['writes']['sync']['p50_ms']:.1f} ms"
+def _fsync_time(entry: dict[str, Any]) -> str:
+    """The time of a bare fsync, measured between the same adds."""
+    return f"a bare fsync of 8 KB: {entry['writes']['sync']['p50_ms']:.1f} ms"

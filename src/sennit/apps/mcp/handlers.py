@@ -1,0 +1,289 @@
+"""One handler per tool: a function from validated arguments to text and structured content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from sennit.apps.mcp import schemas
+from sennit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sennit.context.tool_output import ToolOutput
+    from sennit.engine import Database
+    from sennit.filters import Filter
+    from sennit.privacy import Caller
+    from sennit.recipes import Recipe
+
+MEMORY_COLLECTION: Final = "memory"
+
+END_OF_FILE: Final = 1 << 40
+"""A line number beyond the end of any file, for a range without a last line."""
+
+_WORD_OR_PHRASE: Final = re.compile(r'"([^"]+)"|(\S+)')
+
+
+class ToolCall(NamedTuple):
+    """One call of a tool. Its arguments match the tool's input schema."""
+
+    db: Database
+    caller: Caller
+    client_name: str
+    """The name that the client program reports, for the provenance of what it writes."""
+    arguments: dict[str, Any]
+    can_write: bool = True
+
+
+class ToolResponse(NamedTuple):
+    """The result of a tool: blocks of text for the model, and the same as structured content."""
+
+    text_blocks: Sequence[str]
+    structured_content: dict[str, Any]
+
+
+def hybrid_search(call: ToolCall) -> ToolResponse:
+    """Search several sources at once and fuse them into one ranking."""
+    from sennit.context.tool_output import render_results
+
+    search = _search_arguments(call)
+    expand = bool(call.arguments.get("expand_neighbors"))
+    result = call.db.search(
+        search.query,
+        recipe=search.recipe,
+        limit=call.arguments.get("limit"),
+        filters=call.arguments.get("filters"),
+        keywords=search.keywords,
+        include=search.include,
+        neighbours=int(expand),
+        caller=call.caller,
+    )
+    collections = (*search.recipe.collections, *search.include)
+    return _response(render_results(result, collections, passages=expand, excerpt=_excerpt(search.query)))
+
+
+def memory_search(call: ToolCall) -> ToolResponse:
+    """Search the memory collection only."""
+    from sennit.context.tool_output import render_memories
+    from sennit.filters import In, parse_filter
+
+    in_memory: Filter = In("collection", (MEMORY_COLLECTION,))
+    filters = call.arguments.get("filters")
+    result = call.db.search(
+        call.arguments["query"],
+        recipe="default",
+        limit=call.arguments.get("limit", 5),
+        filters=in_memory & parse_filter(filters) if filters else in_memory,
+        caller=call.caller,
+    )
+    return _response(render_memories(result))
+
+
+def grep_search(call: ToolCall) -> ToolResponse:
+    """Find exact text in files as they are on disk now."""
+    from sennit.context.tool_output import render_passages
+    from sennit.folders.options import GrepOptions
+
+    arguments = call.arguments
+    options = GrepOptions(
+        regex=arguments.get("regex", False),
+        case=arguments.get("case", "smart"),
+        globs=tuple(arguments.get("globs", ())),
+        hidden=arguments.get("hidden", False),
+    )
+    keywords = [arguments["query"], *arguments.get("more_keywords", ())]
+    found = call.db.grep(keywords, options=options, caller=call.caller)
+    return _response(render_passages(found, arguments.get("limit", 10)))
+
+
+def vector_search(call: ToolCall) -> ToolResponse:
+    """Search by meaning only, with the distance threshold of the recipe `files`."""
+    from sennit.context.tool_output import render_results
+
+    query = call.arguments["query"]
+    files = call.db.recipes["files"]
+    vector_sources = tuple(config for config in files.sources if config.source == "vector")
+    recipe = replace(call.db.recipes["vector"], sources=vector_sources, limit=files.limit)
+    result = call.db.search(
+        query,
+        recipe=recipe,
+        limit=call.arguments.get("limit"),
+        filters=call.arguments.get("filters"),
+        caller=call.caller,
+    )
+    return _response(render_results(result, excerpt=_excerpt(query)))
+
+
+def read_file(call: ToolCall) -> ToolResponse:
+    """Read a text file from the allowed folders."""
+    from sennit.context.sanitize import one_line, sanitize
+    from sennit.context.tool_output import DATA_NOTICE
+
+    arguments = call.arguments
+    lines = None
+    if "first_line" in arguments or "last_line" in arguments:
+        first = arguments.get("first_line", 1)
+        lines = (first, arguments.get("last_line", END_OF_FILE))
+    read = call.db.read_file(arguments["path"], lines=lines, caller=call.caller)
+    text = sanitize(read.text)
+    location = f"{one_line(read.path)}:{read.first}-{read.last} of {read.lines:,} lines. {DATA_NOTICE}"
+    values = {
+        "path": read.path,
+        "text": text,
+        "first_line": read.first,
+        "last_line": read.last,
+        "total_lines": read.lines,
+    }
+    return ToolResponse((text, location), values)
+
+
+def remember(call: ToolCall) -> ToolResponse:
+    """Store a fact in the memory collection."""
+    arguments = call.arguments
+    record = call.db.remember(
+        arguments["text"],
+        title=arguments.get("title", ""),
+        kind=arguments.get("kind", ""),
+        metadata=arguments.get("metadata"),
+        sensitivity=arguments.get("sensitivity"),
+        scope=arguments.get("scope"),
+        source=f"mcp:{call.client_name}" if call.client_name else "mcp",
+        caller=call.caller,
+    )
+    values = {
+        "id": record.id,
+        "collection": record.collection,
+        "sensitivity": record.sensitivity,
+        "scope": record.scope,
+    }
+    return ToolResponse((f"Remembered as {record.id} in {record.collection}.",), values)
+
+
+def explain_result(call: ToolCall) -> ToolResponse:
+    """Explain why a record is in a result, or not."""
+    from sennit.context.tool_output import render_explanation
+
+    search = _search_arguments(call)
+    why = call.db.why(
+        search.query,
+        call.arguments["id"],
+        recipe=search.recipe,
+        limit=call.arguments.get("limit"),
+        filters=call.arguments.get("filters"),
+        keywords=search.keywords,
+        include=search.include,
+        caller=call.caller,
+    )
+    return _response(render_explanation(why))
+
+
+def plan_context(call: ToolCall) -> ToolResponse:
+    """Choose code for a prompt, within a token budget."""
+    from sennit.context.sanitize import one_line
+    from sennit.context.tool_output import DATA_NOTICE
+    from sennit.hydration import render_plan
+
+    arguments = call.arguments
+    if "episode" in arguments and not call.can_write:
+        raise InvalidInput("A plan within an episode is stored, and you may only read; leave episode out.")
+    plan = call.db.plan(
+        arguments["query"],
+        episode=arguments.get("episode"),
+        max_tokens=arguments.get("max_tokens"),
+        max_entities=arguments.get("max_entities"),
+        allow_partial=arguments.get("allow_partial", False),
+        caller=call.caller,
+    )
+    notes = [f"Warning: {one_line(warning.message)}" for warning in plan.warnings]
+    entities = f"{len(plan.entries)} of {len(plan.entries) + len(plan.dropped)} entities"
+    notes.append(
+        f"{entities}, {plan.tokens:,} of {plan.max_tokens:,} tokens ({plan.tokenizer}). {DATA_NOTICE}"
+    )
+    return ToolResponse((render_plan(plan) or "No code found.", "\n".join(notes)), plan.to_dict(text=False))
+
+
+def ask(call: ToolCall) -> ToolResponse:
+    """Answer a question in words, with citations."""
+    from sennit.context.citations import filter_citations
+    from sennit.context.sanitize import one_line, sanitize
+    from sennit.context.tool_output import DATA_NOTICE, degraded_lines, degraded_to_json
+
+    arguments = call.arguments
+    answer = call.db.ask(
+        arguments["query"],
+        recipe=arguments.get("recipe"),
+        limit=arguments.get("limit"),
+        filters=arguments.get("filters"),
+        editor=arguments.get("editor"),
+        language=arguments.get("language"),
+        caller=call.caller,
+    )
+    # Removing an invisible character can turn text into a citation, so the citations are checked again.
+    text, _, _ = filter_citations(sanitize(answer.text), (one.number for one in answer.citations))
+    notes = [
+        *(one_line(str(citation)) for citation in answer.citations),
+        *degraded_lines(answer.degraded),
+    ]
+    if answer.model:
+        notes.append(f"Written by {one_line(answer.model)}; check what matters.")
+    values = {
+        "query": answer.query,
+        "text": text,
+        "citations": [citation.to_dict() for citation in answer.citations],
+        "model": answer.model or None,
+        "degraded": degraded_to_json(answer.degraded),
+    }
+    return ToolResponse((text, "\n".join([*notes, DATA_NOTICE])), values)
+
+
+class _SearchArguments(NamedTuple):
+    query: str
+    recipe: Recipe
+    keywords: tuple[str, ...] | None
+    include: tuple[str, ...]
+
+
+def _search_arguments(call: ToolCall) -> _SearchArguments:
+    """The arguments that hybrid_search and explain_result share, resolved."""
+    from sennit.recipes import find_recipe
+
+    arguments = call.arguments
+    query, semantic_query = arguments.get("query"), arguments.get("semantic_query")
+    if query is not None and semantic_query is not None and query != semantic_query:
+        raise InvalidInput("query and semantic_query are two names of one argument; give only one of them.")
+    query = semantic_query if query is None else query
+    if query is None:
+        raise InvalidInput(f"The argument 'query' is required: {schemas.QUERY['description']}")
+    exact_keywords = arguments.get("exact_keywords")
+    recipe_name = arguments.get("recipe") or (None if exact_keywords is None else "files")
+    recipe = find_recipe(recipe_name or call.db.settings.search.recipe, call.db.recipes)
+    keywords = None if exact_keywords is None else parse_keywords(exact_keywords, query)
+    # A recipe without a list of collections searches all of them, and memory with them.
+    leaves_memory_out = recipe.collections and MEMORY_COLLECTION not in recipe.collections
+    include = (MEMORY_COLLECTION,) if leaves_memory_out and arguments.get("include_memory") else ()
+    return _SearchArguments(query, recipe, keywords, include)
+
+
+def parse_keywords(given: str | Sequence[str], query: str) -> tuple[str, ...] | None:
+    """The texts to match exactly. None if there are none, or only the query itself: then the engine extracts them."""
+    if isinstance(given, str):
+        if given.strip() == query.strip():
+            return None
+        given = [phrase or word for phrase, word in _WORD_OR_PHRASE.findall(given)]
+    keywords = tuple(dict.fromkeys(word.strip() for word in given if word.strip()))
+    return None if keywords in ((), (query.strip(),)) else keywords
+
+
+def _excerpt(query: str) -> Callable[[str], str]:
+    """A function that returns the part of a text that matches the query best."""
+    from sennit.apps.cli.snippets import make_snippet
+    from sennit.context.sanitize import sanitize
+    from sennit.context.tool_output import SNIPPET_CHARACTERS
+
+    # Two characters are reserved for the ellipses.
+    return lambda text: make_snippet(sanitize(text), query, SNIPPET_CHARACTERS - 2, str)
+
+
+def _response(output: ToolOutput) -> ToolResponse:
+    return ToolResponse((output.text,), output.values)

@@ -1,0 +1,254 @@
+"""The input and output of each tool as JSON Schema, and the validation of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sennit.errors import InvalidInput
+
+Schema = dict[str, Any]
+
+MAX_RESULTS: Final = 50
+"""Results of one call. More would fill the model's context; a better query helps more."""
+
+MAX_ERROR_CHARACTERS: Final = 200
+"""Characters of a validation error, which may quote the argument."""
+
+
+def string(description: str, **constraints: Any) -> Schema:
+    """A string property."""
+    return {"type": "string", "description": description, **constraints}
+
+
+def integer(description: str, minimum: int = 1, maximum: int | None = None) -> Schema:
+    """An integer property."""
+    return {
+        "type": "integer",
+        "description": description,
+        "minimum": minimum,
+        **({} if maximum is None else {"maximum": maximum}),
+    }
+
+
+def boolean(description: str) -> Schema:
+    """A boolean property that defaults to false."""
+    return {"type": "boolean", "description": description, "default": False}
+
+
+def strings(description: str) -> Schema:
+    """A property that is a list of strings."""
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+def arguments(*required: str, **properties: Schema) -> Schema:
+    """The input schema of a tool."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def object_with(**properties: Schema) -> Schema:
+    """An object in which all of these properties are required."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def array_of(item: Schema) -> Schema:
+    """An array of items."""
+    return {"type": "array", "items": item}
+
+
+def nullable(kind: str) -> Schema:
+    """A value or null, in the form that most clients understand."""
+    return {"anyOf": [{"type": kind}, {"type": "null"}]}
+
+
+QUERY: Final = string("What to search for: a question or a few words, in any language.", maxLength=100_000)
+LIMIT: Final = integer("Maximum number of results. Default: the recipe's limit.", maximum=MAX_RESULTS)
+RECIPE: Final = string(
+    "How to search. `default`: keyword and meaning, for anything; `files`: exact text and meaning in folders of "
+    "text; `artifacts`: a personal knowledge base, one result per document. Leave it out unless one is asked for."
+)
+FILTERS: Final[Schema] = {
+    "type": "object",
+    "description": "Return only records that match, by field or metadata field. Equality, membership and ranges: "
+    '{"kind": "note", "tags": ["a", "b"], "timestamp": {"gte": "2026-01-01"}}; '
+    'combined with {"and": [...]}, {"or": [...]}, {"not": {...}}.',
+}
+KEYWORDS: Final[Schema] = {
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+    "description": "Texts to match exactly as written, such as names, identifiers and error codes: a list, or words "
+    'with "phrases" in quotes. They select the recipe `files`. If empty or equal to the query, they are extracted '
+    "from it.",
+}
+
+INCLUDE_MEMORY: Final = boolean("Also search the collection `memory`, if the recipe leaves it out.")
+
+_STRING: Final[Schema] = {"type": "string"}
+_NUMBER: Final[Schema] = {"type": "number"}
+_COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+_STRINGS: Final = array_of(_STRING)
+_NULLABLE_STRING: Final = nullable("string")
+_NULLABLE_NUMBER: Final = nullable("number")
+_NULLABLE_INTEGER: Final = nullable("integer")
+
+DEGRADED: Final = array_of(object_with(source=_STRING, reason=_STRING))
+"""Sources that failed, and why. The result is built from the others."""
+
+_HIT: Final = object_with(
+    number=integer("Position in the result, from 1."),
+    score=_NUMBER,
+    collections=_STRINGS,
+    form={"enum": ["chunk", "artifact"]},
+    id=_STRING,
+    title=_STRING,
+    source_system=_STRING,
+    sensitivity=_STRING,
+    snippet=string("At most 200 characters of the text."),
+    citation=string("Where the text is from: path with lines, URL, or id."),
+    url=_NULLABLE_STRING,
+)
+_HIT["properties"]["passage"] = string("The text with its neighbours, if `expand_neighbors` is set.")
+
+RESULTS: Final = object_with(
+    query=_STRING,
+    recipe=_STRING,
+    count=_COUNT,
+    collections={**_STRINGS, "description": "The collections that were searched. Empty: all of them."},
+    results=array_of(_HIT),
+    degraded=DEGRADED,
+)
+MEMORIES: Final = object_with(
+    query=_STRING,
+    count=_COUNT,
+    memories=array_of(
+        object_with(
+            id=_STRING,
+            score=_NUMBER,
+            text=_STRING,
+            title=_STRING,
+            kind=_STRING,
+            timestamp=_NULLABLE_STRING,
+        )
+    ),
+    degraded=DEGRADED,
+)
+PASSAGES: Final = object_with(
+    files=_COUNT,
+    matches=_COUNT,
+    count=_COUNT,
+    passages=array_of(
+        object_with(
+            citation=_STRING,
+            path=_STRING,
+            lines={
+                "type": "array",
+                "items": {"type": "integer"},
+                "description": "The first and the last line.",
+            },
+            matched={
+                "type": "array",
+                "items": {"type": "integer"},
+                "description": "The numbers of the matching lines.",
+            },
+            keywords=_STRINGS,
+            matches=_COUNT,
+            text=_STRING,
+        )
+    ),
+    limits={**_STRINGS, "description": "The limits that truncated the result, if any."},
+    skipped={**_STRINGS, "description": "Files that could not be read."},
+)
+FILE: Final = object_with(
+    path=_STRING,
+    text=_STRING,
+    first_line=_COUNT,
+    last_line=_COUNT,
+    total_lines={**_COUNT, "description": "The number of lines of the whole file."},
+)
+MEMORY: Final = object_with(id=_STRING, collection=_STRING, sensitivity=_STRING, scope=_STRING)
+EXPLANATION: Final = object_with(
+    id=_STRING,
+    kept={"type": "boolean"},
+    stage=_STRING,
+    reason=_STRING,
+    number=_NULLABLE_NUMBER,
+    needed=_NULLABLE_NUMBER,
+    rank=_NULLABLE_INTEGER,
+    sources=array_of(
+        object_with(source=_STRING, rank=_NULLABLE_INTEGER, score=_NULLABLE_NUMBER, share=_NUMBER)
+    ),
+    degraded=DEGRADED,
+)
+
+PLAN: Final = object_with(
+    query=_STRING,
+    episode=_STRING,
+    turn=_COUNT,
+    max_tokens=_COUNT,
+    max_entities=_COUNT,
+    allow_partial={"type": "boolean"},
+    tokenizer=_STRING,
+    tokens=_COUNT,
+    entries=array_of(
+        object_with(
+            key=_STRING,
+            reason=string("Such as `anchor:explicit_file_mention` or `semantic:0.85`."),
+            priority=_COUNT,
+            tokens=_COUNT,
+            position=integer("Position in the plan, from 1."),
+            path=_STRING,
+            lines={"anyOf": [array_of({"type": "integer"}), {"type": "null"}]},
+            qualified=_STRING,
+            language=_STRING,
+            preview=_STRING,
+            content=string("A hash of the entity's content."),
+            partial={"type": "boolean"},
+        )
+    ),
+    dropped=array_of(object_with(key=_STRING, wanted=_STRING, reason=_STRING, tokens=_COUNT)),
+    warnings=array_of(object_with(code=_STRING, message=_STRING, key=_STRING)),
+)
+
+
+ANSWER: Final = object_with(
+    query=_STRING,
+    text=string("The answer. [1] cites the citation with that number."),
+    citations=array_of(
+        object_with(
+            number=integer("The number by which the text cites it."),
+            id=_STRING,
+            title=_STRING,
+            place=string("Where the text is from: path with lines, URL, or id."),
+            url=_NULLABLE_STRING,
+        )
+    ),
+    model={
+        **_NULLABLE_STRING,
+        "description": "The model that wrote the text; null if it is made of sentences that were found.",
+    },
+    degraded=DEGRADED,
+)
+
+
+def validate_arguments(tool: str, schema: Schema, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The arguments without nulls, which count as not given. Raises InvalidInput if they do not match the schema."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    present = {name: value for name, value in (given or {}).items() if value is not None}
+    properties = schema["properties"]
+    for name in present:
+        if name not in properties:
+            raise InvalidInput(f"{tool} has no argument {name[:60]!r}. It takes: {', '.join(properties)}.")
+    for name in schema["required"]:
+        if name not in present:
+            raise InvalidInput(f"{tool} needs the argument {name!r}: {properties[name]['description']}")
+    error = best_match(Draft202012Validator(schema).iter_errors(present))
+    if error is not None:
+        path = ".".join(str(step) for step in error.absolute_path)
+        raise InvalidInput(f"{tool}: {path}: {error.message[:MAX_ERROR_CHARACTERS]}")
+    return present
