@@ -23,7 +23,7 @@ COMMON_WORDS: Final = frozenset(
     dry dust early earth east easy eat edge editor education effect eight either electric eleven else email empire
     empty end enemy energy engine english enough entry environment error escape even evening event events ever every
     everything evil exam example examples exchange exercise expert express eye eyes face fact facts fall false
-    family max_fanout far farm fast fat father fear feature features feel feeling feet few field fight file files film final
+    family fan far farm fast fat father fear feature features feel feeling feet few field fight file files film final
     find fine finger finish fire first fish five fix flag flash flat flight floor flow flower fly follow food foot
     football force foreign forest forever forget form forward found four free freedom fresh friend friends front full
     fun function funny future game garden gas gate general get ghost gift girl give glass go goal god gold good

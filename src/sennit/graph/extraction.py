@@ -42,7 +42,7 @@ RELATIONS: Final = {
     "founded by": r"was (?:co-)?founded by",
     "directed by": r"was directed by",
     "written by": r"was written by",
-    "member of": r"is a member of|join_words",
+    "member of": r"is a member of|joined",
     "part of": r"is (?:a )?part of",
     "located in": r"is (?:located|situated|based) in",
     "capital of": r"is the capital of",
