@@ -89,9 +89,9 @@ class WriteService:
 
         def build(transaction: Transaction) -> list[Record]:
             before = find_superseded(transaction.connection, facts, same_relation=same_relation)
-            for record in before if audience is not None else ():
-                if not matches(audience, record):
-                    raise NotFound(f"There is no fact {record.id!r} to supersede")
+            hidden = [record for record in before if audience is not None and not matches(audience, record)]
+            if hidden:
+                raise NotFound(f"There is no fact {hidden[0].id!r} to supersede")
             return end_superseded_facts(facts, before, datetime.now(UTC), same_relation=same_relation)
 
         return self._add_built([fact.to_record() for fact in facts], build, audience)
@@ -122,8 +122,8 @@ class WriteService:
 
 def _check_readable(records: Iterable[Record], audience: Filter | None) -> None:
     """Refuse records that the caller could not read afterwards."""
-    for record in records if audience is not None else ():
-        if not matches(audience, record):
+    for record in records:
+        if audience is not None and not matches(audience, record):
             raise AccessDenied(
                 f"You cannot write a record that you could not read: sensitivity {record.sensitivity!r} and scope "
                 f"{record.scope!r} of {record.id!r} are not both yours."
