@@ -34,7 +34,7 @@ def test_plan_as_json_has_all_fields(code_cli: Cli) -> None:
     plan = json.loads(code_cli("plan", "`check`", "--max-entities", "1", "--json").stdout)
     assert [entry["qualified"] for entry in plan["entries"]] == ["check"]
     assert plan["entries"][0]["text"].startswith("def check")
-    assert [one["wanted"] for one in plan["dropped"]] == ["anchor:caller"]
+    assert [one["selection_reason"] for one in plan["dropped"]] == ["anchor:caller"]
 
 
 def test_partial_shortens_an_entity_that_does_not_fit(code_cli: Cli, home: Path) -> None:
@@ -57,7 +57,7 @@ def test_warnings_name_the_first_dropped_entities_and_count_the_rest(code_cli: C
     assert "6 more are dropped; 'sennit introspect e' lists them all" in done.stderr
     assert code_cli("plan", "look at many.py", "--max-entities", "1", "--quiet").stderr == ""
     dropped = json.loads(code_cli("introspect", "e", "--json").stdout)["dropped"]
-    assert sum(one["wanted"] == "anchor:explicit_file_mention" for one in dropped) == 11
+    assert sum(one["selection_reason"] == "anchor:explicit_file_mention" for one in dropped) == 11
 
 
 def test_introspect_shows_the_plans_of_an_episode(code_cli: Cli, home: Path) -> None:

@@ -1,4 +1,4 @@
-"""The socket that servers of this machine listen on."""
+"""The listening socket."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 from sennit.apps.sockets import listen
 
 
-def test_an_answer_does_not_wait_for_the_client_to_confirm_its_head() -> None:
+def test_accepted_connections_have_tcp_nodelay() -> None:
     with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
         connection, _ = listener.accept()
         with connection:

@@ -1,4 +1,4 @@
-"""A small run of the benchmarks over whatever is installed: the harness works, whatever the figures are."""
+"""A small run of the benchmarks over the installed systems, to test the harness."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def result(corpus: Corpus, cache: Path) -> dict[str, Any]:
         return run.measure_size(SIZE, fast, 30, cache=cache)
 
 
-def test_passages_are_the_same_every_time_and_all_different(corpus: Corpus, cache: Path) -> None:
+def test_corpus_is_deterministic_and_without_duplicates(corpus: Corpus, cache: Path) -> None:
     again = corpora.load_corpus(SIZE, 30, cache)
     assert again.texts == corpus.texts
     assert again.queries == corpus.queries
@@ -50,7 +50,7 @@ def test_passages_are_the_same_every_time_and_all_different(corpus: Corpus, cach
     assert not set(corpus.new_texts) & set(corpus.texts)
 
 
-def test_a_further_folder_gives_passages_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passages_come_from_further_folders_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpora, "text_roots", list)
     (tmp_path / "tale.txt").write_text("The ferry leaves the island in the evening. " * 40)
     assert corpora.collect_passages(2) == []
@@ -61,14 +61,14 @@ def test_a_further_folder_gives_passages_too(tmp_path: Path, monkeypatch: pytest
 HERE, MISSING = peers.find_installed(list(peers.ADAPTERS))
 
 
-def test_a_system_that_is_not_installed_is_named() -> None:
+def test_missing_systems_are_reported() -> None:
     assert sorted([*HERE, *MISSING]) == sorted(peers.ADAPTERS)
     assert "sennit" in HERE
     assert all("not installed" in reason for reason in MISSING.values())
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_every_system_that_is_installed_answers_alike(name: str, corpus: Corpus, tmp_path: Path) -> None:
+def test_every_installed_system_searches_adds_and_removes(name: str, corpus: Corpus, tmp_path: Path) -> None:
     peer = peers.make_peer(name)
     assert peer.build(tmp_path / "db", corpus) > 0
     peer = peers.make_peer(name)
@@ -90,7 +90,7 @@ def test_every_system_that_is_installed_answers_alike(name: str, corpus: Corpus,
     peer.close()
 
 
-def test_a_run_measures_everything_for_everyone(result: dict[str, Any]) -> None:
+def test_run_measures_every_system(result: dict[str, Any]) -> None:
     systems = result["systems"]
     assert "sennit" in systems
     shape = {"build", "cold", "memory", "effort", "interleaved", "alone", "recall", "writes"}
@@ -105,12 +105,12 @@ def test_a_run_measures_everything_for_everyone(result: dict[str, Any]) -> None:
     json.dumps(result)
 
 
-def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adapter_without_its_module_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(peers.ADAPTERS, "nobody", ("benchmarks.peers.nobody", "Nobody"))
     assert peers.find_installed(["nobody"]) == ([], {"nobody": "not installed: benchmarks.peers.nobody"})
 
 
-def test_the_page_keeps_what_people_wrote(result: dict[str, Any], tmp_path: Path) -> None:
+def test_report_replaces_only_text_between_the_markers(result: dict[str, Any], tmp_path: Path) -> None:
     page = tmp_path / "benchmarks.md"
     page.write_text(f"# Mine\n\nbefore\n\n{report.BEGIN}\nyesterday\n{report.END}\n\nafter\n")
     missing = {"nobody": "not installed: nobody"}
@@ -124,7 +124,7 @@ def test_the_page_keeps_what_people_wrote(result: dict[str, Any], tmp_path: Path
     assert "- nobody: not measured, not installed: nobody." in text
 
 
-def test_figures_are_judged_from_a_result(result: dict[str, Any]) -> None:
+def test_targets_are_checked_against_a_result(result: dict[str, Any]) -> None:
     large = result | {"size": targets.LARGE}
     judged = list(targets.design_targets({targets.LARGE: large}))
     assert {figure.key for figure in judged} >= {"p50", "p99", "recall", "add", "cold", "ingest", "disk"}
@@ -133,7 +133,7 @@ def test_figures_are_judged_from_a_result(result: dict[str, Any]) -> None:
     assert [figure.key for figure in targets.peer_targets(large)][-1] == "filter-recall"
 
 
-def test_recall_counts_ties_and_refuses_nonsense(corpus: Corpus) -> None:
+def test_recall_counts_ties_and_rejects_invalid_results(corpus: Corpus) -> None:
     exact = measurements.ExactSearch(corpus, corpus.queries)
     question = corpus.queries[0]
     vector = corpora.make_embedder().embed_query(question)
@@ -146,5 +146,5 @@ def test_recall_counts_ties_and_refuses_nonsense(corpus: Corpus) -> None:
         exact.recall(question, 1, [1])
 
 
-def test_reciprocal_ranks_prefer_what_both_have() -> None:
+def test_fuse_by_rrf_prefers_passages_of_both_lists() -> None:
     assert fuse_by_rrf([1, 2, 3], [3, 4]) == [3, 1, 2, 4]

@@ -1,4 +1,4 @@
-"""Code search is measured on whatever projects there are, with semble beside it where that is installed."""
+"""The code search benchmark, with semble if it is installed."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def arguments(tmp_path: Path) -> list[str]:
     return ["--data", str(data), "--projects", str(projects), "--rounds", "1"]
 
 
-def test_every_system_that_is_installed_has_a_row(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_installed_system_has_a_row(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     code.main(arguments)
     told = capsys.readouterr()
     rows = [line.split(" | ") for line in told.out.splitlines()]
@@ -53,18 +51,18 @@ def test_every_system_that_is_installed_has_a_row(
         assert rows[3][0] == "| semble"
 
 
-def test_constants_are_chosen_on_some_projects_and_measured_on_the_others(
+def test_cross_validation_prints_a_row_for_each_fold(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cross_validation, "FACTORS", (1.0, 2.0))
     code.main([*arguments, "--folds"])
     rows = capsys.readouterr().out.splitlines()
-    # There is nothing to gain here, so everything stays.
+    # Nothing improves on these projects, so the shipped constants stay.
     assert [row.split(" | ")[0] for row in rows[2:6]] == ["| shop0", "| shop1", "| shop2", "| mean"]
     assert all("| as shipped |" in row for row in rows[2:5])
 
 
-def test_the_constants_that_are_varied_are_those_of_the_recipe() -> None:
+def test_cross_validation_starts_from_the_shipped_constants() -> None:
     assert cross_validation.recipe_with(cross_validation.SHIPPED).stages == CODE_SEARCH.stages
     assert cross_validation.recipe_with(cross_validation.SHIPPED).sources == CODE_SEARCH.sources
     assert set(cross_validation.SHIPPED) >= {use.name for use in CODE_SEARCH.sources}

@@ -94,7 +94,7 @@ def test_a_citation_says_where_the_passage_really_is() -> None:
         metadata={"anchor": "backoff"},
     )
     one = make_citation(3, record)
-    assert (one.number, one.place, one.url) == (3, "docs/retries.mdx:10-14", "/docs/retries#backoff")
+    assert (one.number, one.location, one.url) == (3, "docs/retries.mdx:10-14", "/docs/retries#backoff")
     assert str(one) == "[3] Retries > Backoff — docs/retries.mdx:10-14 (/docs/retries#backoff)"
     assert one.to_dict()["id"] == "docs/retries#1"
-    assert make_citation(1, Record(id="note", text="x")).place == "note"
+    assert make_citation(1, Record(id="note", text="x")).location == "note"

@@ -137,7 +137,7 @@ def test_pages_leave_room_for_finished_examples() -> None:
 def test_hits_that_are_not_organised_by_page_are_passages_too() -> None:
     hits = [Hit(Record(id="m1", text="March it is", collection="memory"), 0.5, 1)]
     prompt = build_prompt(pages_from_hits(hits), hits=hits)
-    assert prompt.passages[0].citation.place == "m1"
+    assert prompt.passages[0].citation.location == "m1"
     assert prompt.passages[0].score == 0.5
 
 

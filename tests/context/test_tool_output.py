@@ -61,7 +61,7 @@ def test_a_result_has_every_field_of_the_contract() -> None:
             "number": 1,
             "score": 1 / 61,
             "collections": ["artifact_chunks"],
-            "form": "chunk",
+            "type": "chunk",
             "id": "cellar/1",
             "title": "Cellar book",
             "source_system": "mail",

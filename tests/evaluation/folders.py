@@ -1,4 +1,4 @@
-"""Small collections in BEIR's format, written where a test wants them."""
+"""Writes small collections in the BEIR format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_folder(
     queries: Sequence[object] | str = QUERIES,
     judged: str = JUDGED,
 ) -> Path:
-    """The folder, with the three files in it."""
+    """Write the three files of a collection. Returns the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in (("corpus.jsonl", documents), ("queries.jsonl", queries)):
         text = content if isinstance(content, str) else "".join(f"{json.dumps(one)}\n" for one in content)

@@ -1,4 +1,4 @@
-"""The code format: projects, questions, and files as answers."""
+"""The code format: projects, queries, and files as targets."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def hits(*paths: str) -> list[Hit]:
 
 
 @pytest.mark.parametrize("make", [unpacked, packed])
-def test_a_project_is_read_from_a_folder_or_an_archive(tmp_path: Path, make: Any) -> None:
+def test_project_is_read_from_a_folder_or_an_archive(tmp_path: Path, make: Any) -> None:
     (collection,) = read_code_collections(write(tmp_path / "set"), make(tmp_path / "sources"))
     assert {record.path for record in collection.documents} == {
         "src/shop/__init__.py",
@@ -87,7 +87,7 @@ def test_a_project_is_read_from_a_folder_or_an_archive(tmp_path: Path, make: Any
     assert collection.warnings == ()
 
 
-def test_a_target_counts_where_its_file_first_stands_and_further_hits_use_up_ranks(tmp_path: Path) -> None:
+def test_target_has_the_rank_of_the_first_hit_in_its_file(tmp_path: Path) -> None:
     (collection,) = read_code_collections(write(tmp_path / "set"), unpacked(tmp_path / "sources"))
     found = hits("src/shop/basket.py", "src/shop/basket.py", "setup.py", "src/shop/payment.py")
     ranking = collection.ranking(collection.queries[1], found)
@@ -104,12 +104,12 @@ def test_a_target_counts_where_its_file_first_stands_and_further_hits_use_up_ran
         ("a/b.py", "c/b.py", False),
     ],
 )
-def test_a_path_is_the_same_when_one_is_the_end_of_the_other(one: str, other: str, same: bool) -> None:
+def test_same_file_accepts_a_path_suffix(one: str, other: str, same: bool) -> None:
     assert same_file(one, other) is same
     assert same_file(other, one) is same
 
 
-def test_the_command_reports_each_project_all_questions_and_each_category(tmp_path: Path) -> None:
+def test_command_reports_projects_all_queries_and_categories(tmp_path: Path) -> None:
     folder = write(tmp_path / "set")
     result = run(folder, "--projects", packed(tmp_path / "sources"), "--model", "static", "--json")
     assert result.exit_code == 0, result.output
@@ -121,7 +121,7 @@ def test_the_command_reports_each_project_all_questions_and_each_category(tmp_pa
     assert [line.split()[0] for line in table.stdout.splitlines()[1:]] == ["shop", "all", "all", "all"]
 
 
-def test_the_ablation_has_the_recipe_and_all_that_it_is_without(tmp_path: Path) -> None:
+def test_ablation_measures_the_recipe_without_each_part(tmp_path: Path) -> None:
     result = run(
         write(tmp_path / "set"), "--projects", unpacked(tmp_path / "sources"), "--ablation", "--json"
     )
@@ -132,41 +132,41 @@ def test_the_ablation_has_the_recipe_and_all_that_it_is_without(tmp_path: Path) 
     assert systems[-1] == "without per_file"
 
 
-def test_a_missing_source_says_how_to_get_it(tmp_path: Path) -> None:
+def test_missing_source_error_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"pip download --no-deps --no-binary :all: shop==1.0"):
         read_code_collections(write(tmp_path / "set"), tmp_path)
 
 
-def test_a_folder_without_annotations_is_not_of_this_format(tmp_path: Path) -> None:
+def test_folder_without_annotations_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="annotations"):
         read_code_collections(tmp_path)
 
 
-def test_a_root_without_code_is_an_error(tmp_path: Path) -> None:
+def test_root_without_code_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there is no code in docs"):
         read_code_collections(write(tmp_path / "set", root="docs"), packed(tmp_path / "sources"))
 
 
-def test_a_target_that_does_not_exist_is_a_warning(tmp_path: Path) -> None:
+def test_missing_target_is_a_warning(tmp_path: Path) -> None:
     questions = [{"query": "x", "relevant": ["gone.py"], "category": "symbol"}]
     (collection,) = read_code_collections(write(tmp_path / "set", questions), unpacked(tmp_path / "sources"))
     assert collection.warnings == ("shop has no file 'gone.py'; 1 targets are never found",)
 
 
 def test_the_shared_annotations_are_read(shared_data: Path, tmp_path: Path) -> None:
-    # Their sources are not at hand; that the error names the first project shows that all else was read.
+    # The sources are not available. The error about the first project shows that the annotations were read.
     with pytest.raises(NotFound, match="The source of aiohttp 3"):
         read_code_collections(shared_data / "code_semble", tmp_path)
 
 
-def test_options_of_the_code_format_go_with_it(tmp_path: Path) -> None:
+def test_code_options_require_code(tmp_path: Path) -> None:
     result = CliRunner().invoke(program, ["eval", str(tmp_path), "--ablation"])
     assert result.exit_code != 0
     assert "--ablation need --code" in result.output
 
 
 @pytest.mark.parametrize("folder", ["languages", "languages/held_out"])
-def test_the_questions_to_other_languages_name_projects_of_the_list_and_are_each_of_a_known_kind(
+def test_language_annotations_match_their_manifest(
     folder: str,
 ) -> None:
     root = Path(__file__).parents[2] / "benchmarks" / folder

@@ -1,4 +1,4 @@
-"""Reading collections: what is taken, and what is said about what cannot be."""
+"""Reading collections, and the errors and warnings about invalid files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sennit.errors import InvalidInput, NotFound, SennitError
 from sennit.evaluation.datasets import read_collection
 
 
-def test_a_folder_is_read_with_titles_metadata_and_grades(tmp_path: Path) -> None:
+def test_folder_is_read_with_titles_metadata_and_grades(tmp_path: Path) -> None:
     found = read_collection(write_folder(tmp_path / "fruit"))
     assert found.name == "fruit"
     assert [(record.id, record.title) for record in found.documents] == [
@@ -26,7 +26,7 @@ def test_a_folder_is_read_with_titles_metadata_and_grades(tmp_path: Path) -> Non
     assert found.warnings == ()
 
 
-def test_a_corpus_may_be_named_by_a_relative_path(tmp_path: Path) -> None:
+def test_corpus_pointer_with_a_relative_path(tmp_path: Path) -> None:
     write_folder(tmp_path / "first")
     second = write_folder(tmp_path / "second")
     (second / "corpus.jsonl").unlink()
@@ -35,7 +35,7 @@ def test_a_corpus_may_be_named_by_a_relative_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "/etc/hostname", "a\nb", "../nowhere/corpus.jsonl"])
-def test_a_corpus_named_in_any_other_way_is_refused(tmp_path: Path, name: str) -> None:
+def test_invalid_corpus_pointer_is_an_error(tmp_path: Path, name: str) -> None:
     folder = write_folder(tmp_path / "c")
     (folder / "corpus.jsonl").unlink()
     (folder / "CORPUS").write_text(name, encoding="utf-8")
@@ -43,7 +43,7 @@ def test_a_corpus_named_in_any_other_way_is_refused(tmp_path: Path, name: str) -
         read_collection(folder)
 
 
-def test_judgements_may_lie_where_beir_has_them_and_need_no_header(tmp_path: Path) -> None:
+def test_judgements_at_the_beir_path_without_a_header(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "c")
     (folder / "qrels.tsv").unlink()
     (folder / "qrels").mkdir()
@@ -52,14 +52,14 @@ def test_judgements_may_lie_where_beir_has_them_and_need_no_header(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
-def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+def test_error_names_a_missing_file(tmp_path: Path, name: str) -> None:
     folder = write_folder(tmp_path / "c")
     (folder / name).unlink()
     with pytest.raises(NotFound, match=name):
         read_collection(folder)
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_error_names_a_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="nowhere"):
         read_collection(tmp_path / "nowhere")
 
@@ -80,9 +80,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         ("", "the corpus is empty"),
     ],
 )
-def test_a_document_that_cannot_be_read_is_named_by_file_and_line(
-    tmp_path: Path, documents: str, says: str
-) -> None:
+def test_error_in_a_document_names_file_and_line(tmp_path: Path, documents: str, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         read_collection(write_folder(tmp_path / "c", documents=documents))
 
@@ -95,9 +93,7 @@ def test_a_document_that_cannot_be_read_is_named_by_file_and_line(
         ("", r"queries\.jsonl is empty"),
     ],
 )
-def test_a_query_that_cannot_be_read_is_named_by_file_and_line(
-    tmp_path: Path, queries: str, says: str
-) -> None:
+def test_error_in_a_query_names_file_and_line(tmp_path: Path, queries: str, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         read_collection(write_folder(tmp_path / "c", queries=queries))
 
@@ -114,21 +110,19 @@ def test_a_query_that_cannot_be_read_is_named_by_file_and_line(
         ("q1\tpear\t0\n", "no relevant document for any query"),
     ],
 )
-def test_a_judgement_that_cannot_be_read_is_named_by_file_and_line(
-    tmp_path: Path, judged: str, says: str
-) -> None:
+def test_error_in_a_judgement_names_file_and_line(tmp_path: Path, judged: str, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         read_collection(write_folder(tmp_path / "c", judged=judged))
 
 
-def test_bytes_that_are_not_text_are_an_error_with_a_place(tmp_path: Path) -> None:
+def test_invalid_utf8_is_an_error_with_the_file_name(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "c")
     (folder / "queries.jsonl").write_bytes(b'{"_id": "q1", "text": "\xff"}\n')
     with pytest.raises(SennitError, match=r"queries\.jsonl: not UTF-8"):
         read_collection(folder)
 
 
-def test_judgements_that_name_what_is_not_there_are_counted_in_a_warning(tmp_path: Path) -> None:
+def test_judgements_of_unknown_ids_give_a_warning(tmp_path: Path) -> None:
     judged = "q1\tpear\t1\nq1\tghost\t1\nq2\tghost\t1\nq2\tapple\t1\nq9\tpear\t1\nq1\tspectre\t0\n"
     found = read_collection(write_folder(tmp_path / "c", judged=judged))
     queries, documents = found.warnings
@@ -137,13 +131,13 @@ def test_judgements_that_name_what_is_not_there_are_counted_in_a_warning(tmp_pat
     assert found.judgements["q1"] == {"pear": 1, "ghost": 1, "spectre": 0}
 
 
-def test_queries_without_a_relevant_document_are_left_out_with_a_warning(tmp_path: Path) -> None:
+def test_queries_without_relevant_documents_are_left_out_with_a_warning(tmp_path: Path) -> None:
     found = read_collection(write_folder(tmp_path / "c", judged="q2\tapple\t1\nq1\tpear\t0\n"))
     assert [query.id for query in found.queries] == ["q2"]
     assert found.warnings == ("1 of 2 queries have no relevant document and are left out",)
 
 
-def test_the_digest_changes_with_a_document_and_not_with_a_query(tmp_path: Path) -> None:
+def test_digest_depends_on_documents_only(tmp_path: Path) -> None:
     first = read_collection(write_folder(tmp_path / "a"))
     same = read_collection(write_folder(tmp_path / "b", queries=QUERIES[:1]))
     other = read_collection(

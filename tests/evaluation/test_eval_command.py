@@ -1,4 +1,4 @@
-"""`sennit eval`, as a user calls it."""
+"""The command `sennit eval`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def figures(result: Result) -> dict[str, dict[str, Any]]:
     return {one["system"]: one for one in json.loads(result.stdout)["results"]}
 
 
-def test_a_folder_is_measured_and_shown_as_a_table(tmp_path: Path) -> None:
+def test_eval_prints_a_table(tmp_path: Path) -> None:
     result = run(write_folder(tmp_path / "fruit"))
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.stdout.splitlines()]
@@ -31,7 +31,7 @@ def test_a_folder_is_measured_and_shown_as_a_table(tmp_path: Path) -> None:
     assert [line[2] for line in lines[1:6]] == ["keyword", "vector", "links", "rrf", "default"]
 
 
-def test_json_has_every_figure(tmp_path: Path) -> None:
+def test_json_has_every_metric(tmp_path: Path) -> None:
     found = figures(
         run(write_folder(tmp_path / "fruit"), "--json", "--category", "kind", "--model", "static")
     )
@@ -45,7 +45,7 @@ def test_json_has_every_figure(tmp_path: Path) -> None:
     assert found["keyword"]["MRR@10"] == 1.0
 
 
-def test_a_scope_may_be_for_one_folder_only(tmp_path: Path) -> None:
+def test_scope_can_apply_to_one_folder(tmp_path: Path) -> None:
     first, second = (write_folder(tmp_path / name) for name in ("a", "b"))
     result = run(first, second, "--scope", "b=shelf", "--json")
     scopes = {one["collection"]: one["scope"] for one in json.loads(result.stdout)["results"]}
@@ -53,7 +53,7 @@ def test_a_scope_may_be_for_one_folder_only(tmp_path: Path) -> None:
     assert "one of these folders: a, b" in run(first, second, "--scope", "c=shelf").stderr
 
 
-def test_the_scope_of_a_collection_we_know_needs_no_option(tmp_path: Path) -> None:
+def test_known_collection_has_a_default_scope(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "locomo_dev")
     result = run(folder)
     assert result.exit_code != 0
@@ -61,7 +61,7 @@ def test_the_scope_of_a_collection_we_know_needs_no_option(tmp_path: Path) -> No
     assert figures(run(folder, "--scope", "shelf", "--json"))["default"]["scope"] == "shelf"
 
 
-def test_per_query_figures_go_into_a_file(tmp_path: Path) -> None:
+def test_per_query_writes_json_lines(tmp_path: Path) -> None:
     file = tmp_path / "queries.jsonl"
     result = run(write_folder(tmp_path / "c"), "--limit-queries", 1, "--per-query", file, "--recipe", "rrf")
     assert result.exit_code == 0, result.output
@@ -73,14 +73,14 @@ def test_per_query_figures_go_into_a_file(tmp_path: Path) -> None:
     ]
 
 
-def test_the_tables_are_written_into_a_page(tmp_path: Path) -> None:
+def test_write_option_writes_tables_into_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"{BEGIN_MARKER}\n{END_MARKER}\n", encoding="utf-8")
     assert run(write_folder(tmp_path / "fruit"), "--write", page).exit_code == 0
     assert "| fruit | static | default | 2 |" in page.read_text(encoding="utf-8")
 
 
-def test_warnings_of_a_collection_are_shown_and_in_the_json(tmp_path: Path) -> None:
+def test_collection_warnings_are_printed_and_in_the_json(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "c", judged="q1\tpear\t1\nq2\tghost\t1\n")
     result = run(folder, "--json")
     assert "Warning:" in result.stderr
@@ -94,7 +94,7 @@ def test_warnings_of_a_collection_are_shown_and_in_the_json(tmp_path: Path) -> N
         ("break corpus.jsonl", "corpus.jsonl:1: not a line of JSON"),
     ],
 )
-def test_a_broken_folder_is_one_clear_sentence(tmp_path: Path, change: str, says: str) -> None:
+def test_broken_folder_is_a_clear_error(tmp_path: Path, change: str, says: str) -> None:
     folder = write_folder(tmp_path / "c")
     verb, name = change.split()
     if verb == "rm":
@@ -107,7 +107,7 @@ def test_a_broken_folder_is_one_clear_sentence(tmp_path: Path, change: str, says
     assert "Traceback" not in result.output
 
 
-def test_an_unknown_recipe_and_two_folders_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_unknown_recipe_and_duplicate_folder_names_are_errors(tmp_path: Path) -> None:
     first, second = write_folder(tmp_path / "x" / "c"), write_folder(tmp_path / "y" / "c")
     assert "There is no recipe 'none'" in run(first, "--recipe", "none").stderr
     assert "Two folders are called 'c'" in run(first, second).stderr

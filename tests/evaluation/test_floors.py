@@ -1,4 +1,4 @@
-"""Real collections: the keyword source against the floors of the data, and the default against RRF."""
+"""Real collections: the keyword source against published baselines, and the default recipe against RRF."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def assert_default_beats_rrf(found: dict[tuple[str, str], Measurement], names: t
     assert default > rrf
 
 
-def test_small_collections_reach_the_floors_and_the_default_beats_rrf(shared_data: Path) -> None:
+def test_small_collections_reach_the_baselines_and_default_beats_rrf(shared_data: Path) -> None:
     found = measure(shared_data, SMALL)
     assert_floors(shared_data, found, SMALL)
     assert_default_beats_rrf(found, SMALL)
 
 
 @pytest.mark.slow
-def test_all_text_collections_reach_the_floors_and_the_default_beats_rrf(shared_data: Path) -> None:
+def test_all_text_collections_reach_the_baselines_and_default_beats_rrf(shared_data: Path) -> None:
     found = measure(shared_data, ALL)
     assert_floors(shared_data, found, ALL)
     assert_default_beats_rrf(found, ALL)

@@ -1,4 +1,4 @@
-"""Measuring: the systems of a recipe, scopes, categories, models, kept databases, and what a folder says."""
+"""Evaluation runs: systems, scopes, categories, models, cached databases and reports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def measured(
 # Systems
 
 
-def test_a_recipe_is_measured_beside_its_sources_and_rrf() -> None:
+def test_systems_are_sources_rrf_and_the_recipe() -> None:
     systems = build_systems(BUILTIN_RECIPES["default"])
     assert [system.name for system in systems] == ["keyword", "vector", "links", "rrf", "default"]
     assert [len(system.recipe.sources) for system in systems] == [1, 1, 1, 3, 3]
@@ -43,12 +43,12 @@ def test_a_recipe_is_measured_beside_its_sources_and_rrf() -> None:
     assert systems[4].recipe == BUILTIN_RECIPES["default"]
 
 
-def test_what_would_be_the_same_is_measured_once() -> None:
+def test_duplicate_systems_are_measured_once() -> None:
     assert [system.name for system in build_systems(BUILTIN_RECIPES["rrf"])] == ["keyword", "vector", "rrf"]
     assert [system.name for system in build_systems(BUILTIN_RECIPES["keyword"])] == ["keyword"]
 
 
-def test_a_second_recipe_adds_only_what_is_new(tmp_path: Path) -> None:
+def test_second_recipe_adds_only_new_systems(tmp_path: Path) -> None:
     found = evaluate(
         [read_collection(write_folder(tmp_path / "c"))],
         EvaluationOptions(recipes=["default", "rrf"]),
@@ -57,10 +57,10 @@ def test_a_second_recipe_adds_only_what_is_new(tmp_path: Path) -> None:
     assert [one.system for one in found] == ["keyword", "vector", "links", "rrf", "default"]
 
 
-# MetricValues
+# Metrics
 
 
-def test_figures_are_those_of_the_ranking(tmp_path: Path) -> None:
+def test_metrics_are_those_of_the_ranking(tmp_path: Path) -> None:
     found = measured(write_folder(tmp_path / "c", judged="q1\tpear\t1\nq2\tapple\t1\nq2\tbrick\t1\n"))
     keyword = found["keyword"]
     # "green pear" finds the pear alone; "red" finds the two red things and nothing else.
@@ -70,7 +70,7 @@ def test_figures_are_those_of_the_ranking(tmp_path: Path) -> None:
     assert {one.documents for one in found.values()} == {4}
 
 
-def test_the_first_ten_are_measured_as_a_search_for_ten_gives_them(tmp_path: Path) -> None:
+def test_shallow_metrics_use_a_search_for_ten_results(tmp_path: Path) -> None:
     documents = [{"_id": f"d{at:03}", "text": "same words"} for at in range(60)]
     queries = [{"_id": "q", "text": "same words"}]
     judged = "q\td000\t1\nq\td020\t1\n"
@@ -81,12 +81,12 @@ def test_the_first_ten_are_measured_as_a_search_for_ten_gives_them(tmp_path: Pat
     assert keyword.metrics["R@100"] == 1.0
 
 
-def test_only_the_first_queries_are_asked_when_told(tmp_path: Path) -> None:
+def test_max_queries_limits_the_queries(tmp_path: Path) -> None:
     found = measured(write_folder(tmp_path / "c"), EvaluationOptions(max_queries=1))
     assert [result.query.id for result in found["default"].query_results] == ["q1"]
 
 
-def test_a_scope_searches_only_where_the_field_equals_the_querys(tmp_path: Path) -> None:
+def test_scope_searches_only_records_with_the_querys_value(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "c")
     found = measured(folder, EvaluationOptions(scopes={"c": "shelf"}))
     assert found["default"].scope == "shelf"
@@ -96,7 +96,7 @@ def test_a_scope_searches_only_where_the_field_equals_the_querys(tmp_path: Path)
     assert found["keyword"].query_results[1].ranking == ("apple",)
 
 
-def test_a_scope_means_the_metadata_even_where_a_record_has_a_field_of_that_name(tmp_path: Path) -> None:
+def test_scope_is_a_metadata_field_even_if_a_record_field_has_that_name(tmp_path: Path) -> None:
     documents = [
         {"_id": "a", "text": "red", "metadata": {"collection": "x"}},
         {"_id": "b", "text": "red", "metadata": {"collection": "y"}},
@@ -108,12 +108,12 @@ def test_a_scope_means_the_metadata_even_where_a_record_has_a_field_of_that_name
     ].ranking == ("b",)
 
 
-def test_a_scope_that_a_query_lacks_is_an_error_that_names_both(tmp_path: Path) -> None:
+def test_scope_missing_in_a_query_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"query 'q1' has no metadata field 'floor'.* it has: kind, shelf"):
         measured(write_folder(tmp_path / "c"), EvaluationOptions(scopes={"c": "floor"}))
 
 
-def test_categories_are_told_apart_and_ordered_by_number(tmp_path: Path) -> None:
+def test_categories_are_grouped_and_ordered_by_number(tmp_path: Path) -> None:
     found = measured(write_folder(tmp_path / "c"))["keyword"]
     assert list(found.by_category("kind")) == ["2", "10"]
     assert [len(answers) for answers in found.by_category("kind").values()] == [1, 1]
@@ -132,24 +132,22 @@ def test_categories_are_told_apart_and_ordered_by_number(tmp_path: Path) -> None
         ("ollama/library/model:tag", ("ollama", "library/model:tag")),
     ],
 )
-def test_a_model_is_named_shortly_or_by_provider(text: str, meant: tuple[str, str]) -> None:
+def test_parse_model(text: str, meant: tuple[str, str]) -> None:
     assert parse_model(text) == meant
 
 
-def test_an_unknown_model_is_an_error_that_lists_the_providers() -> None:
+def test_unknown_model_error_lists_the_providers() -> None:
     with pytest.raises(InvalidInput, match="give static, minilm, or PROVIDER/MODEL"):
         parse_model("bert")
 
 
-def test_a_model_that_is_not_there_is_an_error_and_not_a_poor_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unavailable_model_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SENNIT_MODELS", str(tmp_path / "none"))
     with pytest.raises(NotFound, match="absent"):
         measured(write_folder(tmp_path / "c"), EvaluationOptions(models=["onnx/absent"]))
 
 
-def test_answers_without_a_source_are_reported(tmp_path: Path) -> None:
+def test_degraded_searches_give_a_warning(tmp_path: Path) -> None:
     found = measured(write_folder(tmp_path / "c"), EvaluationOptions(models=["none"]))
     assert found["keyword"].degraded == []
     assert len(found["default"].degraded) == 2
@@ -161,7 +159,7 @@ def test_answers_without_a_source_are_reported(tmp_path: Path) -> None:
     }
 
 
-def test_the_settings_own_model_is_used_when_none_is_named(tmp_path: Path) -> None:
+def test_model_of_the_settings_is_the_default(tmp_path: Path) -> None:
     assert measured(write_folder(tmp_path / "c"))["vector"].model == "static"
     small = replace(SETTINGS, embedding=replace(SETTINGS.embedding, model="sennit-static-256", dimensions=64))
     assert (
@@ -169,10 +167,10 @@ def test_the_settings_own_model_is_used_when_none_is_named(tmp_path: Path) -> No
     )
 
 
-# Kept databases
+# Cached databases
 
 
-def test_a_kept_database_is_used_again_and_gives_the_same_figures(tmp_path: Path) -> None:
+def test_cached_database_is_reused(tmp_path: Path) -> None:
     options = EvaluationOptions(cache_dir=tmp_path / "kept", models=["static"])
     folder = write_folder(tmp_path / "c")
     first = measured(folder, options)
@@ -184,7 +182,7 @@ def test_a_kept_database_is_used_again_and_gives_the_same_figures(tmp_path: Path
     assert len(list((tmp_path / "kept").iterdir())) == 1
 
 
-def test_another_corpus_or_model_gets_a_database_of_its_own(tmp_path: Path) -> None:
+def test_cache_has_a_database_for_each_corpus_and_model(tmp_path: Path) -> None:
     options = EvaluationOptions(cache_dir=tmp_path / "kept", models=["static", "none"])
     measured(write_folder(tmp_path / "c"), options)
     measured(write_folder(tmp_path / "c", documents=[{"_id": "pear", "text": "pear"}]), options)
@@ -194,7 +192,7 @@ def test_another_corpus_or_model_gets_a_database_of_its_own(tmp_path: Path) -> N
 # Reports
 
 
-def test_rows_have_every_column_and_end_with_means_over_collections(tmp_path: Path) -> None:
+def test_table_rows_end_with_means_over_collections(tmp_path: Path) -> None:
     collections = [read_collection(write_folder(tmp_path / name)) for name in ("a", "b")]
     rows = table_rows(evaluate(collections, EvaluationOptions(), SETTINGS), "kind")
     assert {len(row) for row in rows} == {len(HEADERS)}
@@ -204,7 +202,7 @@ def test_rows_have_every_column_and_end_with_means_over_collections(tmp_path: Pa
     ]
 
 
-def test_every_answer_can_be_written_as_a_line(tmp_path: Path) -> None:
+def test_query_result_dicts_has_every_query(tmp_path: Path) -> None:
     found = measured(write_folder(tmp_path / "c", judged=JUDGED))
     lines = list(query_result_dicts(list(found.values())))
     assert len(lines) == 5 * 2

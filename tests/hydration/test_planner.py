@@ -91,7 +91,7 @@ def test_every_entity_is_in_the_plan_or_dropped_with_a_reason(
     wanted = {one.unit.key for one in anchors} | {one.unit.key for one in candidates}
     keys = [*made.keys, *(one.key for one in made.dropped)]
     assert sorted(keys) == sorted(wanted)
-    assert all(one.reason and one.wanted for one in made.dropped)
+    assert all(one.reason and one.selection_reason for one in made.dropped)
 
 
 @given(anchored, near, budgets, st.randoms())

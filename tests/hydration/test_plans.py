@@ -45,7 +45,7 @@ def test_the_example_of_the_specification(shop: Open, caplog: pytest.LogCaptureF
     assert load_tokenizer().count(render_plan(tight)) <= 300
     assert len(tight.entries) <= 10
     assert all(entry.reason == "anchor:explicit_file_mention" for entry in tight.entries)
-    dropped = [one.key for one in tight.dropped if one.wanted.startswith("anchor:")]
+    dropped = [one.key for one in tight.dropped if one.selection_reason.startswith("anchor:")]
     assert len(dropped) + len(tight.entries) == len(anchors)
     for key in dropped:
         assert any(key in record.getMessage() for record in caplog.records)

@@ -67,7 +67,7 @@ def test_a_language_model_answers_and_its_citations_are_checked(
     assert answer.text == "A lease is a loan [1]. It is renewed [2]. Nonsense."
     assert answer.removed_citations == (77, 99)
     assert [one.number for one in answer.citations] == [1, 2]
-    assert answer.citations[0].place.endswith("leases.md:1-5")
+    assert answer.citations[0].location.endswith("leases.md:1-5")
     assert answer.model == f"{provider}/small"
     assert answer.degraded == ()
     (prompt,) = asked(server)
@@ -91,7 +91,7 @@ def test_without_a_model_the_answer_consists_of_cited_sentences(opened: Open) ->
     answer = db.ask("what is a lease?")
     assert "A lease is a loan of a job to a worker. [1]" in answer.text
     assert (answer.model, answer.removed_citations, answer.degraded) == ("", (), ())
-    assert answer.citations[0].place.endswith("leases.md:1-5")
+    assert answer.citations[0].location.endswith("leases.md:1-5")
     stream = db.ask_stream("what is a lease?")
     assert "".join(stream) == answer.text
     assert stream.answer.citations == answer.citations
@@ -261,7 +261,7 @@ def test_another_recipe_answers_from_its_hits(opened: Open) -> None:
     db.add([Record(id="m1", text="We picked March for Goa.", collection="memory")])
     answer = db.ask("when is Goa?", recipe="memory")
     assert answer.text == "We picked March for Goa. [1]"
-    assert answer.citations[0].place == "m1"
+    assert answer.citations[0].location == "m1"
 
 
 def test_without_writing_no_model_is_called(server: ChatServer, opened: Open) -> None:

@@ -44,7 +44,7 @@ class Citation:
     number: int
     id: str
     title: str
-    place: str
+    location: str
     """Path with lines, or address, or id."""
     url: str | None
 
@@ -53,13 +53,13 @@ class Citation:
             "number": self.number,
             "id": self.id,
             "title": self.title,
-            "place": self.place,
+            "location": self.location,
             "url": self.url,
         }
 
     def __str__(self) -> str:
-        url = f" ({self.url})" if self.url and self.url != self.place else ""
-        return f"[{self.number}] {self.title or self.id} — {self.place}{url}"
+        url = f" ({self.url})" if self.url and self.url != self.location else ""
+        return f"[{self.number}] {self.title or self.id} — {self.location}{url}"
 
 
 def make_citation(number: int, record: Record) -> Citation:

@@ -49,7 +49,7 @@ class ResultItem:
     score: float
     collections: tuple[str, ...]
     """The collections in which it was found."""
-    form: str
+    result_type: str
     """`chunk` for a part of something larger, else `artifact`."""
     id: str
     title: str
@@ -68,7 +68,7 @@ class ResultItem:
             "number": self.number,
             "score": self.score,
             "collections": list(self.collections),
-            "form": self.form,
+            "type": self.result_type,
             "id": self.id,
             "title": self.title,
             "source_system": self.system,
@@ -83,7 +83,7 @@ class ResultItem:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the result as text."""
-        yield f"{self.number}. score {self.score:.3f} · from {', '.join(self.collections)} · {self.form}"
+        yield f"{self.number}. score {self.score:.3f} · from {', '.join(self.collections)} · {self.result_type}"
         yield f"   id: {one_line(self.id)}"
         if self.title:
             yield f"   title: {self.title}"
@@ -207,7 +207,7 @@ def _item(hit: Hit, excerpt: Excerpt, *, passages: bool) -> ResultItem:
         number=hit.rank,
         score=hit.score,
         collections=tuple(one_line(name) for name in hit.collections),
-        form="artifact" if record.parent is None and record.lines is None else "chunk",
+        result_type="artifact" if record.parent is None and record.lines is None else "chunk",
         id=record.id,
         title=one_line(record.title),
         system=_system(record),

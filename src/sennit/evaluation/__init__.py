@@ -1,1 +1,1 @@
-"""Evaluation: collections with judgements in, figures of quality and time out."""
+"""Evaluation: retrieval metrics and search times on collections with relevance judgements."""

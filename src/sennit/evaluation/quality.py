@@ -46,10 +46,10 @@ def render_tables(measurements: Sequence[Measurement]) -> str:
     parts = []
     for model in dict.fromkeys(measurement.model for measurement in measurements):
         parts.append(
-            f"### {HEADLINE_METRIC}, model `{model}`\n\n{_headline_table([m for m in measurements if m.model == model])}"
+            f"## {HEADLINE_METRIC}, model `{model}`\n\n{_headline_table([m for m in measurements if m.model == model])}"
         )
     parts.append(
-        f"### All metrics\n\n{markdown_table(HEADERS, table_rows(measurements), FIRST_NUMERIC_COLUMN)}"
+        f"## All metrics\n\n{markdown_table(HEADERS, table_rows(measurements), FIRST_NUMERIC_COLUMN)}"
     )
     parts.append(f"{_environment()}\n")
     return "\n".join(parts)

@@ -98,14 +98,14 @@ class DroppedEntity:
     """An entity that was selected and is not in the plan."""
 
     key: str
-    wanted: str
+    selection_reason: str
     """Why it was selected."""
     reason: str
     """Why it was dropped."""
     tokens: int
 
     def to_dict(self) -> dict[str, Json]:
-        return {"key": self.key, "wanted": self.wanted, "reason": self.reason, "tokens": self.tokens}
+        return {"key": self.key, "selection_reason": self.selection_reason, "reason": self.reason, "tokens": self.tokens}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

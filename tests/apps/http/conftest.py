@@ -1,4 +1,4 @@
-"""A database with records of several sensitivities and two tenants, tokens for it, and the service over it."""
+"""A sample database with records of several sensitivities and two tenants, its tokens, and the service over it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from sennit import Caller, Database, Fact, Record
 from sennit.apps.http.app import HttpOptions, make_app
 
 PROGRAM = str(Path(sys.executable).with_name("sennit"))
-BASE = "http://127.0.0.1"
-WAIT = 60.0
+BASE_URL = "http://127.0.0.1"
+TIMEOUT_SECONDS = 60.0
 
 RECORDS = [
     Record(
@@ -69,17 +69,17 @@ CALLERS = {
 
 
 @dataclass(frozen=True)
-class Place:
-    """A database and the tokens for it."""
+class SampleDatabase:
+    """The path of a database, and its tokens by name."""
 
     path: Path
     tokens: dict[str, str]
 
-    def header(self, name: str) -> dict[str, str]:
+    def auth_header(self, name: str) -> dict[str, str]:
         return {"authorization": f"Bearer {self.tokens[name]}"}
 
 
-def make_place(folder: Path) -> Place:
+def make_sample(folder: Path) -> SampleDatabase:
     path = folder / "notes.sennit"
     with sennit.open(path) as db:
         db.add(RECORDS)
@@ -87,16 +87,16 @@ def make_place(folder: Path) -> Place:
         tokens = {
             name: db.tokens.issue(name, caller, write=write) for name, (caller, write) in CALLERS.items()
         }
-    return Place(path, tokens)
+    return SampleDatabase(path, tokens)
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return make_place(tmp_path)
+def sample(tmp_path: Path) -> SampleDatabase:
+    return make_sample(tmp_path)
 
 
-class Answer(Protocol):
-    """What is looked at of an answer, whichever client got it."""
+class HttpResponse(Protocol):
+    """The part of a response that the tests use, common to all clients."""
 
     @property
     def status_code(self) -> int: ...
@@ -111,90 +111,92 @@ class Answer(Protocol):
 
 @dataclass
 class Service:
-    """The service in this process, and the database under it."""
+    """The service in this process, and its database."""
 
     client: TestClient
-    place: Place
+    sample: SampleDatabase
     db: Database
 
-    def ask(
+    def request(
         self, method: str, path: str, who: str | None = "writer", headers: Any = None, **more: Any
-    ) -> Answer:
-        shown = {} if who is None else self.place.header(who)
+    ) -> HttpResponse:
+        shown = {} if who is None else self.sample.auth_header(who)
         return self.client.request(method, path, headers={**shown, **(headers or {})}, **more)
 
-    def get(self, path: str, who: str | None = "writer", **parameters: Any) -> Answer:
-        return self.ask("GET", path, who, params=parameters)
+    def get(self, path: str, who: str | None = "writer", **parameters: Any) -> HttpResponse:
+        return self.request("GET", path, who, params=parameters)
 
-    def post(self, path: str, body: Any, who: str | None = "writer") -> Answer:
-        return self.ask("POST", path, who, json=body)
+    def post(self, path: str, body: Any, who: str | None = "writer") -> HttpResponse:
+        return self.request("POST", path, who, json=body)
 
     def search(self, query: str, who: str | None = "writer", **more: Any) -> Any:
-        answer = self.post("/v1/search", {"query": query, **more}, who)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        response = self.post("/v1/search", {"query": query, **more}, who)
+        assert response.status_code == 200, response.text
+        return response.json()
 
 
-Serve = Callable[..., AbstractContextManager[Service]]
+StartService = Callable[..., AbstractContextManager[Service]]
 
 
 @pytest.fixture
-def serve(place: Place) -> Serve:
-    """The service with options of one's own; further arguments are the database's."""
+def serve(sample: SampleDatabase) -> StartService:
+    """Starts the service with given options. Further arguments go to the database."""
 
     @contextlib.contextmanager
     def serving(options: HttpOptions | None = None, **settings: Any) -> Iterator[Service]:
         with (
-            sennit.open(place.path, **settings) as db,
-            TestClient(make_app(db, options), base_url=BASE, raise_server_exceptions=False) as client,
+            sennit.open(sample.path, **settings) as db,
+            TestClient(make_app(db, options), base_url=BASE_URL, raise_server_exceptions=False) as client,
         ):
-            yield Service(client, place, db)
+            yield Service(client, sample, db)
 
     return serving
 
 
 @pytest.fixture
-def service(serve: Serve) -> Iterator[Service]:
+def service(serve: StartService) -> Iterator[Service]:
     with serve() as service:
         yield service
 
 
-def error_of(answer: Answer, status: int, code: str) -> str:
-    """The message of an error, which has the one form that errors have."""
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == "application/json"
-    body = answer.json()
+def assert_error(response: HttpResponse, status: int, code: str) -> str:
+    """Check the error format, and return the message."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/json"
+    body = response.json()
     assert set(body) == {"error"}
     assert set(body["error"]) == {"code", "message", "request_id"}
     assert body["error"]["code"] == code
-    assert body["error"]["request_id"] == answer.headers["x-request-id"]
+    assert body["error"]["request_id"] == response.headers["x-request-id"]
     message: str = body["error"]["message"]
     assert "Traceback" not in message
     return message
 
 
 @dataclass
-class Running:
-    """The service as a process of its own."""
+class RunningServer:
+    """The service as a process."""
 
     url: str
     process: subprocess.Popen[str]
     log: Path
 
     def lines(self) -> list[dict[str, Any]]:
-        """What it has logged so far."""
+        """The log so far."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        return self.process.wait(WAIT)
+        return self.process.wait(TIMEOUT_SECONDS)
 
 
 @contextlib.contextmanager
-def running(place: Place, *options: str, env: dict[str, str] | None = None) -> Iterator[Running]:
-    """`sennit serve` on a free port."""
-    command = [PROGRAM, "serve", "--port", "0", "--json", "--db", str(place.path), *options]
-    number, name = tempfile.mkstemp(dir=place.path.parent, suffix=".log")
+def run_server(
+    sample: SampleDatabase, *options: str, env: dict[str, str] | None = None
+) -> Iterator[RunningServer]:
+    """Run `sennit serve` on a free port."""
+    command = [PROGRAM, "serve", "--port", "0", "--json", "--db", str(sample.path), *options]
+    number, name = tempfile.mkstemp(dir=sample.path.parent, suffix=".log")
     log = Path(name)
     with (
         os.fdopen(number, "w") as errors,
@@ -204,21 +206,21 @@ def running(place: Place, *options: str, env: dict[str, str] | None = None) -> I
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            cwd=place.path.parent,
+            cwd=sample.path.parent,
         ) as process,
     ):
         try:
             assert process.stdout is not None
             first = process.stdout.readline()
             assert first, log.read_text()
-            yield Running(json.loads(first)["url"], process, log)
+            yield RunningServer(json.loads(first)["url"], process, log)
         finally:
             process.kill()
 
 
-def until(holds: Callable[[], bool], what: str) -> None:
-    """Wait for something that must come."""
-    end = time.monotonic() + WAIT
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    """Wait until a condition holds. Fails after a timeout."""
+    end = time.monotonic() + TIMEOUT_SECONDS
     while not holds():
-        assert time.monotonic() < end, f"never came: {what}"
+        assert time.monotonic() < end, f"timed out waiting for {what}"
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Answers in words over HTTP: whole, in parts, and when the language model does not do its part."""
+"""Generated answers over HTTP: complete, streamed, and with a language model that fails."""
 
 from __future__ import annotations
 
@@ -19,19 +19,28 @@ from sennit.apps.http.app import HttpOptions
 from sennit.apps.http.limits import Limits
 
 from ..conftest import document
-from .conftest import WAIT, Place, Running, Serve, Service, error_of, running, until
+from .conftest import (
+    TIMEOUT_SECONDS,
+    RunningServer,
+    SampleDatabase,
+    Service,
+    StartService,
+    assert_error,
+    run_server,
+    wait_until,
+)
 
 QUESTION = {"query": "what is a lease?"}
 
 
 @pytest.fixture
-def place(place: Place, tmp_path: Path) -> Place:
-    document(place.path, tmp_path / "docs")
-    return place
+def sample(sample: SampleDatabase, tmp_path: Path) -> SampleDatabase:
+    document(sample.path, tmp_path / "docs")
+    return sample
 
 
 def parsed(stream: str) -> list[tuple[str, Any]]:
-    """The events of a stream: name and value."""
+    """The events of a stream: name and data."""
     found = []
     for event in stream.split("\n\n")[:-1]:
         name, data = event.split("\n")
@@ -45,12 +54,12 @@ def ask(service: Service, who: str | None = "reader", **more: Any) -> Any:
     return answer.json()
 
 
-def test_without_a_model_the_pages_answer_with_citations(service: Service) -> None:
+def test_without_a_model_the_answer_consists_of_found_sentences(service: Service) -> None:
     answer = ask(service)
     assert "A lease is a loan of a job to a worker. [1]" in answer["text"]
     assert answer["model"] is None
     assert answer["citations"][0]["number"] == 1
-    assert answer["citations"][0]["place"].endswith("leases.md:1-5")
+    assert answer["citations"][0]["location"].endswith("leases.md:1-5")
     assert answer["degraded"] == []
     (page,) = answer["pages"]
     assert page["name"] == "Leases"
@@ -59,7 +68,7 @@ def test_without_a_model_the_pages_answer_with_citations(service: Service) -> No
     assert "prompt" not in answer
 
 
-def test_a_model_writes_and_its_citations_are_checked(serve: Serve, chat: ChatServer) -> None:
+def test_citations_of_the_model_are_checked(serve: StartService, chat: ChatServer) -> None:
     chat.says = "It is a loan [1]. Nonsense [99]."
     with serve(**chat.settings()) as service:
         answer = ask(service)
@@ -67,7 +76,7 @@ def test_a_model_writes_and_its_citations_are_checked(serve: Serve, chat: ChatSe
     assert answer["removed_citations"] == [99]
 
 
-def test_an_answer_in_parts_ends_with_the_whole(serve: Serve, chat: ChatServer) -> None:
+def test_stream_ends_with_the_complete_answer(serve: StartService, chat: ChatServer) -> None:
     chat.says = "It is a loan [1],\nand a short one."
     with serve(**chat.settings()) as service:
         whole = ask(service)
@@ -81,7 +90,7 @@ def test_an_answer_in_parts_ends_with_the_whole(serve: Serve, chat: ChatServer) 
     assert answer | {"milliseconds": 0} == whole | {"milliseconds": 0}
 
 
-def test_recipe_limit_filters_and_editor_reach_the_engine(service: Service) -> None:
+def test_ask_parameters_are_passed_to_the_engine(service: Service) -> None:
     service.db.add([Record(id="m1", text="We picked March for Goa.", collection="memory")])
     assert ask(service, query="when is Goa?", recipe="memory")["text"] == "We picked March for Goa. [1]"
     assert len(ask(service, limit=1, recipe="keyword", query="lease")["pages"]) == 1
@@ -90,7 +99,9 @@ def test_recipe_limit_filters_and_editor_reach_the_engine(service: Service) -> N
     assert ask(service, transform=False)["transform"] == {}
 
 
-def test_only_the_prompt_asks_nobody_to_write(serve: Serve, chat: ChatServer) -> None:
+def test_write_false_returns_the_prompt_without_calling_the_model(
+    serve: StartService, chat: ChatServer
+) -> None:
     with serve(**chat.settings()) as service:
         answer = ask(service, write=False)
     assert answer["text"] == ""
@@ -98,7 +109,7 @@ def test_only_the_prompt_asks_nobody_to_write(serve: Serve, chat: ChatServer) ->
     assert chat.requests == []
 
 
-def test_what_the_caller_may_not_see_is_in_no_prompt_and_no_answer(serve: Serve, chat: ChatServer) -> None:
+def test_hidden_records_are_in_no_prompt_and_no_answer(serve: StartService, chat: ChatServer) -> None:
     with serve(**chat.settings()) as service:
         for who, sees in (("reader", False), ("other", False), ("owner", True)):
             answer = service.post("/v1/ask", {"query": "lease of the vault", "write": False}, who)
@@ -109,7 +120,7 @@ def test_what_the_caller_may_not_see_is_in_no_prompt_and_no_answer(serve: Serve,
     assert ["eleven" in prompt for prompt in said] == [False, True]  # nothing is found for the other tenant
 
 
-def test_a_model_that_fails_is_named_without_its_place(serve: Serve, chat: ChatServer) -> None:
+def test_failed_model_is_reported_without_its_url(serve: StartService, chat: ChatServer) -> None:
     chat.script = [Response(500), Response(500)]
     with serve(**chat.settings()) as service:
         whole = service.post("/v1/ask", QUESTION)
@@ -122,7 +133,7 @@ def test_a_model_that_fails_is_named_without_its_place(serve: Serve, chat: ChatS
     assert 'sennit_source_failures_total{source="answer"} 2.0' in figures
 
 
-def test_keywords_that_did_not_come_are_told_without_the_models_place(serve: Serve, chat: ChatServer) -> None:
+def test_failed_transform_is_reported_without_the_models_url(serve: StartService, chat: ChatServer) -> None:
     chat.script = [Response(500)]
     with serve(**chat.settings() | {"llm__transform": "auto"}) as service:
         answer = service.post("/v1/ask", {**QUESTION, "write": False})
@@ -143,29 +154,27 @@ def test_keywords_that_did_not_come_are_told_without_the_models_place(serve: Ser
         ({"query": "x" * 10_001}, "body.query"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_told_what_is_wrong(
-    service: Service, body: object, where: str
-) -> None:
-    assert error_of(service.post("/v1/ask", body), 422, "invalid_request").startswith(where)
+def test_invalid_ask_body_gets_422_with_the_field(service: Service, body: object, where: str) -> None:
+    assert assert_error(service.post("/v1/ask", body), 422, "invalid_request").startswith(where)
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_cannot_be_answered_is_an_error_and_no_stream(service: Service, stream: bool) -> None:
+def test_error_before_the_first_event_is_a_response_and_no_stream(service: Service, stream: bool) -> None:
     def post(who: str | None = "reader", **more: Any) -> Any:
         return service.post("/v1/ask", {**QUESTION, "stream": stream, **more}, who)
 
-    error_of(post(recipe="nope"), 404, "not_found")
-    error_of(post(filters="kind ="), 422, "invalid_request")
-    error_of(post(None), 401, "unauthorized")
+    assert_error(post(recipe="nope"), 404, "not_found")
+    assert_error(post(filters="kind ="), 422, "invalid_request")
+    assert_error(post(None), 401, "unauthorized")
 
 
-def test_an_answer_that_does_not_come_is_given_up(serve: Serve, chat: ChatServer) -> None:
+def test_slow_model_gets_504_or_an_error_event(serve: StartService, chat: ChatServer) -> None:
     limits = HttpOptions(limits=Limits(timeout_seconds=0.5))
     begun = events(PATHS["openai"], ["It is ", "a loan "])[:2]
     chat.script = [Response(act=hang), Response(act=hang), streamed(begun, then_hang=True)]
     with serve(limits, **chat.settings()) as service:
-        error_of(service.post("/v1/ask", QUESTION), 504, "timeout")
-        error_of(service.post("/v1/ask", {**QUESTION, "stream": True}), 504, "timeout")
+        assert_error(service.post("/v1/ask", QUESTION), 504, "timeout")
+        assert_error(service.post("/v1/ask", {**QUESTION, "stream": True}), 504, "timeout")
         told = service.post("/v1/ask", {**QUESTION, "stream": True})
         chat.close()
     assert told.status_code == 200
@@ -175,12 +184,12 @@ def test_an_answer_that_does_not_come_is_given_up(serve: Serve, chat: ChatServer
     assert problem["error"]["request_id"] == told.headers["x-request-id"]
 
 
-def test_who_waits_for_a_model_keeps_no_search_waiting(serve: Serve, chat: ChatServer) -> None:
+def test_waiting_for_a_model_does_not_block_searches(serve: StartService, chat: ChatServer) -> None:
     asked, released = threading.Event(), threading.Event()
 
     def slow(handler: BaseHTTPRequestHandler, _: threading.Event) -> None:
         asked.set()
-        released.wait(WAIT)
+        released.wait(TIMEOUT_SECONDS)
 
     chat.script = [Response(act=slow)]
     with (
@@ -188,7 +197,7 @@ def test_who_waits_for_a_model_keeps_no_search_waiting(serve: Serve, chat: ChatS
         ThreadPoolExecutor(1) as beside,
     ):
         answer = beside.submit(ask, service)
-        assert asked.wait(WAIT)
+        assert asked.wait(TIMEOUT_SECONDS)
         assert service.search("vineyard")["hits"]
         assert not answer.done()
         released.set()
@@ -198,30 +207,30 @@ def test_who_waits_for_a_model_keeps_no_search_waiting(serve: Serve, chat: ChatS
 # A real server
 
 
-def listening(server: Running, place: Place) -> AbstractContextManager[httpx.Response]:
+def listening(server: RunningServer, sample: SampleDatabase) -> AbstractContextManager[httpx.Response]:
     """An answer as it comes."""
     return httpx.stream(
         "POST",
         f"{server.url}/v1/ask",
         json={**QUESTION, "stream": True},
-        headers=place.header("reader"),
-        timeout=WAIT,
+        headers=sample.auth_header("reader"),
+        timeout=TIMEOUT_SECONDS,
     )
 
 
-def test_parts_arrive_while_the_model_still_writes(place: Place, chat: ChatServer) -> None:
+def test_events_arrive_while_the_model_is_writing(sample: SampleDatabase, chat: ChatServer) -> None:
     released = threading.Event()
 
     def slow(handler: BaseHTTPRequestHandler, _: threading.Event) -> None:
         first, second, *end = events(PATHS["openai"], ["It is a loan ", "of a job [1]."])
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + first)
         handler.wfile.flush()
-        released.wait(WAIT)
+        released.wait(TIMEOUT_SECONDS)
         handler.wfile.write(second + b"".join(end))
 
     chat.script = [Response(act=slow)]
-    with running(place, env=chat.environment()) as server:
-        with listening(server, place) as told:
+    with run_server(sample, env=chat.environment()) as server:
+        with listening(server, sample) as told:
             lines = told.iter_lines()
             assert (next(lines), next(lines)) == ("event: text", 'data: {"text":"It is a loan"}')
             released.set()
@@ -233,14 +242,16 @@ def test_parts_arrive_while_the_model_still_writes(place: Place, chat: ChatServe
         assert "query" not in line
 
 
-def test_when_the_client_leaves_the_model_is_not_listened_to_any_more(place: Place, chat: ChatServer) -> None:
+def test_client_disconnect_stops_reading_from_the_model(sample: SampleDatabase, chat: ChatServer) -> None:
     unheard = threading.Event()
     chat.script = [Response(act=endless(unheard))]
     patient = chat.environment() | {"SENNIT_LLM_TIMEOUT": "600"}
-    with running(place, "--timeout", "600", env=patient) as server:
-        with listening(server, place) as told:
+    with run_server(sample, "--timeout", "600", env=patient) as server:
+        with listening(server, sample) as told:
             assert next(told.iter_lines()) == "event: text"
-        assert unheard.wait(WAIT)
-        until(lambda: any(line.get("route") == "/v1/ask" for line in server.lines()), "the line of the log")
+        assert unheard.wait(TIMEOUT_SECONDS)
+        wait_until(
+            lambda: any(line.get("route") == "/v1/ask" for line in server.lines()), "the line of the log"
+        )
         assert server.stop() == 0
         assert "Traceback" not in server.log.read_text()

@@ -1,4 +1,4 @@
-"""Sources that fail: the rest answer, the answer says which were missing and why, and nothing of the server."""
+"""Failed sources: the others answer, and the response reports the failure without details of the server."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sennit.errors import EmbeddingError, StoreCorrupt, StoreError, StoreFull
 from sennit.sources.base import SourceRequest
 from sennit.stores.contract import ScoredKeys
 
-from .conftest import Serve, Service, error_of
+from .conftest import Service, StartService, assert_error
 
 NAMES = ("keyword", "vector", "graph")
 SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(NAMES, size)]
 
 
 class Broken:
-    """A source that fails, with what a server would rather not tell."""
+    """A source that fails with details of the server in its message."""
 
     inline = True
 
@@ -51,12 +51,14 @@ class Nonsense(Broken):
 
 @pytest.mark.parametrize("kind", [Broken, Hanging, Nonsense])
 @pytest.mark.parametrize("down", SUBSETS, ids="+".join)
-def test_any_sources_may_be_down(serve: Serve, down: tuple[str, ...], kind: type[Broken]) -> None:
+def test_any_subset_of_sources_may_fail(
+    serve: StartService, down: tuple[str, ...], kind: type[Broken]
+) -> None:
     sources = {name: kind() for name in down}
     with serve(sources=sources, search__deadline=0.2) as service:
-        answer = service.get("/v1/context", query="What did I tell Priya about vacation?")
-        assert answer.status_code == 200
-        body = answer.json()
+        response = service.get("/v1/context", query="What did I tell Priya about vacation?")
+        assert response.status_code == 200
+        body = response.json()
         assert sorted(one["source"] for one in body["degraded"]) == sorted(down)
         assert all(one["reason"] for one in body["degraded"])
         assert bool(body["results"]) is (len(down) < 3)
@@ -75,17 +77,17 @@ def test_any_sources_may_be_down(serve: Serve, down: tuple[str, ...], kind: type
             assert (f'sennit_source_failures_total{{source="{name}"}} 3.0' in figures) is (name in down)
 
 
-def test_what_failed_is_told_without_the_places_of_the_server(serve: Serve) -> None:
+def test_failure_reasons_do_not_reveal_paths_or_urls(serve: StartService) -> None:
     with serve(sources={"vector": Broken()}) as service:
-        for answer in (
+        for response in (
             service.post("/v1/search", {"query": "vineyard", "explain": True}),
             service.get("/v1/context", query="vineyard"),
             service.get("/v1/why", query="zzzz", id="harvest"),
         ):
-            assert answer.status_code == 200
-            assert "did not answer" in answer.text
+            assert response.status_code == 200
+            assert "did not answer" in response.text
             for secret in ("10.0.0.5", "11434", "/var/lib", "x.onnx"):
-                assert secret not in answer.text
+                assert secret not in response.text
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_what_failed_is_told_without_the_places_of_the_server(serve: Serve) -> N
         (r"C:\models\x is missing", "[…] is missing"),
     ],
 )
-def test_places_are_left_out(reason: str, told: str) -> None:
+def test_redact_locations(reason: str, told: str) -> None:
     assert redact_locations(reason, "notes.sennit") == told
 
 
@@ -117,7 +119,7 @@ def test_places_are_left_out(reason: str, told: str) -> None:
         (TimeoutError("/srv/secret"), 500, "internal_error"),
     ],
 )
-def test_what_breaks_inside_is_an_error_without_detail(
+def test_internal_errors_do_not_reveal_details(
     service: Service,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -131,12 +133,12 @@ def test_what_breaks_inside_is_an_error_without_detail(
     monkeypatch.setattr(service.db, "search", broken)
     monkeypatch.setattr(service.db, "apply", broken)
     monkeypatch.setattr(service.db.store.models, "progress", broken)
-    for answer in (
+    for response in (
         service.post("/v1/search", {"query": "x"}),
         service.post("/v1/records", {"id": "x", "text": "y"}),
         service.get("/readyz"),
     ):
-        assert "srv" not in error_of(answer, status, code)
-        assert answer.headers["x-request-id"] in caplog.text
+        assert "srv" not in assert_error(response, status, code)
+        assert response.headers["x-request-id"] in caplog.text
     assert "srv" in caplog.text
     assert service.get("/healthz").status_code == 200

@@ -1,4 +1,4 @@
-"""Bodies and addresses that mean harm: each is an answer below 500, in the one form, and does no harm."""
+"""Hostile bodies and URLs: each gets a response below 500 in the error format, and does no harm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sennit import Caller
 from sennit.apps.http.bodies import parse_json
 from sennit.apps.http.errors import HttpError
 
-from .conftest import Service, error_of
+from .conftest import Service, assert_error
 
 TYPE = {"content-type": "application/json"}
 WRITES = ("/v1/records", "/v1/turns", "/v1/facts")
@@ -29,7 +29,7 @@ def naughty(shared_data: Path) -> list[str]:
 
 
 def raw(service: Service, path: str, body: bytes, who: str = "writer") -> Any:
-    return service.ask("POST", path, who, TYPE, content=body)
+    return service.request("POST", path, who, TYPE, content=body)
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def raw(service: Service, path: str, body: bytes, who: str = "writer") -> Any:
         b'{"query": "x", "filters": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}",
     ],
 )
-def test_what_is_not_plain_json_is_refused(service: Service, body: bytes) -> None:
+def test_invalid_json_gets_400(service: Service, body: bytes) -> None:
     for path in ("/v1/search", *WRITES):
-        error_of(raw(service, path, body), 400, "bad_request")
+        assert_error(raw(service, path, body), 400, "bad_request")
 
 
 @pytest.mark.parametrize("text", [r"\ud800", r"a\udfffb", r"\udc00\ud800"])
-def test_half_of_a_character_is_refused(service: Service, text: str) -> None:
+def test_lone_surrogates_are_rejected(service: Service, text: str) -> None:
     for path, body in (
         ("/v1/search", '{"query": "%s"}'),
         ("/v1/search", '{"query": "x", "recipe": "%s"}'),
@@ -82,13 +82,15 @@ def test_half_of_a_character_is_refused(service: Service, text: str) -> None:
         ("/v1/turns", '{"session": "%s", "text": "x"}'),
         ("/v1/facts", '{"subject": "%s", "relation": "b", "object": "c"}'),
     ):
-        answer = raw(service, path, (body % text).encode())
-        assert answer.status_code in (404, 422), (body, answer.text)
-        error_of(answer, answer.status_code, "invalid_request" if answer.status_code == 422 else "not_found")
+        response = raw(service, path, (body % text).encode())
+        assert response.status_code in (404, 422), (body, response.text)
+        assert_error(
+            response, response.status_code, "invalid_request" if response.status_code == 422 else "not_found"
+        )
     assert service.db.get("x") is None
 
 
-def test_a_body_must_say_that_it_is_json(service: Service) -> None:
+def test_other_content_types_get_415(service: Service) -> None:
     for kind in (
         "",
         "text/plain",
@@ -97,17 +99,19 @@ def test_a_body_must_say_that_it_is_json(service: Service) -> None:
         "text/json",
         "a;b",
     ):
-        refused = service.ask(
+        refused = service.request(
             "POST", "/v1/records", headers={"content-type": kind}, content=b'{"id": "x", "text": "y"}'
         )
-        error_of(refused, 415, "unsupported_media_type")
+        assert_error(refused, 415, "unsupported_media_type")
     assert service.db.get("x") is None
     for kind in ("application/json; charset=utf-8", "APPLICATION/JSON"):
-        answer = service.ask("POST", "/v1/search", headers={"content-type": kind}, content=b'{"query": "x"}')
-        assert answer.status_code == 200
+        response = service.request(
+            "POST", "/v1/search", headers={"content-type": kind}, content=b'{"query": "x"}'
+        )
+        assert response.status_code == 200
 
 
-def test_naughty_strings_are_kept_as_they_are_or_refused(service: Service, naughty: list[str]) -> None:
+def test_naughty_strings_are_stored_unchanged(service: Service, naughty: list[str]) -> None:
     records = [
         {
             "id": f"n{at}",
@@ -118,8 +122,8 @@ def test_naughty_strings_are_kept_as_they_are_or_refused(service: Service, naugh
         }
         for at, text in enumerate(naughty)
     ]
-    answer = service.post("/v1/records", records)
-    assert answer.status_code == 200, answer.text
+    response = service.post("/v1/records", records)
+    assert response.status_code == 200, response.text
     for record in records:
         kept = service.db.get(record["id"])  # type: ignore[arg-type]
         assert kept is not None
@@ -130,7 +134,7 @@ def test_naughty_strings_are_kept_as_they_are_or_refused(service: Service, naugh
         assert found["query"] == text
 
 
-def test_naughty_strings_in_addresses_are_answered(service: Service, naughty: list[str]) -> None:
+def test_naughty_strings_in_urls_cause_no_server_error(service: Service, naughty: list[str]) -> None:
     for text in naughty[::3]:
         for path in (
             f"/v1/context?query={quote(text)}&recipe=keyword&format=prompt",
@@ -139,20 +143,20 @@ def test_naughty_strings_in_addresses_are_answered(service: Service, naughty: li
             f"/v1/why?query=x&id=harvest&filters={quote(text)}",
             f"/{quote(text)}",
         ):
-            answer = service.ask("GET", path)
-            assert answer.status_code in (200, 404, 422), (path, answer.text)
-        gone = service.ask("DELETE", f"/v1/records/{quote(text, safe='')}")
+            response = service.request("GET", path)
+            assert response.status_code in (200, 404, 422), (path, response.text)
+        gone = service.request("DELETE", f"/v1/records/{quote(text, safe='')}")
         assert gone.status_code in (404, 405)
     assert service.db.get("harvest") is not None
 
 
-def test_odd_bytes_in_addresses_are_answered(service: Service) -> None:
+def test_invalid_bytes_in_urls_cause_no_server_error(service: Service) -> None:
     for path in ("/v1/context?query=%ff%fe", "/v1/context?query=%00", "/v1/why?query=x&id=%ed%a0%80", "/%ff"):
-        assert service.ask("GET", path).status_code in (200, 404, 422)
-    assert service.ask("DELETE", "/v1/records/%ed%a0%80").status_code == 404
+        assert service.request("GET", path).status_code in (200, 404, 422)
+    assert service.request("DELETE", "/v1/records/%ed%a0%80").status_code == 404
 
 
-def test_filters_that_are_built_to_hurt_are_answered(service: Service) -> None:
+def test_hostile_filters_cause_no_server_error(service: Service) -> None:
     deep: Any = {"kind": "x"}
     for _ in range(200):
         deep = {"not": deep}
@@ -167,18 +171,18 @@ def test_filters_that_are_built_to_hurt_are_answered(service: Service) -> None:
         {"tenant": "other"},
         "kind = 'x' or tenant = 'other'",
     ):
-        answer = service.post("/v1/search", {"query": "vineyard", "filters": filters})
-        assert answer.status_code in (200, 422), answer.text
-        assert "only the others know" not in answer.text
+        response = service.post("/v1/search", {"query": "vineyard", "filters": filters})
+        assert response.status_code in (200, 422), response.text
+        assert "only the others know" not in response.text
 
 
-def test_a_record_cannot_be_made_another_s_by_its_id(service: Service) -> None:
-    answer = service.post("/v1/records", {"id": "other\x1fonly-theirs", "text": "stolen"})
-    assert answer.status_code in (200, 422)
+def test_id_cannot_reach_into_another_tenant(service: Service) -> None:
+    response = service.post("/v1/records", {"id": "other\x1fonly-theirs", "text": "stolen"})
+    assert response.status_code in (200, 422)
     theirs = service.db.get("only-theirs", caller=Caller(tenant="other"))
     assert theirs is not None
     assert theirs.text == "A vineyard that only the others know."
-    assert service.ask("DELETE", "/v1/records/other%1Fonly-theirs").status_code in (200, 404)
+    assert service.request("DELETE", "/v1/records/other%1Fonly-theirs").status_code in (200, 404)
     assert service.db.get("only-theirs", caller=Caller(tenant="other")) == theirs
 
 
@@ -199,14 +203,14 @@ JSON = st.recursive(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=JSON, path=st.sampled_from(["/v1/search", *WRITES]))
-def test_any_json_is_answered(service: Service, value: Any, path: str) -> None:
-    answer = raw(service, path, json.dumps(value).encode())
-    assert answer.status_code in (200, 400, 403, 404, 409, 422), answer.text
-    if answer.status_code >= 400:
-        error_of(answer, answer.status_code, answer.json()["error"]["code"])
+def test_any_json_body_causes_no_server_error(service: Service, value: Any, path: str) -> None:
+    response = raw(service, path, json.dumps(value).encode())
+    assert response.status_code in (200, 400, 403, 404, 409, 422), response.text
+    if response.status_code >= 400:
+        assert_error(response, response.status_code, response.json()["error"]["code"])
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_json_or_refused(body: bytes) -> None:
+def test_any_bytes_parse_as_json_or_raise_http_error(body: bytes) -> None:
     with contextlib.suppress(HttpError):
         json.dumps(parse_json(body), allow_nan=False)

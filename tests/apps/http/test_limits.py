@@ -1,4 +1,4 @@
-"""Limits: of a request, of a caller, and of all of them; and what happens when something takes too long."""
+"""Limits on a request, on a caller and on the service, and timeouts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from sennit.recipes import SourceConfig
 from sennit.sources.base import SourceRequest
 from sennit.stores.contract import ScoredKeys
 
-from .conftest import Serve, Service, error_of, until
+from .conftest import Service, StartService, assert_error, wait_until
 
 
 class Gate:
-    """A source that answers when it is let."""
+    """A source that blocks until it is opened."""
 
     inline = True
 
@@ -51,7 +51,7 @@ def gate() -> Iterator[Gate]:
 
 
 def slow(service: Service) -> None:
-    """Have a recipe that waits at the gate."""
+    """Add a recipe that blocks at the gate."""
     recipe = Recipe(name="slow", sources=(SourceConfig(source="gate"),), fusion=RRF())
     service.db.recipes["slow"] = recipe  # type: ignore[index]
 
@@ -60,35 +60,35 @@ def wait_at_the_gate(service: Service) -> Any:
     return service.post("/v1/search", {"query": "x", "recipe": "slow"})
 
 
-def test_a_body_has_a_largest_size(serve: Serve) -> None:
+def test_body_over_the_limit_gets_413(serve: StartService) -> None:
     with serve(HttpOptions(limits=Limits(max_body_bytes=2000))) as service:
         fits = {"id": "x", "text": "y" * 1900}
         assert service.post("/v1/records", fits).status_code == 200
         for content in (b" " * 2001, b"{" * 10_000_000):
-            refused = service.ask(
+            refused = service.request(
                 "POST", "/v1/records", headers={"content-type": "application/json"}, content=content
             )
-            assert "2,000 bytes" in error_of(refused, 413, "payload_too_large")
+            assert "2,000 bytes" in assert_error(refused, 413, "payload_too_large")
 
         def parts() -> Iterator[bytes]:
             yield from (b" " * 500 for _ in range(100))
 
-        refused = service.ask(
+        refused = service.request(
             "POST", "/v1/records", headers={"content-type": "application/json"}, content=parts()
         )
-        error_of(refused, 413, "payload_too_large")
+        assert_error(refused, 413, "payload_too_large")
 
 
-def test_too_many_at_once_are_sent_away_and_told_when_to_come_back(serve: Serve, gate: Gate) -> None:
+def test_full_queue_gets_503_with_retry_after(serve: StartService, gate: Gate) -> None:
     options = HttpOptions(limits=Limits(threads=2, max_queued=1))
     with serve(options, sources={"gate": gate}) as service, ThreadPoolExecutor(3) as clients:
         slow(service)
         busy = [clients.submit(wait_at_the_gate, service) for _ in range(3)]
         for _ in range(2):
             assert gate.waiting.acquire(timeout=60)
-        until(lambda: error_or_none(service) is not None, "a refusal")
+        wait_until(lambda: error_or_none(service) is not None, "a refusal")
         refused = service.post("/v1/search", {"query": "x"})
-        error_of(refused, 503, "unavailable")
+        assert_error(refused, 503, "unavailable")
         assert refused.headers["retry-after"] == "1"
         assert service.get("/healthz").status_code == 200
         gate.open.set()
@@ -97,11 +97,11 @@ def test_too_many_at_once_are_sent_away_and_told_when_to_come_back(serve: Serve,
 
 
 def error_or_none(service: Service) -> object:
-    answer = service.post("/v1/search", {"query": "x"})
-    return answer if answer.status_code == 503 else None
+    response = service.post("/v1/search", {"query": "x"})
+    return response if response.status_code == 503 else None
 
 
-def test_requests_that_wait_for_something_do_not_keep_others_from_working(serve: Serve, gate: Gate) -> None:
+def test_blocked_requests_do_not_block_others(serve: StartService, gate: Gate) -> None:
     with serve(sources={"gate": gate}) as service, ThreadPoolExecutor(3) as clients:
         slow(service)
         held = [clients.submit(wait_at_the_gate, service) for _ in range(3)]
@@ -112,22 +112,22 @@ def test_requests_that_wait_for_something_do_not_keep_others_from_working(serve:
         assert [one.result().status_code for one in held] == [200] * 3
 
 
-def test_an_answer_that_does_not_come_is_given_up(serve: Serve, gate: Gate) -> None:
+def test_slow_request_gets_504_and_keeps_its_thread(serve: StartService, gate: Gate) -> None:
     options = HttpOptions(limits=Limits(timeout_seconds=0.2, threads=1, max_queued=0))
     with serve(options, sources={"gate": gate}) as service:
         slow(service)
-        error_of(wait_at_the_gate(service), 504, "timeout")
-        # Its thread is still at it: the place is not free before it ends.
-        error_of(service.post("/v1/search", {"query": "x"}), 503, "unavailable")
+        assert_error(wait_at_the_gate(service), 504, "timeout")
+        # The thread is still running, and occupies its place until it ends.
+        assert_error(service.post("/v1/search", {"query": "x"}), 503, "unavailable")
         gate.open.set()
-        until(lambda: service.post("/v1/search", {"query": "x"}).status_code == 200, "a free thread")
+        wait_until(lambda: service.post("/v1/search", {"query": "x"}).status_code == 200, "a free thread")
 
 
-def test_a_caller_who_asks_too_fast_is_slowed_down_and_others_are_not(serve: Serve) -> None:
+def test_rate_limit_applies_to_each_caller_separately(serve: StartService) -> None:
     with serve(HttpOptions(limits=Limits(requests_per_second=0.5))) as service:
         assert service.get("/v1/context", "reader", query="x").status_code == 200
         refused = service.get("/v1/context", "reader", query="x")
-        error_of(refused, 429, "rate_limited")
+        assert_error(refused, 429, "rate_limited")
         assert 1 <= int(refused.headers["retry-after"]) <= 3
         assert service.get("/v1/context", "writer", query="x").status_code == 200
 
@@ -142,13 +142,13 @@ def test_a_caller_who_asks_too_fast_is_slowed_down_and_others_are_not(serve: Ser
         {"requests_per_second": -1},
     ],
 )
-def test_a_limit_that_lets_nothing_through_is_refused(wrong: dict[str, Any]) -> None:
+def test_limits_below_the_minimum_are_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wrong))):
         Limits(**wrong)
 
 
 @given(st.floats(0.1, 1000), st.lists(st.floats(0, 5), min_size=1, max_size=200))
-def test_nobody_gets_more_than_the_rate_and_its_burst(rate: float, pauses: list[float]) -> None:
+def test_rate_limiter_allows_at_most_rate_and_burst(rate: float, pauses: list[float]) -> None:
     now = [0.0]
     rates = RateLimiter(rate, lambda: now[0])
     allowed = 0
@@ -163,7 +163,7 @@ def test_nobody_gets_more_than_the_rate_and_its_burst(rate: float, pauses: list[
     assert allowed <= max(1.0, rate * BURST_SECONDS) + rate * now[0] + 1e-3
 
 
-def test_who_is_remembered_is_bounded() -> None:
+def test_number_of_tracked_callers_is_bounded() -> None:
     rates = RateLimiter(1.0, lambda: 0.0)
     for number in range(MAX_TRACKED_CALLERS + 10):
         rates.acquire(str(number))

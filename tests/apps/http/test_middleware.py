@@ -1,4 +1,4 @@
-"""Who is let in: by token, by name, by origin; and what every answer carries."""
+"""Authentication, host and origin checks, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sennit.apps.http.app import HttpOptions
 from sennit.apps.http.auth import PUBLIC_PATHS
 from sennit.apps.http.hosts import HostPolicy
 
-from .conftest import Serve, Service, error_of
+from .conftest import Service, StartService, assert_error
 
 PROTECTED = [
     ("POST", "/v1/search"),
@@ -26,8 +26,8 @@ PROTECTED = [
 
 
 @pytest.mark.parametrize(("method", "path"), PROTECTED)
-def test_without_a_token_nothing_is_told(service: Service, method: str, path: str) -> None:
-    tokens = service.place.tokens
+def test_request_without_a_valid_token_gets_401(service: Service, method: str, path: str) -> None:
+    tokens = service.sample.tokens
     for shown in (
         {},
         {"authorization": ""},
@@ -41,29 +41,29 @@ def test_without_a_token_nothing_is_told(service: Service, method: str, path: st
         {"authorization": "Bearer " + "x" * 10_000},
         {"authorization": b"Bearer \xff\xfe"},
     ):
-        refused = service.ask(method, path, None, shown, content=b"{")
-        error_of(refused, 401, "unauthorized")
+        refused = service.request(method, path, None, shown, content=b"{")
+        assert_error(refused, 401, "unauthorized")
         assert refused.headers["www-authenticate"] == "Bearer"
     twice = [("authorization", f"Bearer {tokens['writer']}"), ("authorization", f"Bearer {tokens['reader']}")]
-    error_of(service.client.request(method, path, headers=twice), 401, "unauthorized")
+    assert_error(service.client.request(method, path, headers=twice), 401, "unauthorized")
     assert service.db.get("harvest") is not None
 
 
-def test_the_scheme_is_known_in_any_case(service: Service) -> None:
-    token = service.place.tokens["reader"]
+def test_bearer_scheme_is_case_insensitive(service: Service) -> None:
+    token = service.sample.tokens["reader"]
     for shown in (f"bearer {token}", f"BEARER  {token} "):
-        answer = service.ask("GET", "/v1/context?query=x", None, {"authorization": shown})
-        assert answer.status_code == 200
+        response = service.request("GET", "/v1/context?query=x", None, {"authorization": shown})
+        assert response.status_code == 200
 
 
-def test_a_token_that_is_taken_back_is_refused_at_once(service: Service) -> None:
+def test_revoked_token_is_rejected_at_once(service: Service) -> None:
     assert service.get("/v1/context", "reader", query="x").status_code == 200
     service.db.tokens.revoke("reader")
-    error_of(service.get("/v1/context", "reader", query="x"), 401, "unauthorized")
+    assert_error(service.get("/v1/context", "reader", query="x"), 401, "unauthorized")
     assert service.get("/v1/context", "writer", query="x").status_code == 200
 
 
-def test_each_token_sees_what_its_caller_may_see(service: Service) -> None:
+def test_token_determines_visible_records(service: Service) -> None:
     def seen(who: str) -> set[str]:
         return {
             hit["text"] for hit in service.search("vineyard", who, limit=50)["hits"] if "vine" in hit["text"]
@@ -75,15 +75,15 @@ def test_each_token_sees_what_its_caller_may_see(service: Service) -> None:
     assert diary in seen("owner")
     assert seen("other") == {"The vineyard of the other company.", "A vineyard that only the others know."}
     for who in ("reader", "owner", "other"):
-        answer = service.post("/v1/search", {"query": "vineyard", "explain": True, "limit": 50}, who)
-        assert ("secretly" in answer.text or "diary" in answer.text) is (who == "owner")
-        assert ("only-theirs" in answer.text) is (who == "other")
+        response = service.post("/v1/search", {"query": "vineyard", "explain": True, "limit": 50}, who)
+        assert ("secretly" in response.text or "diary" in response.text) is (who == "owner")
+        assert ("only-theirs" in response.text) is (who == "other")
 
 
-def test_nothing_in_a_request_but_the_token_says_who_asks(service: Service) -> None:
+def test_only_the_token_identifies_the_caller(service: Service) -> None:
     for name in ("x-caller", "x-tenant", "x-forwarded-user", "x-clearance"):
         assert (
-            service.ask(
+            service.request(
                 "POST", "/v1/search", "reader", {name: "owner"}, json={"query": "secretly"}
             ).text.count("secretly for sale")
             == 0
@@ -94,16 +94,16 @@ def test_nothing_in_a_request_but_the_token_says_who_asks(service: Service) -> N
 
 
 @pytest.mark.parametrize("path", sorted(PUBLIC_PATHS))
-def test_what_anybody_may_ask(service: Service, path: str) -> None:
+def test_public_routes_need_no_token(service: Service, path: str) -> None:
     for who in (None, "reader"):
         assert service.get(path, who).status_code == 200
-    assert service.ask("GET", path, None, {"authorization": "Bearer wrong"}).status_code == 200
+    assert service.request("GET", path, None, {"authorization": "Bearer wrong"}).status_code == 200
 
 
-# Without tokens
+# Open access
 
 
-def test_open_lets_in_as_the_default_caller(serve: Serve) -> None:
+def test_open_access_uses_the_default_caller(serve: StartService) -> None:
     with serve(HttpOptions(open_access=True)) as service:
         found = service.search("vineyard", None, limit=50)
         assert "harvest" in {hit["id"] for hit in found["hits"]}
@@ -114,38 +114,38 @@ def test_open_lets_in_as_the_default_caller(serve: Serve) -> None:
         assert "diary" in {hit["id"] for hit in service.search("vineyard", None, limit=50)["hits"]}
 
 
-def test_read_only_writes_for_nobody(serve: Serve) -> None:
+def test_read_only_service_rejects_all_writes(serve: StartService) -> None:
     for is_open in (True, False):
         with serve(HttpOptions(open_access=is_open, read_only=True)) as service:
-            error_of(service.post("/v1/records", {"id": "new", "text": "x"}, "owner"), 403, "forbidden")
+            assert_error(service.post("/v1/records", {"id": "new", "text": "x"}, "owner"), 403, "forbidden")
             assert service.search("vineyard", "owner")["hits"]
 
 
-# Names and pages
+# Hosts and origins
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:8765", "LOCALHOST", "[::1]", "[::1]:1"])
-def test_the_loopback_names_are_answered(service: Service, host: str) -> None:
-    assert service.ask("GET", "/healthz", headers={"host": host}).status_code == 200
+def test_loopback_hosts_are_accepted(service: Service, host: str) -> None:
+    assert service.request("GET", "/healthz", headers={"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
     "host",
     ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "0.0.0.0", "localhost.", "xlocalhost"],
 )
-def test_another_name_is_refused(service: Service, host: str) -> None:
+def test_other_hosts_get_421(service: Service, host: str) -> None:
     for path in ("/healthz", "/v1/context?query=vineyard"):
-        error_of(service.ask("GET", path, headers={"host": host}), 421, "wrong_host")
+        assert_error(service.request("GET", path, headers={"host": host}), 421, "wrong_host")
 
 
 @pytest.mark.parametrize(
     "host", ["", "localhost@evil.example", "localhost:x", "localhost/evil", "localhost, evil.example", "a b"]
 )
-def test_what_is_no_name_is_refused(service: Service, host: str) -> None:
-    error_of(service.ask("GET", "/healthz", headers={"host": host}), 400, "bad_request")
+def test_malformed_host_gets_400(service: Service, host: str) -> None:
+    assert_error(service.request("GET", "/healthz", headers={"host": host}), 400, "bad_request")
 
 
-def test_names_that_are_allowed_are_answered(serve: Serve) -> None:
+def test_allowed_hosts_are_accepted(serve: StartService) -> None:
     with serve(HttpOptions(host_policy=HostPolicy(hosts=("Box.example", "other.example:99")))) as service:
         for host, status in (
             ("box.example", 200),
@@ -155,25 +155,25 @@ def test_names_that_are_allowed_are_answered(serve: Serve) -> None:
             ("localhost", 200),
             ("evil.example", 421),
         ):
-            assert service.ask("GET", "/healthz", headers={"host": host}).status_code == status
+            assert service.request("GET", "/healthz", headers={"host": host}).status_code == status
     with serve(HttpOptions(host_policy=HostPolicy(any_host=True))) as service:
-        assert service.ask("GET", "/healthz", headers={"host": "any.example"}).status_code == 200
+        assert service.request("GET", "/healthz", headers={"host": "any.example"}).status_code == 200
 
 
-def test_pages_of_other_origins_are_refused(service: Service) -> None:
+def test_other_origins_get_403(service: Service) -> None:
     own = {"host": "localhost:8765", "origin": "http://localhost:8765"}
-    assert service.ask("GET", "/healthz", headers=own).status_code == 200
+    assert service.request("GET", "/healthz", headers=own).status_code == 200
     for origin in ("https://evil.example", "null", "http://localhost", "http://localhost:1", "file://"):
-        answer = service.ask("GET", "/healthz", headers={**own, "origin": origin})
-        error_of(answer, 403, "forbidden")
-        assert not [name for name in answer.headers if name.startswith("access-control")]
+        response = service.request("GET", "/healthz", headers={**own, "origin": origin})
+        assert_error(response, 403, "forbidden")
+        assert not [name for name in response.headers if name.startswith("access-control")]
     preflight = {"origin": "https://evil.example", "access-control-request-method": "POST"}
-    refused = service.ask("OPTIONS", "/v1/search", None, preflight)
+    refused = service.request("OPTIONS", "/v1/search", None, preflight)
     assert refused.status_code == 403
     assert not [name for name in refused.headers if name.startswith("access-control")]
 
 
-def test_pages_that_are_allowed_may_ask(serve: Serve) -> None:
+def test_allowed_origin_gets_cors_headers(serve: StartService) -> None:
     page = "https://page.example"
     with serve(HttpOptions(host_policy=HostPolicy(origins=(page,)))) as service:
         asked = {
@@ -181,35 +181,35 @@ def test_pages_that_are_allowed_may_ask(serve: Serve) -> None:
             "access-control-request-method": "POST",
             "access-control-request-headers": "authorization,content-type",
         }
-        allowed = service.ask("OPTIONS", "/v1/search", None, asked)
+        allowed = service.request("OPTIONS", "/v1/search", None, asked)
         assert allowed.status_code == 200
         assert allowed.headers["access-control-allow-origin"] == page
-        answer = service.ask("POST", "/v1/search", headers={"origin": page}, json={"query": "x"})
-        assert answer.status_code == 200
-        assert answer.headers["access-control-allow-origin"] == page
-        evil = service.ask(
+        response = service.request("POST", "/v1/search", headers={"origin": page}, json={"query": "x"})
+        assert response.status_code == 200
+        assert response.headers["access-control-allow-origin"] == page
+        evil = service.request(
             "POST", "/v1/search", headers={"origin": "https://evil.example"}, json={"query": "x"}
         )
         assert evil.status_code == 403
         assert "access-control-allow-origin" not in evil.headers
 
 
-# What every answer carries
+# Response headers
 
 
 @pytest.mark.parametrize("sane", ["a", "7f3c-1:2.x_y", "A" * 128])
-def test_a_sane_request_id_is_kept(service: Service, sane: str) -> None:
-    assert service.ask("GET", "/healthz", headers={"x-request-id": sane}).headers["x-request-id"] == sane
+def test_well_formed_request_id_is_used(service: Service, sane: str) -> None:
+    assert service.request("GET", "/healthz", headers={"x-request-id": sane}).headers["x-request-id"] == sane
 
 
 @pytest.mark.parametrize("odd", ["", " ", "A" * 129, 'a"b', "a b", "../x", b"\xff", "é".encode()])
-def test_another_request_id_is_replaced(service: Service, odd: str | bytes) -> None:
-    made = service.ask("GET", "/healthz", headers={"x-request-id": odd}).headers["x-request-id"]
+def test_malformed_request_id_is_replaced(service: Service, odd: str | bytes) -> None:
+    made = service.request("GET", "/healthz", headers={"x-request-id": odd}).headers["x-request-id"]
     assert re.fullmatch("[0-9a-f]{32}", made)
 
 
-def test_every_answer_is_for_this_client_alone_and_what_it_says_it_is(service: Service) -> None:
-    for answer in (service.get("/healthz"), service.get("/nothing"), service.get("/v1/context", query="x")):
-        assert answer.headers["cache-control"] == "no-store"
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert "server" not in answer.headers
+def test_every_response_has_security_headers(service: Service) -> None:
+    for response in (service.get("/healthz"), service.get("/nothing"), service.get("/v1/context", query="x")):
+        assert response.headers["cache-control"] == "no-store"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert "server" not in response.headers

@@ -1,4 +1,4 @@
-"""Health, readiness, figures and the log."""
+"""Health, readiness, metrics and the log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sennit.apps.http.app import HttpOptions
 from sennit.apps.http.logs import JsonFormatter
 from stores.embedding_server import EmbeddingServer
 
-from .conftest import Serve, Service, error_of, until
+from .conftest import Service, StartService, assert_error, wait_until
 
 
 def figures(service: Service) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -30,10 +30,10 @@ def figure(service: Service, name: str, **labels: str) -> float:
     return figures(service).get((name, frozenset(labels.items())), 0.0)
 
 
-# Alive and ready
+# Health and readiness
 
 
-def test_it_is_alive_and_ready(service: Service) -> None:
+def test_healthz_and_readyz(service: Service) -> None:
     assert service.get("/healthz", None).json() == {"status": "alive"}
     assert service.get("/readyz", None).json() == {
         "status": "ready",
@@ -47,12 +47,12 @@ def test_it_is_alive_and_ready(service: Service) -> None:
     assert ready["last_error"] is None
 
 
-def test_without_embedding_it_is_ready_and_says_so(serve: Serve) -> None:
+def test_readyz_without_an_embedding_model(serve: StartService) -> None:
     with serve(embedding__provider="none") as service:
         assert service.get("/readyz", None).json()["vectors"] == "off"
 
 
-def test_the_backlog_of_vectors_is_seen_and_shrinks(serve: Serve) -> None:
+def test_pending_vectors_are_reported_and_decrease(serve: StartService) -> None:
     server = EmbeddingServer()
     try:
         with serve(**server.settings) as service:
@@ -60,8 +60,8 @@ def test_the_backlog_of_vectors_is_seen_and_shrinks(serve: Serve) -> None:
             def ready() -> Any:
                 return service.get("/readyz").json()
 
-            service.search("anything")  # the first question makes it ask for the new model
-            until(lambda: [one["state"] for one in ready()["models"]] == ["active"], "the new model")
+            service.search("anything")  # the first search selects the new model
+            wait_until(lambda: [one["state"] for one in ready()["models"]] == ["active"], "the new model")
             server.hold()
             service.post("/v1/turns", [{"session": "s", "text": f"turn {at}"} for at in range(5)])
             assert len(service.search("turn", recipe="keyword")["hits"]) == 5
@@ -71,22 +71,22 @@ def test_the_backlog_of_vectors_is_seen_and_shrinks(serve: Serve) -> None:
             assert model["progress"] == pytest.approx(6 / 11, abs=1e-6)
             assert figure(service, "sennit_vectors_pending") == 5
             server.release()
-            until(lambda: ready()["vectors"] == "complete", "the end of the backlog")
+            wait_until(lambda: ready()["vectors"] == "complete", "all vectors")
             assert figure(service, "sennit_vectors_pending") == 0
     finally:
         server.close()
 
 
-def test_a_database_that_cannot_be_read_is_not_ready(service: Service) -> None:
+def test_closed_database_is_not_ready(service: Service) -> None:
     service.db.close()
     assert service.get("/healthz", None).status_code == 200
-    error_of(service.get("/readyz", None), 503, "unavailable")
+    assert_error(service.get("/readyz", None), 503, "unavailable")
 
 
-# Figures
+# Metrics
 
 
-def test_the_counters_move(service: Service) -> None:
+def test_metrics_count_requests_searches_and_writes(service: Service) -> None:
     before = figures(service)
     service.search("vineyard")
     service.get("/v1/context", query="vineyard")
@@ -94,8 +94,8 @@ def test_the_counters_move(service: Service) -> None:
     service.get("/v1/context", None, query="x")
     service.get("/nothing")
     service.post("/v1/records", [{"id": "a", "text": "x"}, {"id": "harvest", "text": "x"}])
-    service.ask("DELETE", "/v1/records/a")
-    service.ask("BREW", "/v1/records/a")
+    service.request("DELETE", "/v1/records/a")
+    service.request("BREW", "/v1/records/a")
     after = figures(service)
 
     def moved(name: str, **labels: str) -> float:
@@ -119,12 +119,12 @@ def test_the_counters_move(service: Service) -> None:
     assert after["sennit_http_requests_in_flight", frozenset()] == 1
 
 
-def test_figures_name_no_caller_and_no_record(service: Service) -> None:
+def test_metrics_do_not_contain_callers_or_records(service: Service) -> None:
     service.get("/v1/why", query="secret question", id="harvest")
-    service.ask("DELETE", "/v1/records/harvest")
+    service.request("DELETE", "/v1/records/harvest")
     service.get("/some/secret/path")
     page = service.get("/metrics").text
-    for word in ("secret", "harvest", "writer", "reader", *service.place.tokens.values()):
+    for word in ("secret", "harvest", "writer", "reader", *service.sample.tokens.values()):
         assert word not in page
 
 
@@ -137,23 +137,23 @@ def lines(caplog: pytest.LogCaptureFixture) -> Any:
     return lambda: [json.loads(JsonFormatter().format(record)) for record in caplog.records]
 
 
-def test_each_request_is_one_line(service: Service, lines: Any) -> None:
-    answer = service.post("/v1/search", {"query": "vineyard grapes"})
-    service.ask("DELETE", "/v1/records/harvest-secret")
+def test_each_request_logs_one_line(service: Service, lines: Any) -> None:
+    response = service.post("/v1/search", {"query": "vineyard grapes"})
+    service.request("DELETE", "/v1/records/harvest-secret")
     service.get("/v1/context", None, query="vineyard grapes")
     searched, removed, refused = (line for line in lines() if line.get("event") == "request")
-    assert searched["request_id"] == answer.headers["x-request-id"]
+    assert searched["request_id"] == response.headers["x-request-id"]
     assert (searched["method"], searched["route"], searched["status"]) == ("POST", "/v1/search", 200)
     assert (searched["token"], searched["recipe"], searched["hits"]) == ("writer", "default", 3)
     assert searched["bytes_in"] == len('{"query":"vineyard grapes"}')
-    assert searched["bytes_out"] == len(answer.content)
+    assert searched["bytes_out"] == len(response.content)
     assert searched["milliseconds"] > 0
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", searched["time"])
     assert (removed["route"], removed["status"]) == ("/v1/records/{id}", 404)
     assert (refused["status"], refused["token"]) == (401, None)
 
 
-def test_the_log_says_nothing_of_what_was_asked_or_found(
+def test_log_does_not_contain_queries_or_records(
     service: Service, lines: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -161,19 +161,19 @@ def test_the_log_says_nothing_of_what_was_asked_or_found(
     service.get("/v1/context", query="vineyard grapes", format="prompt")
     service.get("/v1/why", query="vineyard grapes", id="harvest")
     service.post("/v1/records", {"id": "grapes", "text": "vineyard"})
-    service.ask("DELETE", "/v1/records/grapes")
+    service.request("DELETE", "/v1/records/grapes")
     said = json.dumps([line for line in lines() if line["logger"].startswith("sennit")])
-    for word in ("vineyard", "grapes", "harvest", *service.place.tokens.values()):
+    for word in ("vineyard", "grapes", "harvest", *service.sample.tokens.values()):
         assert word not in said
 
 
-def test_queries_are_logged_when_asked_for(serve: Serve, lines: Any) -> None:
+def test_log_queries_option_logs_queries(serve: StartService, lines: Any) -> None:
     with serve(HttpOptions(log_queries=True)) as service:
         service.search("vineyard grapes")
     assert [line["query"] for line in lines() if "query" in line] == ["vineyard grapes"]
 
 
-def test_a_line_stays_a_line(lines: Any, serve: Serve) -> None:
+def test_log_line_contains_no_line_breaks(lines: Any, serve: StartService) -> None:
     with serve(HttpOptions(log_queries=True)) as service:
         service.search('a\nb\r\n{"event": "request"}\u2028\x1b[2J')
     record = JsonFormatter().format(

@@ -12,15 +12,15 @@ from .conftest import Service
 
 @pytest.fixture
 def coded(service: Service, project: Path) -> Service:
-    """The service over a database that also has a file of code."""
+    """The service over a database that also contains code."""
     service.db.index(project, recipe="code")
     return service
 
 
-def test_a_plan_has_entities_reasons_and_the_block_for_the_prompt(coded: Service) -> None:
-    answer = coded.post("/v1/plan", {"query": "fix auth.py", "max_entities": 1}, "reader")
-    assert answer.status_code == 200, answer.text
-    plan = answer.json()
+def test_plan_has_entries_with_reasons_and_a_prompt(coded: Service) -> None:
+    response = coded.post("/v1/plan", {"query": "fix auth.py", "max_entities": 1}, "reader")
+    assert response.status_code == 200, response.text
+    plan = response.json()
     (entry,) = plan["entries"]
     assert (entry["qualified"], entry["reason"], entry["priority"], entry["position"]) == (
         "login",
@@ -33,7 +33,7 @@ def test_a_plan_has_entities_reasons_and_the_block_for_the_prompt(coded: Service
     assert "def login(name):" in plan["prompt"]
 
 
-def test_an_episode_can_be_looked_into_and_replayed(coded: Service) -> None:
+def test_episode_can_be_inspected_and_replayed(coded: Service) -> None:
     for query in ("`login`", "what now?"):
         assert coded.post("/v1/plan", {"query": query, "episode": "task/1"}).status_code == 200
     seen = coded.get("/introspect/hydration/task/1").json()
@@ -54,20 +54,20 @@ def test_an_episode_can_be_looked_into_and_replayed(coded: Service) -> None:
         ("/introspect/hydration/task", {"turn": 0}, 422),
     ],
 )
-def test_what_is_not_there_is_not_found(
+def test_missing_episode_or_turn_is_not_found(
     coded: Service, path: str, parameters: dict[str, Any], status: int
 ) -> None:
     coded.post("/v1/plan", {"query": "`login`", "episode": "task"})
     assert coded.get(path, **parameters).status_code == status
 
 
-def test_an_episode_of_another_tenant_is_not_found(coded: Service) -> None:
+def test_episode_of_another_tenant_is_not_found(coded: Service) -> None:
     coded.post("/v1/plan", {"query": "`login`", "episode": "task"})
     assert coded.get("/introspect/hydration/task", "other").status_code == 404
     assert coded.get("/introspect/hydration/task", "reader").status_code == 200
 
 
-def test_who_may_only_read_keeps_no_episode(coded: Service) -> None:
+def test_token_without_write_access_cannot_store_an_episode(coded: Service) -> None:
     refused = coded.post("/v1/plan", {"query": "`login`", "episode": "task"}, "reader")
     assert refused.status_code == 403
     assert coded.get("/introspect/hydration/task").status_code == 404
@@ -77,5 +77,5 @@ def test_who_may_only_read_keeps_no_episode(coded: Service) -> None:
     "body",
     [{}, {"query": "x", "max_tokens": 0}, {"query": "x", "episode": ""}, {"query": "x", "tenant": "other"}],
 )
-def test_a_plan_that_makes_no_sense_is_refused(coded: Service, body: dict[str, object]) -> None:
+def test_invalid_plan_body_gets_422(coded: Service, body: dict[str, object]) -> None:
     assert coded.post("/v1/plan", body).status_code == 422

@@ -1,4 +1,4 @@
-"""`sennit serve` as a process: it starts only when somebody may ask, answers, and ends without losing anything."""
+"""`sennit serve` as a process: start, requests, and a shutdown that loses nothing."""
 
 from __future__ import annotations
 
@@ -20,35 +20,49 @@ import sennit
 from sennit import Record
 from sennit.client import load_memory_context
 
-from .conftest import PROGRAM, RECORDS, WAIT, Place, Running, error_of, make_place, running, until
+from .conftest import (
+    PROGRAM,
+    RECORDS,
+    TIMEOUT_SECONDS,
+    RunningServer,
+    SampleDatabase,
+    assert_error,
+    make_sample,
+    run_server,
+    wait_until,
+)
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """One for all tests here: they leave to each other what they do not look at."""
-    return make_place(tmp_path_factory.mktemp("place"))
+def sample(tmp_path_factory: pytest.TempPathFactory) -> SampleDatabase:
+    """Shared by all tests of this module."""
+    return make_sample(tmp_path_factory.mktemp("sample"))
 
 
 @pytest.fixture(scope="module")
-def server(place: Place) -> Iterator[Running]:
-    with running(place) as server:
+def server(sample: SampleDatabase) -> Iterator[RunningServer]:
+    with run_server(sample) as server:
         yield server
         assert server.stop() == 0
         assert "Traceback" not in server.log.read_text()
 
 
-def client(server: Running, place: Place, who: str = "writer") -> httpx.Client:
-    return httpx.Client(base_url=server.url, headers=place.header(who), timeout=WAIT)
+def client(server: RunningServer, sample: SampleDatabase, who: str = "writer") -> httpx.Client:
+    return httpx.Client(base_url=server.url, headers=sample.auth_header(who), timeout=TIMEOUT_SECONDS)
 
 
 def started(*options: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [PROGRAM, "serve", "--port", "0", *options], capture_output=True, text=True, cwd=cwd, timeout=WAIT
+        [PROGRAM, "serve", "--port", "0", *options],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=TIMEOUT_SECONDS,
     )
 
 
-def test_the_main_paths_through_a_real_server(server: Running, place: Place) -> None:
-    with client(server, place) as asked:
+def test_main_routes_of_a_real_server(server: RunningServer, sample: SampleDatabase) -> None:
+    with client(server, sample) as asked:
         assert asked.get("/healthz").json() == {"status": "alive"}
         assert asked.get("/readyz").json()["status"] == "ready"
         found = asked.post("/v1/search", json={"query": "vineyard"}).json()
@@ -61,14 +75,16 @@ def test_the_main_paths_through_a_real_server(server: Running, place: Place) -> 
         assert asked.delete("/v1/records/new").json() == {"removed": 1}
         assert "sennit_http_requests_total" in asked.get("/metrics").text
         assert asked.get("/openapi.json").json()["info"]["title"] == "sennit"
-        error_of(asked.get("/v1/nothing"), 404, "not_found")
+        assert_error(asked.get("/v1/nothing"), 404, "not_found")
         for record_id in ("a/b c", "ü?#", "..", ".", "a//b", "a%2Fb", "a\x1fb", "/x", "x/"):
             kept = asked.post("/v1/records", json={"id": record_id, "text": "x"})
             assert kept.status_code == 200, kept.text
-            # http.client, because httpx makes paths tidy before it sends them.
-            plain = http.client.HTTPConnection(asked.base_url.host, asked.base_url.port or 80, timeout=WAIT)
+            # http.client, because httpx normalises paths.
+            plain = http.client.HTTPConnection(
+                asked.base_url.host, asked.base_url.port or 80, timeout=TIMEOUT_SECONDS
+            )
             plain.request(
-                "DELETE", f"/v1/records/{quote(record_id, safe='')}", headers=place.header("writer")
+                "DELETE", f"/v1/records/{quote(record_id, safe='')}", headers=sample.auth_header("writer")
             )
             assert plain.getresponse().status == 200, record_id
             plain.close()
@@ -76,22 +92,22 @@ def test_the_main_paths_through_a_real_server(server: Running, place: Place) -> 
     assert {line["event"] for line in server.lines()} == {"started", "request"}
 
 
-def test_the_loader_of_an_assistant_gets_its_memory(server: Running, place: Place) -> None:
+def test_client_loader_gets_memory_context(server: RunningServer, sample: SampleDatabase) -> None:
     block = load_memory_context(
-        server.url, token=place.tokens["reader"], query="vacation with Priya", timeout=WAIT
+        server.url, token=sample.tokens["reader"], query="vacation with Priya", timeout=TIMEOUT_SECONDS
     )
     assert "- Rajesh -> Priya: planning vacation to Goa in March" in block.splitlines()
     assert load_memory_context(server.url, token="wrong") == ""
 
 
-def test_tokens_come_and_go_while_it_runs(server: Running, place: Place) -> None:
+def test_tokens_can_be_added_and_removed_while_serving(server: RunningServer, sample: SampleDatabase) -> None:
     def tokens(*args: str) -> str:
         done = subprocess.run(
-            [PROGRAM, "tokens", *args, "--db", str(place.path)], capture_output=True, text=True, check=True
+            [PROGRAM, "tokens", *args, "--db", str(sample.path)], capture_output=True, text=True, check=True
         )
         return done.stdout.strip()
 
-    with httpx.Client(base_url=server.url, timeout=WAIT) as asked:
+    with httpx.Client(base_url=server.url, timeout=TIMEOUT_SECONDS) as asked:
         token = tokens("add", "late", "--tenant", "other")
 
         def found() -> httpx.Response:
@@ -102,29 +118,29 @@ def test_tokens_come_and_go_while_it_runs(server: Running, place: Place) -> None
         refused = asked.post(
             "/v1/records", json={"id": "x", "text": "y"}, headers={"authorization": f"Bearer {token}"}
         )
-        error_of(refused, 403, "forbidden")
+        assert_error(refused, 403, "forbidden")
         tokens("remove", "late")
-        error_of(found(), 401, "unauthorized")
+        assert_error(found(), 401, "unauthorized")
 
 
-def test_what_another_process_writes_is_found(server: Running, place: Place) -> None:
-    with client(server, place) as asked, sennit.open(place.path) as db:
+def test_writes_of_another_process_are_visible(server: RunningServer, sample: SampleDatabase) -> None:
+    with client(server, sample) as asked, sennit.open(sample.path) as db:
         db.add([Record(id="beside", text="sycamore")])
         assert asked.post("/v1/search", json={"query": "sycamore"}).json()["hits"][0]["id"] == "beside"
         asked.post("/v1/records", json={"id": "from there", "text": "hawthorn"})
         assert db.search("hawthorn")[0].id == "from there"
 
 
-def test_many_clients_at_once(server: Running, place: Place) -> None:
+def test_concurrent_clients(server: RunningServer, sample: SampleDatabase) -> None:
     def work(number: int) -> list[int]:
-        with client(server, place, ("reader", "owner")[number % 2]) as asked:
+        with client(server, sample, ("reader", "owner")[number % 2]) as asked:
             return [
                 asked.post("/v1/search", json={"query": f"vineyard {number} {turn}"}).status_code
                 for turn in range(10)
             ]
 
     def write() -> list[int]:
-        with client(server, place) as asked:
+        with client(server, sample) as asked:
             return [
                 asked.post("/v1/records", json={"id": f"w{turn}", "text": f"vineyard {turn}"}).status_code
                 for turn in range(30)
@@ -139,33 +155,33 @@ def test_many_clients_at_once(server: Running, place: Place) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_request_under_way_is_finished_before_it_ends(
-    place: Place, number: signal.Signals, workers: str
+def test_request_in_flight_is_finished_before_shutdown(
+    sample: SampleDatabase, number: signal.Signals, workers: str
 ) -> None:
     last = f"{number.name}-{workers}"
-    with running(place, "--workers", workers) as server, client(server, place) as asked:
+    with run_server(sample, "--workers", workers) as server, client(server, sample) as asked:
         address = httpx.URL(server.url)
         body = json.dumps({"id": last, "text": "written at the very end"}).encode()
-        with socket.create_connection((address.host, address.port), timeout=WAIT) as half:
+        with socket.create_connection((address.host, address.port), timeout=TIMEOUT_SECONDS) as half:
             head = (
                 f"POST /v1/records HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-                f"Content-Length: {len(body)}\r\nAuthorization: Bearer {place.tokens['writer']}\r\n\r\n"
+                f"Content-Length: {len(body)}\r\nAuthorization: Bearer {sample.tokens['writer']}\r\n\r\n"
             )
             half.sendall(head.encode() + body[:10])
-            until(
+            wait_until(
                 lambda: "sennit_http_requests_in_flight 2.0" in asked.get("/metrics").text, "half a request"
             )
             server.process.send_signal(number)
-            until(lambda: _refused(address), "the end of listening")
+            wait_until(lambda: _refused(address), "the end of listening")
             half.sendall(body[10:])
-            answer = b""
+            response = b""
             while part := half.recv(4096):
-                answer += part
-        assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
-        assert b'"added":1' in answer
-        assert server.process.wait(WAIT) == 0
+                response += part
+        assert response.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert b'"added":1' in response
+        assert server.process.wait(TIMEOUT_SECONDS) == 0
         assert server.lines()[-1]["event"] == "stopped"
-    with sennit.open(place.path) as db:
+    with sennit.open(sample.path) as db:
         assert db.get(last) is not None
         assert db.get("harvest") == RECORDS[0]
 
@@ -178,25 +194,25 @@ def _refused(address: httpx.URL) -> bool:
     return False
 
 
-def test_a_body_that_never_comes_is_given_up(place: Place) -> None:
-    with running(place, "--timeout", "0.2") as server:
+def test_incomplete_body_gets_408(sample: SampleDatabase) -> None:
+    with run_server(sample, "--timeout", "0.2") as server:
         address = httpx.URL(server.url)
-        with socket.create_connection((address.host, address.port), timeout=WAIT) as half:
+        with socket.create_connection((address.host, address.port), timeout=TIMEOUT_SECONDS) as half:
             half.sendall(
                 f"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n"
-                f"Authorization: Bearer {place.tokens['reader']}\r\n\r\n{{".encode()
+                f"Authorization: Bearer {sample.tokens['reader']}\r\n\r\n{{".encode()
             )
             assert half.recv(4096).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_client_that_leaves_is_no_error(server: Running, place: Place) -> None:
+def test_client_disconnect_is_logged_as_499(server: RunningServer, sample: SampleDatabase) -> None:
     address = httpx.URL(server.url)
-    with socket.create_connection((address.host, address.port), timeout=WAIT) as half:
+    with socket.create_connection((address.host, address.port), timeout=TIMEOUT_SECONDS) as half:
         half.sendall(
             f"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n"
-            f"Authorization: Bearer {place.tokens['reader']}\r\n\r\n{{".encode()
+            f"Authorization: Bearer {sample.tokens['reader']}\r\n\r\n{{".encode()
         )
-    until(lambda: 499 in [line.get("status") for line in server.lines()], "a line for who left")
+    wait_until(lambda: 499 in [line.get("status") for line in server.lines()], "a line for who left")
     assert "Traceback" not in server.log.read_text()
 
 
@@ -215,14 +231,14 @@ def test_a_client_that_leaves_is_no_error(server: Running, place: Place) -> None
         b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
     ],
 )
-def test_what_is_hardly_http_is_answered_and_the_service_lives_on(
-    server: Running, place: Place, sent: bytes
+def test_malformed_http_does_not_stop_the_service(
+    server: RunningServer, sample: SampleDatabase, sent: bytes
 ) -> None:
     address = httpx.URL(server.url)
     status: list[bytes] = []
-    # The service may hang up before it has read everything.
+    # The service may close the connection before it has read everything.
     with (
-        socket.create_connection((address.host, address.port), timeout=WAIT) as odd,
+        socket.create_connection((address.host, address.port), timeout=TIMEOUT_SECONDS) as odd,
         contextlib.suppress(ConnectionError),
     ):
         odd.sendall(sent)
@@ -230,7 +246,7 @@ def test_what_is_hardly_http_is_answered_and_the_service_lives_on(
             odd.shutdown(socket.SHUT_WR)
         status = odd.recv(4096).split(b" ")[1:2]
     assert status in ([], [b"200"], [b"400"], [b"401"], [b"404"], [b"413"], [b"421"], [b"431"])
-    with client(server, place) as asked:
+    with client(server, sample) as asked:
         assert asked.get("/healthz").status_code == 200
     assert "Traceback" not in server.log.read_text()
 
@@ -238,7 +254,7 @@ def test_what_is_hardly_http_is_answered_and_the_service_lives_on(
 # Starting
 
 
-def test_without_anybody_who_may_ask_it_does_not_start(tmp_path: Path) -> None:
+def test_service_without_tokens_does_not_start(tmp_path: Path) -> None:
     with sennit.open(tmp_path / ".sennit") as db:
         db.add(RECORDS[:1])
     done = started(cwd=tmp_path)
@@ -247,59 +263,59 @@ def test_without_anybody_who_may_ask_it_does_not_start(tmp_path: Path) -> None:
     assert "--open" in done.stderr
 
 
-def test_open_is_for_this_machine_alone(place: Place) -> None:
+def test_open_requires_a_loopback_host(sample: SampleDatabase) -> None:
     for host in ("0.0.0.0", "::", "192.168.1.5"):
-        done = started("--open", "--host", host, "--db", str(place.path), cwd=place.path.parent)
+        done = started("--open", "--host", host, "--db", str(sample.path), cwd=sample.path.parent)
         assert done.returncode == 2
         assert "--open works only on a loopback address" in done.stderr
 
 
-def test_open_on_a_new_database(tmp_path: Path) -> None:
+def test_open_creates_a_named_database(tmp_path: Path) -> None:
     with (
-        running(Place(tmp_path / "new.sennit", {}), "--open") as server,
+        run_server(SampleDatabase(tmp_path / "new.sennit", {}), "--open") as server,
         httpx.Client(base_url=server.url) as asked,
     ):
         assert asked.post("/v1/records", json={"id": "first", "text": "a beginning"}).status_code == 200
         assert asked.post("/v1/search", json={"query": "beginning"}).json()["hits"][0]["id"] == "first"
-        error_of(asked.get("/healthz", headers={"host": "evil.example"}), 421, "wrong_host")
+        assert_error(asked.get("/healthz", headers={"host": "evil.example"}), 421, "wrong_host")
 
 
-def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_missing_database_is_not_created(tmp_path: Path) -> None:
     assert started("--open", cwd=tmp_path).returncode == 3
     assert started("--db", "nowhere", cwd=tmp_path).returncode == 3
     assert list(tmp_path.iterdir()) == []
 
 
-def test_other_machines_are_let_in_by_token_under_any_name(place: Place) -> None:
-    with running(place, "--host", "0.0.0.0") as server:
+def test_public_host_accepts_any_host_header_with_a_token(sample: SampleDatabase) -> None:
+    with run_server(sample, "--host", "0.0.0.0") as server:
         port = httpx.URL(server.url).port
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=WAIT) as asked:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_SECONDS) as asked:
             named = {"host": "box.example"}
             assert asked.get("/healthz", headers=named).status_code == 200
-            error_of(asked.get("/v1/context?query=x", headers=named), 401, "unauthorized")
-            shown = {**named, **place.header("reader")}
+            assert_error(asked.get("/v1/context?query=x", headers=named), 401, "unauthorized")
+            shown = {**named, **sample.auth_header("reader")}
             assert asked.get("/v1/context?query=x", headers=shown).status_code == 200
 
 
-def test_a_port_that_is_taken_is_one_clear_error(server: Running, place: Place) -> None:
+def test_port_in_use_is_a_clear_error(server: RunningServer, sample: SampleDatabase) -> None:
     port = str(httpx.URL(server.url).port)
-    done = started("--port", port, "--db", str(place.path), cwd=place.path.parent)
+    done = started("--port", port, "--db", str(sample.path), cwd=sample.path.parent)
     assert done.returncode == 2
     assert f"Cannot listen on 127.0.0.1 port {port}" in done.stderr
 
 
-def test_the_settings_of_the_user_decide_what_open_sees(place: Place) -> None:
+def test_open_uses_the_privacy_settings(sample: SampleDatabase) -> None:
     with (
-        running(place, "--open", env={"SENNIT_PRIVACY_OPEN": "true"}) as server,
+        run_server(sample, "--open", env={"SENNIT_PRIVACY_OPEN": "true"}) as server,
         httpx.Client(base_url=server.url) as asked,
     ):
         found = asked.post("/v1/search", json={"query": "secretly for sale"}).json()
         assert "diary" in {hit["id"] for hit in found["hits"]}
 
 
-def test_two_services_on_one_database(place: Place) -> None:
-    with running(place) as one, running(place) as two:
-        with client(one, place) as first, client(two, place) as second:
+def test_two_services_on_one_database(sample: SampleDatabase) -> None:
+    with run_server(sample) as one, run_server(sample) as two:
+        with client(one, sample) as first, client(two, sample) as second:
             for turn in range(5):
                 writer, reader = (first, second) if turn % 2 else (second, first)
                 writer.post("/v1/records", json={"id": f"t{turn}", "text": f"turnstile {turn}"})

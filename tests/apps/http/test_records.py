@@ -1,4 +1,4 @@
-"""Writing: what is kept, for whom, and what a caller cannot do to others."""
+"""Writes: what is stored, for whom, and what a caller cannot do to others."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pytest
 from sennit import Caller, Record
 from sennit.facts import Fact, fact_id
 
-from .conftest import CALLERS, RECORDS, Service, error_of
+from .conftest import CALLERS, RECORDS, Service, assert_error
 
 OWNER = CALLERS["owner"][0]
 
 
 def kept(service: Service, path: str, body: Any, who: str = "writer") -> Any:
-    answer = service.post(path, body, who)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    response = service.post(path, body, who)
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
-def test_a_record_is_kept_and_the_next_search_sees_it(service: Service) -> None:
+def test_written_record_is_visible_to_the_next_search(service: Service) -> None:
     record = {
         "id": "boiler",
         "text": "Top up when the pressure drops.",
@@ -45,15 +45,15 @@ def test_a_record_is_kept_and_the_next_search_sees_it(service: Service) -> None:
     assert service.search("pressure", recipe="keyword")["hits"] == []
 
 
-def test_many_are_kept_all_or_none(service: Service) -> None:
+def test_batch_is_written_completely_or_not_at_all(service: Service) -> None:
     many = [{"id": f"r{at}", "text": f"pebble {at}"} for at in range(1000)]
     assert kept(service, "/v1/records", many)["added"] == 1000
     before = len(service.db)
     bad = [{"id": "good", "text": "pebble"}, {"id": "bad", "text": "pebble", "lines": [2, 1]}]
-    assert "Record.lines" in error_of(service.post("/v1/records", bad), 422, "invalid_request")
+    assert "Record.lines" in assert_error(service.post("/v1/records", bad), 422, "invalid_request")
     assert len(service.db) == before
-    error_of(service.post("/v1/records", [*many, many[0] | {"id": "one more"}]), 422, "invalid_request")
-    error_of(service.post("/v1/records", []), 422, "invalid_request")
+    assert_error(service.post("/v1/records", [*many, many[0] | {"id": "one more"}]), 422, "invalid_request")
+    assert_error(service.post("/v1/records", []), 422, "invalid_request")
 
 
 @pytest.mark.parametrize(
@@ -73,43 +73,43 @@ def test_many_are_kept_all_or_none(service: Service) -> None:
         ({"id": "é" * 1000, "text": "x"}, "Record.id"),
     ],
 )
-def test_what_is_no_record_is_refused_with_the_reason(
+def test_invalid_record_gets_422_with_the_reason(
     service: Service, record: dict[str, Any], where: str
 ) -> None:
-    assert error_of(service.post("/v1/records", record), 422, "invalid_request").startswith(where)
+    assert assert_error(service.post("/v1/records", record), 422, "invalid_request").startswith(where)
     if "id" not in where:
-        many = error_of(
+        many = assert_error(
             service.post("/v1/records", [{"id": "fine", "text": ""}, record]), 422, "invalid_request"
         )
         assert where.removeprefix("body.") in many
     assert service.db.get("fine") is None
 
 
-def test_a_record_is_removed_with_its_fragments(service: Service) -> None:
+def test_record_is_removed_with_its_chunks(service: Service) -> None:
     service.db.add_artifacts([Record(id="book", text="A paragraph.\n\n" * 400)])
-    answer = service.ask("DELETE", "/v1/records/book")
-    assert answer.status_code == 200
-    assert answer.json()["removed"] > 1
+    response = service.request("DELETE", "/v1/records/book")
+    assert response.status_code == 200
+    assert response.json()["removed"] > 1
     assert service.db.get("book") is None
-    error_of(service.ask("DELETE", "/v1/records/book"), 404, "not_found")
+    assert_error(service.request("DELETE", "/v1/records/book"), 404, "not_found")
 
 
 # Who may
 
 
-def test_a_token_that_may_only_read_writes_nothing(service: Service) -> None:
+def test_token_without_write_access_cannot_write(service: Service) -> None:
     for path, body in (
         ("/v1/records", {"id": "x", "text": "x"}),
         ("/v1/turns", {"session": "s", "text": "x"}),
         ("/v1/facts", {"subject": "a", "relation": "b", "object": "c"}),
         ("/v1/records", {"not": "even a record"}),
     ):
-        assert "--write" in error_of(service.post(path, body, "reader"), 403, "forbidden")
-    error_of(service.ask("DELETE", "/v1/records/harvest", "reader"), 403, "forbidden")
+        assert "--write" in assert_error(service.post(path, body, "reader"), 403, "forbidden")
+    assert_error(service.request("DELETE", "/v1/records/harvest", "reader"), 403, "forbidden")
     assert service.db.get("harvest") is not None
 
 
-def test_what_is_written_belongs_to_the_tenant_of_the_token(service: Service) -> None:
+def test_written_records_belong_to_the_tenant_of_the_token(service: Service) -> None:
     kept(service, "/v1/records", {"id": "new", "text": "cedar"}, "other")
     kept(service, "/v1/turns", {"session": "s", "text": "cedar"}, "other")
     kept(service, "/v1/facts", {"subject": "a", "relation": "b", "object": "cedar"}, "other")
@@ -120,16 +120,16 @@ def test_what_is_written_belongs_to_the_tenant_of_the_token(service: Service) ->
     assert service.db.get("harvest") == RECORDS[0]
 
 
-def test_nobody_writes_what_they_could_not_read(service: Service) -> None:
+def test_caller_cannot_write_a_record_it_could_not_read(service: Service) -> None:
     for more in ({"sensitivity": "private"}, {"scope": "me"}, {"sensitivity": "unheard of"}):
-        assert "could not read" in error_of(
+        assert "could not read" in assert_error(
             service.post("/v1/records", {"id": "x", "text": "x", **more}), 403, "forbidden"
         )
     assert kept(service, "/v1/records", {"id": "x", "text": "x", "sensitivity": "private"}, "owner")["added"]
 
 
-def test_a_record_one_may_not_see_is_not_replaced(service: Service) -> None:
-    assert "taken" in error_of(
+def test_caller_cannot_replace_a_hidden_record(service: Service) -> None:
+    assert "taken" in assert_error(
         service.post("/v1/records", [{"id": "new", "text": "x"}, {"id": "diary", "text": "mine now"}]),
         409,
         "conflict",
@@ -138,11 +138,11 @@ def test_a_record_one_may_not_see_is_not_replaced(service: Service) -> None:
     assert service.db.get("new") is None
 
 
-def test_what_one_may_not_see_cannot_be_told_from_what_is_not_there(service: Service) -> None:
+def test_hidden_record_looks_like_a_missing_one(service: Service) -> None:
     def same(method: str, path: str) -> None:
-        hidden = error_of(service.ask(method, path.format(id="diary")), 404, "not_found")
-        missing = error_of(service.ask(method, path.format(id="nobody")), 404, "not_found")
-        others = error_of(service.ask(method, path.format(id="only-theirs")), 404, "not_found")
+        hidden = assert_error(service.request(method, path.format(id="diary")), 404, "not_found")
+        missing = assert_error(service.request(method, path.format(id="nobody")), 404, "not_found")
+        others = assert_error(service.request(method, path.format(id="only-theirs")), 404, "not_found")
         assert hidden.replace("diary", "nobody") == missing == others.replace("only-theirs", "nobody")
 
     same("DELETE", "/v1/records/{id}")
@@ -151,10 +151,10 @@ def test_what_one_may_not_see_cannot_be_told_from_what_is_not_there(service: Ser
     assert service.db.get("only-theirs", caller=Caller(tenant="other")) is not None
 
 
-# Segments
+# Turns
 
 
-def test_turns_of_a_conversation(service: Service) -> None:
+def test_conversation_turns_are_stored_with_session_and_position(service: Service) -> None:
     turns: list[dict[str, Any]] = [
         {
             "session": "s9",
@@ -167,9 +167,9 @@ def test_turns_of_a_conversation(service: Service) -> None:
         },
         {"session": "s9", "text": "Then we take it"},
     ]
-    answer = kept(service, "/v1/turns", turns)
-    assert answer["added"] == 2
-    record = service.db.get(answer["ids"][0])
+    response = kept(service, "/v1/turns", turns)
+    assert response["added"] == 2
+    record = service.db.get(response["ids"][0])
     assert record is not None
     assert (record.collection, record.parent, record.position) == ("history", "s9", 4)
     assert record.metadata == {"mood": "calm", "session": "s9", "speaker": "Ana", "entities": ["ferry"]}
@@ -181,22 +181,22 @@ def test_turns_of_a_conversation(service: Service) -> None:
     assert kept(service, "/v1/turns", {**turns[0], "id": "mine"})["ids"] == ["mine"]
 
 
-def test_a_segment_needs_a_session(service: Service) -> None:
-    assert "session" in error_of(service.post("/v1/turns", {"text": "x"}), 422, "invalid_request")
+def test_turn_needs_a_session(service: Service) -> None:
+    assert "session" in assert_error(service.post("/v1/turns", {"text": "x"}), 422, "invalid_request")
 
 
 # Facts
 
 
-def test_a_fact_is_found_by_what_it_is_about(service: Service) -> None:
+def test_fact_is_found_by_its_entities(service: Service) -> None:
     fact = {"subject": "Ana", "relation": "lives in", "object": "Lisbon", "weight": 3}
-    answer = kept(service, "/v1/facts", fact)
-    assert answer["ids"] == [fact_id("Ana", "lives in", "Lisbon")]
+    response = kept(service, "/v1/facts", fact)
+    assert response["ids"] == [fact_id("Ana", "lives in", "Lisbon")]
     found = service.get("/v1/context", query="Where is Ana?").json()["results"]
     assert "Ana -> Lisbon: lives in" in {result["text"] for result in found}
 
 
-def test_a_superseded_fact_ends_and_stays(service: Service) -> None:
+def test_superseded_fact_ends_and_stays_in_history(service: Service) -> None:
     first = {"subject": "Ana", "relation": "lives in", "object": "Lisbon", "timestamp": "2020-01-01"}
     old = kept(service, "/v1/facts", first)["ids"][0]
     then = {"subject": "Ana", "relation": "lives in", "object": "Porto", "supersedes": [old]}
@@ -210,18 +210,18 @@ def test_a_superseded_fact_ends_and_stays(service: Service) -> None:
     ]
 
 
-def test_a_fact_that_one_may_not_see_is_not_superseded(service: Service) -> None:
+def test_caller_cannot_supersede_a_hidden_fact(service: Service) -> None:
     hidden = Fact(subject="Ana", relation="owes", object="Ben", sensitivity="private")
     service.db.add_facts([hidden])
     new = {"subject": "Ana", "relation": "owes", "object": "Cy", "supersedes": [hidden.id]}
-    seen = error_of(service.post("/v1/facts", new), 404, "not_found")
-    missing = error_of(service.post("/v1/facts", {**new, "supersedes": ["fact:none"]}), 404, "not_found")
+    seen = assert_error(service.post("/v1/facts", new), 404, "not_found")
+    missing = assert_error(service.post("/v1/facts", {**new, "supersedes": ["fact:none"]}), 404, "not_found")
     assert seen.replace(hidden.id, "fact:none") == missing
     record = service.db.get(hidden.id, caller=OWNER)
     assert record is not None
     assert Fact.from_record(record) == hidden
     same = {"subject": "Ana", "relation": "owes", "object": "Ben"}
-    error_of(service.post("/v1/facts", same), 409, "conflict")
+    assert_error(service.post("/v1/facts", same), 409, "conflict")
 
 
 @pytest.mark.parametrize(
@@ -234,5 +234,5 @@ def test_a_fact_that_one_may_not_see_is_not_superseded(service: Service) -> None
         {"subject": "a", "relation": "b", "object": "c", "timestamp": 9, "superseded_at": 8},
     ],
 )
-def test_what_is_no_fact_is_refused(service: Service, fact: dict[str, Any]) -> None:
-    error_of(service.post("/v1/facts", fact), 422, "invalid_request")
+def test_invalid_fact_gets_422(service: Service, fact: dict[str, Any]) -> None:
+    assert_error(service.post("/v1/facts", fact), 422, "invalid_request")

@@ -1,4 +1,4 @@
-"""The OpenAPI document, and a running service held to it by requests that are made up from it."""
+"""The OpenAPI document, and the conformance of the service to it, checked with generated requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from sennit.apps.http import requests
 from sennit.apps.http.auth import PUBLIC_PATHS
 
-from .conftest import Place, Service, running
+from .conftest import SampleDatabase, Service, run_server
 
 SCHEMATHESIS = str(Path(sys.executable).with_name("schemathesis"))
 
@@ -21,7 +21,7 @@ REFUSALS = """\
 [checks.negative_data_rejection]
 expected-statuses = ["400", "401", "403", "404", "405", "409", "413", "415", "422", "429"]
 """
-"""A request that is too large is refused before anybody looks at what else is wrong with it."""
+"""An oversized request is rejected before its other errors are checked."""
 
 ADDRESSES = {
     ("post", "/v1/search"),
@@ -53,7 +53,7 @@ def operations(document: Any) -> dict[tuple[str, str], Any]:
     }
 
 
-def test_every_address_is_documented(document: Any) -> None:
+def test_every_route_is_documented(document: Any) -> None:
     assert operations(document).keys() == ADDRESSES
     for operation in operations(document).values():
         assert operation["summary"]
@@ -61,13 +61,13 @@ def test_every_address_is_documented(document: Any) -> None:
         assert operation["tags"]
 
 
-def test_what_needs_a_token_says_so(document: Any) -> None:
+def test_routes_with_a_token_declare_it(document: Any) -> None:
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     for (_, path), operation in operations(document).items():
         assert ("security" in operation) is (path not in PUBLIC_PATHS), path
 
 
-def test_every_error_is_documented_in_its_one_form(document: Any) -> None:
+def test_errors_are_documented_with_one_schema(document: Any) -> None:
     for (_, path), operation in operations(document).items():
         for status in ("400", "401", "422", "429", "503", "504"):
             content = operation["responses"][status]["content"]["application/json"]
@@ -75,7 +75,7 @@ def test_every_error_is_documented_in_its_one_form(document: Any) -> None:
     assert "HTTPValidationError" not in document["components"]["schemas"]
 
 
-def test_the_examples_are_what_they_are_examples_of(document: Any, service: Service) -> None:
+def test_documented_examples_are_accepted(document: Any, service: Service) -> None:
     for path, form in (
         ("/v1/search", requests.SearchBody),
         ("/v1/ask", requests.AskBody),
@@ -99,29 +99,29 @@ def test_limits_are_documented(document: Any) -> None:
     }.items()
 
 
-def hold_to_it(place: Place, *options: str) -> None:
-    """Ask a running service what its document allows and what it forbids, and compare the answers."""
-    settings = place.path.parent / "schemathesis.toml"
+def hold_to_it(sample: SampleDatabase, *options: str) -> None:
+    """Ask a run_server service what its document allows and what it forbids, and compare the answers."""
+    settings = sample.path.parent / "schemathesis.toml"
     settings.write_text(REFUSALS)
-    # A change is judged by the same requests each time; whoever looks for more has others in each run.
+    # In CI the requests are the same in each run. Elsewhere each run generates others.
     chance = ("--generation-deterministic",) if os.environ.get("CI") == "true" else ()
-    with running(place, "--quiet") as server:
+    with run_server(sample, "--quiet") as server:
         done = subprocess.run(
             [
                 SCHEMATHESIS,
                 *("--config-file", str(settings)),
                 *("run", f"{server.url}/openapi.json", "--no-color", "--continue-on-failure"),
-                *("--header", f"Authorization: Bearer {place.tokens['owner']}"),
-                # What the document allows may still name a recipe that is not there, or a filter of no meaning.
+                *("--header", f"Authorization: Bearer {sample.tokens['owner']}"),
+                # A request that matches the schema may still name an unknown recipe or an invalid filter.
                 *("--checks", "all", "--exclude-checks", "positive_data_acceptance"),
-                # How many tries a made-up request takes says nothing of the service; by chance it took too many.
+                # The number of tries to generate a request is random and says nothing about the service.
                 *("--suppress-health-check", "all"),
                 *chance,
                 *options,
             ],
             capture_output=True,
             text=True,
-            cwd=place.path.parent,
+            cwd=sample.path.parent,
         )
         assert done.returncode == 0, _shown(done.stdout) + done.stderr
         assert f"{len(ADDRESSES)} selected / {len(ADDRESSES)} total" in done.stdout
@@ -129,15 +129,15 @@ def hold_to_it(place: Place, *options: str) -> None:
 
 
 def _shown(report: str) -> str:
-    """A report without the ends of long lines: a body may have megabytes."""
+    """The report with long lines cut, because a body may have megabytes."""
     return "\n".join(line[:500] for line in report.splitlines())
 
 
-def test_the_service_keeps_to_its_document(place: Place) -> None:
-    hold_to_it(place, "--phases", "examples,fuzzing", "--max-examples", "10")
+def test_service_conforms_to_its_openapi_document(sample: SampleDatabase) -> None:
+    hold_to_it(sample, "--phases", "examples,fuzzing", "--max-examples", "10")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_the_service_keeps_to_its_document_in_every_corner(place: Place) -> None:
-    hold_to_it(place, "--phases", "examples,coverage,fuzzing", "--max-examples", "60")
+def test_service_conforms_to_its_openapi_document_exhaustively(sample: SampleDatabase) -> None:
+    hold_to_it(sample, "--phases", "examples,coverage,fuzzing", "--max-examples", "60")

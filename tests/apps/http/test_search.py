@@ -1,4 +1,4 @@
-"""Search, context and why, as a caller sees them."""
+"""Search, context and explanations over HTTP."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from sennit import Record
 from sennit.context.briefing import HEADING
 
-from .conftest import FACT, Service, error_of
+from .conftest import FACT, Service, assert_error
 
 
-def test_a_search_gives_hits_with_everything_a_client_needs(service: Service) -> None:
+def test_search_returns_hits_with_all_fields(service: Service) -> None:
     found = service.search("vineyard grapes", limit=1)
     assert found["query"] == "vineyard grapes"
     assert found["recipe"] == "default"
@@ -30,7 +30,7 @@ def test_a_search_gives_hits_with_everything_a_client_needs(service: Service) ->
     assert "trace" not in found
 
 
-def test_recipe_limit_filters_keywords_and_explain_reach_the_engine(service: Service) -> None:
+def test_search_parameters_are_passed_to_the_engine(service: Service) -> None:
     assert service.search("March", recipe="keyword")["hits"][0]["sources"] == ["keyword"]
     assert len(service.search("vineyard", limit=1)["hits"]) == 1
     only = service.search("vineyard", filters={"artifact_type": "report"})
@@ -42,19 +42,19 @@ def test_recipe_limit_filters_keywords_and_explain_reach_the_engine(service: Ser
     service.search("vineyard", recipe="files", keywords=["grapes"])
 
 
-def test_include_and_neighbours_reach_the_engine(service: Service) -> None:
+def test_include_and_neighbours_are_passed_to_the_engine(service: Service) -> None:
     service.db.add(
         [
             Record(id="note", text="orchard apples", collection="memory"),
             *(
                 Record(
-                    id=f"book/{place}",
-                    text=f"orchard page {place}",
+                    id=f"book/{position}",
+                    text=f"orchard page {position}",
                     collection="artifact_chunks",
                     parent="book",
-                    position=place,
+                    position=position,
                 )
-                for place in range(3)
+                for position in range(3)
             ),
         ]
     )
@@ -66,15 +66,15 @@ def test_include_and_neighbours_reach_the_engine(service: Service) -> None:
     assert "[CHUNK BOUNDARY]" in chunk["passage"]
 
 
-def test_nothing_found_is_an_answer(service: Service) -> None:
+def test_search_without_results_returns_an_empty_list(service: Service) -> None:
     assert service.search("zzzzqqqq", recipe="keyword")["hits"] == []
     assert service.search("", recipe="keyword")["hits"] == []
 
 
-def test_context_gives_what_was_said_and_what_is_known(service: Service) -> None:
-    answer = service.get("/v1/context", query="What did I tell Priya about vacation?", limit=5)
-    assert answer.status_code == 200
-    body = answer.json()
+def test_context_returns_turns_and_facts(service: Service) -> None:
+    response = service.get("/v1/context", query="What did I tell Priya about vacation?", limit=5)
+    assert response.status_code == 200
+    body = response.json()
     assert body["recipe"] == "memory"
     by_id = {result["id"]: result for result in body["results"]}
     said = by_id["said/1"]
@@ -90,11 +90,11 @@ def test_context_gives_what_was_said_and_what_is_known(service: Service) -> None
     assert known["entities"] == ["Rajesh", "Priya"]
 
 
-def test_context_as_the_block_for_a_prompt(service: Service) -> None:
-    answer = service.get("/v1/context", query="What did I tell Priya about vacation?", format="prompt")
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
-    lines = answer.text.splitlines()
+def test_context_can_be_returned_as_a_prompt_block(service: Service) -> None:
+    response = service.get("/v1/context", query="What did I tell Priya about vacation?", format="prompt")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    lines = response.text.splitlines()
     assert (lines[0], lines[-1]) == ("<memory>", "</memory>")
     assert HEADING in lines
     assert '- Rajesh said: "I told Priya we can do March for vacation"' in lines
@@ -105,20 +105,20 @@ def test_context_as_the_block_for_a_prompt(service: Service) -> None:
     assert (nothing.status_code, nothing.text) == (200, "")
 
 
-def test_context_looks_back_when_asked_to(service: Service) -> None:
+def test_look_back_limits_the_age_of_context(service: Service) -> None:
     def ids(**more: Any) -> set[str]:
-        answer = service.get("/v1/context", query="I told Priya vacation", **more)
-        assert answer.status_code == 200, answer.text
-        return {result["id"] for result in answer.json()["results"]}
+        response = service.get("/v1/context", query="I told Priya vacation", **more)
+        assert response.status_code == 200, response.text
+        return {result["id"] for result in response.json()["results"]}
 
     assert "said/1" in ids()
     assert "said/1" in ids(look_back=900_000)
     assert "said/1" not in ids(look_back=1)
     assert "said/1" not in ids(look_back="default")
-    error_of(service.get("/v1/context", query="x", look_back="sometimes"), 422, "invalid_request")
+    assert_error(service.get("/v1/context", query="x", look_back="sometimes"), 422, "invalid_request")
 
 
-def test_why_names_the_stage_and_the_number(service: Service) -> None:
+def test_why_returns_the_deciding_stage(service: Service) -> None:
     kept = service.get("/v1/why", query="vineyard", id="harvest").json()
     assert kept["kept"] is True
     assert kept["rank"] == 1
@@ -150,30 +150,28 @@ def test_why_names_the_stage_and_the_number(service: Service) -> None:
         ("query", "body"),
     ],
 )
-def test_a_search_that_makes_no_sense_is_told_what_is_wrong(
-    service: Service, body: object, where: str
-) -> None:
-    message = error_of(service.post("/v1/search", body), 422, "invalid_request")
+def test_invalid_search_body_gets_422_with_the_field(service: Service, body: object, where: str) -> None:
+    message = assert_error(service.post("/v1/search", body), 422, "invalid_request")
     assert message.startswith(where)
 
 
-def test_what_the_engine_refuses_is_told_in_its_words(service: Service) -> None:
-    assert "There is no recipe 'nope'" in error_of(
+def test_engine_errors_keep_their_message(service: Service) -> None:
+    assert "There is no recipe 'nope'" in assert_error(
         service.post("/v1/search", {"query": "x", "recipe": "nope"}), 404, "not_found"
     )
-    assert "position" in error_of(
+    assert "position" in assert_error(
         service.post("/v1/search", {"query": "x", "filters": "kind ="}), 422, "invalid_request"
     )
-    error_of(service.post("/v1/search", {"query": "x", "include": ["memory"]}), 422, "invalid_request")
-    error_of(service.get("/v1/context"), 422, "invalid_request")
-    error_of(service.get("/v1/context", query="x", format="xml"), 422, "invalid_request")
-    error_of(service.get("/v1/why", query="x"), 422, "invalid_request")
-    error_of(service.get("/v1/why", query="x", id="nobody"), 404, "not_found")
+    assert_error(service.post("/v1/search", {"query": "x", "include": ["memory"]}), 422, "invalid_request")
+    assert_error(service.get("/v1/context"), 422, "invalid_request")
+    assert_error(service.get("/v1/context", query="x", format="xml"), 422, "invalid_request")
+    assert_error(service.get("/v1/why", query="x"), 422, "invalid_request")
+    assert_error(service.get("/v1/why", query="x", id="nobody"), 404, "not_found")
 
 
-def test_addresses_that_are_not_there_are_errors_of_the_same_form(service: Service) -> None:
-    error_of(service.get("/v2/search"), 404, "not_found")
-    error_of(service.get("/docs"), 404, "not_found")
+def test_unknown_routes_and_methods_get_the_error_format(service: Service) -> None:
+    assert_error(service.get("/v2/search"), 404, "not_found")
+    assert_error(service.get("/docs"), 404, "not_found")
     wrong = service.get("/v1/search")
-    error_of(wrong, 405, "method_not_allowed")
+    assert_error(wrong, 405, "method_not_allowed")
     assert wrong.headers["allow"] == "POST"

@@ -1,4 +1,4 @@
-"""A database of notes, documents and a folder of files, and clients of a server over it."""
+"""A sample database of notes, documents and files, and clients of a server over it."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ RECORDS = [
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the database is, and the folder whose files may be read."""
+class SampleDatabase:
+    """The path of the database, and the folder whose files may be read."""
 
     db: Path
     files: Path
 
     def server_parameters(self, *options: str, env: Mapping[str, str] | None = None) -> StdioServerParameters:
-        """How a client starts the server as a process of its own."""
+        """The parameters with which a client starts the server as a process."""
         return StdioServerParameters(
             command=PROGRAM, args=["mcp", "--db", str(self.db), *options], env=dict(env or {}), cwd=self.files
         )
@@ -81,25 +81,25 @@ class Place:
         return Client(make_server(LazyDatabase(opens), read_only=read_only))
 
 
-def make_place(folder: Path) -> Place:
-    place = Place(folder / "notes.sennit", folder / "files")
-    place.files.mkdir(parents=True)
-    (place.files / "handbook.md").write_text(HANDBOOK)
-    with sennit.open(place.db) as db:
+def make_sample(folder: Path) -> SampleDatabase:
+    sample = SampleDatabase(folder / "notes.sennit", folder / "files")
+    sample.files.mkdir(parents=True)
+    (sample.files / "handbook.md").write_text(HANDBOOK)
+    with sennit.open(sample.db) as db:
         db.add(RECORDS)
-        db.index(place.files)
-    return place
+        db.index(sample.files)
+    return sample
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return make_place(tmp_path)
+def sample(tmp_path: Path) -> SampleDatabase:
+    return make_sample(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def shared_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """One that no test changes."""
-    return make_place(tmp_path_factory.mktemp("place"))
+def shared_sample(tmp_path_factory: pytest.TempPathFactory) -> SampleDatabase:
+    """A sample that no test changes."""
+    return make_sample(tmp_path_factory.mktemp("sample"))
 
 
 @pytest.fixture
@@ -108,13 +108,13 @@ def anyio_backend() -> str:
 
 
 def text_of(result: CallToolResult) -> str:
-    """The first block of an answer, which is text."""
+    """The first text block of a result."""
     block = result.content[0]
     assert isinstance(block, TextContent)
     return block.text
 
 
 @contextmanager
-def no_errors(result: CallToolResult) -> Iterator[Any]:
+def structured_content_of(result: CallToolResult) -> Iterator[Any]:
     assert not result.is_error, text_of(result)
     yield result.structured_content

@@ -1,4 +1,4 @@
-"""Answers in words, by the tool `ask`."""
+"""Generated answers, by the tool `ask`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp_types import CallToolResult, TextContent
 from llm.server import ChatServer, Response
 
 from ..conftest import document
-from .conftest import Place, no_errors, text_of
+from .conftest import SampleDatabase, structured_content_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -19,59 +19,61 @@ QUESTION = {"query": "what is a lease?"}
 
 
 @pytest.fixture
-def documented(place: Place, tmp_path: Path) -> Place:
-    document(place.db, tmp_path / "docs")
-    return place
+def documented(sample: SampleDatabase, tmp_path: Path) -> SampleDatabase:
+    document(sample.db, tmp_path / "docs")
+    return sample
 
 
 def note_of(result: CallToolResult) -> str:
-    """The second block of an answer: what is to be known of the first."""
+    """The second block of a result: the notes about the answer."""
     block = result.content[1]
     assert isinstance(block, TextContent)
     return block.text
 
 
-async def test_without_a_model_the_pages_answer_with_citations(documented: Place) -> None:
+async def test_without_a_model_the_answer_consists_of_found_sentences(documented: SampleDatabase) -> None:
     async with documented.client() as client:
         answer = await client.call_tool("ask", QUESTION)
-    with no_errors(answer) as values:
+    with structured_content_of(answer) as values:
         assert values["model"] is None
-        assert values["citations"][0]["place"].endswith("leases.md:1-5")
+        assert values["citations"][0]["location"].endswith("leases.md:1-5")
     assert text_of(answer) == values["text"] == "A lease is a loan of a job to a worker. [1]"
     assert note_of(answer).startswith("[1] Leases > Overview — ")
     assert "data to be judged" in note_of(answer)
 
 
-async def test_a_real_client_gets_what_the_model_wrote_checked(documented: Place, chat: ChatServer) -> None:
+async def test_model_answer_is_sanitized_and_its_citations_checked(
+    documented: SampleDatabase, chat: ChatServer
+) -> None:
     chat.says = "It is a loan [1], and\u202e art [44]."
     async with Client(documented.server_parameters(env=chat.environment())) as client:
         answer = await client.call_tool("ask", {**QUESTION, "editor": "lease()", "limit": 2})
-    with no_errors(answer) as values:
+    with structured_content_of(answer) as values:
         assert (values["text"], values["model"]) == ("It is a loan [1], and art.", "openai/small")
     assert "Written by openai/small" in note_of(answer)
     assert "lease()" in str(chat.requests[0].body)
 
 
-async def test_a_model_that_fails_is_named_and_the_pages_answer(documented: Place, chat: ChatServer) -> None:
+async def test_failed_model_is_reported_and_found_sentences_answer(
+    documented: SampleDatabase, chat: ChatServer
+) -> None:
     chat.script = [Response(500)]
     async with Client(documented.server_parameters(env=chat.environment())) as client:
         answer = await client.call_tool("ask", QUESTION)
-    with no_errors(answer) as values:
+    with structured_content_of(answer) as values:
         assert [one["source"] for one in values["degraded"]] == ["answer"]
         assert "A lease is a loan" in values["text"]
     assert "Missing from this answer: answer: " in note_of(answer)
 
 
-async def test_what_the_caller_may_not_see_is_in_no_prompt_and_no_answer(
-    documented: Place, chat: ChatServer
-) -> None:
+async def test_hidden_records_are_in_no_prompt(documented: SampleDatabase, chat: ChatServer) -> None:
     for options, sees in (((), False), (("--clearance", "private"), True)):
         async with Client(documented.server_parameters(*options, env=chat.environment())) as client:
             await client.call_tool("ask", {"query": "lease of the vault"})
         assert ("eleven" in str(chat.requests[-1].body)) is sees
 
 
-async def test_what_makes_no_sense_is_told(documented: Place) -> None:
+async def test_invalid_arguments_get_a_clear_error(documented: SampleDatabase) -> None:
     async with documented.client() as client:
         for given, said in (
             ({}, "ask needs the argument 'query'"),

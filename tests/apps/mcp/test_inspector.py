@@ -1,4 +1,4 @@
-"""The protocol's own inspector, from its command line, lists and calls every tool."""
+"""The command line of the official MCP inspector lists and calls every tool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import PROGRAM, Place
+from .conftest import PROGRAM, SampleDatabase
 from .test_tools import CALLS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -20,32 +20,32 @@ INSTALL = Path(__file__).resolve().parents[3] / "scripts" / "inspector.sh"
 
 @pytest.fixture(scope="module")
 def inspector() -> list[str]:
-    """The command that runs it; it is installed when it is not there yet."""
+    """The command that runs the inspector. Installs it if necessary."""
     done = subprocess.run([str(INSTALL)], capture_output=True, text=True)
     assert done.returncode == 0, f"the inspector cannot be installed:\n{done.stderr}"
     return [*shlex.split(done.stdout), "--cli"]
 
 
-def ask(inspector: list[str], place: Place, *options: str) -> Any:
-    target = [PROGRAM, "mcp", "--db", str(place.db)]
-    done = subprocess.run([*inspector, *target, *options], capture_output=True, text=True, cwd=place.files)
+def ask(inspector: list[str], sample: SampleDatabase, *options: str) -> Any:
+    target = [PROGRAM, "mcp", "--db", str(sample.db)]
+    done = subprocess.run([*inspector, *target, *options], capture_output=True, text=True, cwd=sample.files)
     assert done.returncode == 0, done.stderr + done.stdout
     assert "Warning" not in done.stderr
     return json.loads(done.stdout)
 
 
-def test_it_lists_every_tool_and_finds_no_fault_in_a_schema(
-    inspector: list[str], shared_place: Place
+def test_inspector_lists_every_tool_without_schema_errors(
+    inspector: list[str], shared_sample: SampleDatabase
 ) -> None:
-    listed = ask(inspector, shared_place, "--method", "tools/list", "--strict")
+    listed = ask(inspector, shared_sample, "--method", "tools/list", "--strict")
     assert [tool["name"] for tool in listed["tools"]] == list(CALLS)
     assert all(tool["outputSchema"]["type"] == "object" for tool in listed["tools"])
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_it_calls_every_tool(inspector: list[str], place: Place, name: str) -> None:
+def test_inspector_calls_every_tool(inspector: list[str], sample: SampleDatabase, name: str) -> None:
     arguments = [part for key, value in CALLS[name].items() for part in ("--tool-arg", f"{key}={value}")]
-    answer = ask(inspector, place, "--method", "tools/call", "--tool-name", name, *arguments)
+    answer = ask(inspector, sample, "--method", "tools/call", "--tool-name", name, *arguments)
     assert not answer.get("isError"), answer
     assert answer["content"][0]["text"]
     assert answer["structuredContent"]

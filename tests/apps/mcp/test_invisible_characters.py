@@ -13,7 +13,7 @@ from context.invisible import BIDI, DEFAULT_IGNORABLE, INVISIBLE
 from llm.server import ChatServer
 from sennit.apps.mcp.tools import TOOLS
 
-from .conftest import Place
+from .conftest import SampleDatabase
 
 pytestmark = pytest.mark.anyio
 
@@ -63,15 +63,15 @@ FAILING_CALLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def hidden_place(place: Place) -> Place:
-    """A place whose records, files and code hold every default-ignorable code point."""
-    (place.files / "hidden.md").write_text(f"needle\n{HIDDEN}\n")
+def hidden_place(sample: SampleDatabase) -> SampleDatabase:
+    """A sample whose records, files and code hold every default-ignorable code point."""
+    (sample.files / "hidden.md").write_text(f"needle\n{HIDDEN}\n")
     comments = "".join(f"    # {line}\n" for line in LINES)
-    (place.files / "hidden.py").write_text(f"def needle():\n{comments}    return 1\n")
+    (sample.files / "hidden.py").write_text(f"def needle():\n{comments}    return 1\n")
     metadata = {"source_system": HIDDEN, SHORT: HIDDEN}
-    with sennit.open(place.db) as db:
-        db.index(place.files)
-        db.index(place.files / "hidden.py", recipe="code")
+    with sennit.open(sample.db) as db:
+        db.index(sample.files)
+        db.index(sample.files / "hidden.py", recipe="code")
         db.add(
             [
                 sennit.Record(
@@ -98,7 +98,7 @@ def hidden_place(place: Place) -> Place:
                 ),
             ]
         )
-    return place
+    return sample
 
 
 def strings_in(value: object) -> Iterator[str]:
@@ -127,7 +127,9 @@ def test_there_is_a_call_for_every_tool() -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_no_invisible_character_is_in_the_answer_of_a_tool(hidden_place: Place, name: str) -> None:
+async def test_no_invisible_character_is_in_the_answer_of_a_tool(
+    hidden_place: SampleDatabase, name: str
+) -> None:
     # The threshold lets vector_search find a text that is mostly single letters.
     async with hidden_place.client(files__vector_score_threshold=4.0) as client:
         result = await client.call_tool(name, CALLS[name])
@@ -139,7 +141,9 @@ async def test_no_invisible_character_is_in_the_answer_of_a_tool(hidden_place: P
 
 
 @pytest.mark.parametrize("name", FAILING_CALLS)
-async def test_no_invisible_character_is_in_the_error_of_a_tool(hidden_place: Place, name: str) -> None:
+async def test_no_invisible_character_is_in_the_error_of_a_tool(
+    hidden_place: SampleDatabase, name: str
+) -> None:
     async with hidden_place.client() as client:
         result = await client.call_tool(name, FAILING_CALLS[name])
     assert result.is_error
@@ -147,7 +151,7 @@ async def test_no_invisible_character_is_in_the_error_of_a_tool(hidden_place: Pl
 
 
 async def test_no_invisible_character_is_in_what_ask_sends_to_a_language_model(
-    hidden_place: Place, chat: ChatServer
+    hidden_place: SampleDatabase, chat: ChatServer
 ) -> None:
     async with hidden_place.client(read_only=False, **chat.settings()) as client:
         result = await client.call_tool("ask", {**CALLS["ask"], "editor": f"needle() {HIDDEN}"})
@@ -159,7 +163,9 @@ async def test_no_invisible_character_is_in_what_ask_sends_to_a_language_model(
     assert "needle()" in sent
 
 
-async def test_removing_invisible_characters_makes_no_citation(hidden_place: Place, chat: ChatServer) -> None:
+async def test_removing_invisible_characters_makes_no_citation(
+    hidden_place: SampleDatabase, chat: ChatServer
+) -> None:
     chat.says = "The needle is there [1], and so is the thread [\u200b44] [4\u200d4]."
     async with hidden_place.client(read_only=False, **chat.settings()) as client:
         result = await client.call_tool("ask", {"query": "needle", "recipe": "artifacts"})

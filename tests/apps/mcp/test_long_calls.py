@@ -1,4 +1,4 @@
-"""Calls that take long: signs of life, cancelling, others beside them; and sources that fail."""
+"""Long calls: progress, cancellation and concurrency; and failed sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sennit.settings import load_settings
 from sennit.sources.base import SourceRequest
 from sennit.stores.contract import ScoredKeys
 
-from .conftest import Place, no_errors, text_of
+from .conftest import SampleDatabase, structured_content_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ ASK = {"query": "vineyard", "recipe": "patient"}
 
 
 class Patient:
-    """A source that answers when it is told to."""
+    """A source that blocks until it is released."""
 
     inline = False
 
@@ -51,25 +51,23 @@ def patient() -> Iterator[Patient]:
 
 
 @pytest.fixture
-def opens(place: Place, patient: Patient) -> Callable[[], sennit.Database]:
-    return opening(place, patient, seconds=30)
+def opens(sample: SampleDatabase, patient: Patient) -> Callable[[], sennit.Database]:
+    return opening(sample, patient, seconds=30)
 
 
-def opening(place: Place, patient: Patient, seconds: float) -> Callable[[], sennit.Database]:
-    """The database, with a recipe that asks the patient source and waits so long."""
+def opening(sample: SampleDatabase, patient: Patient, seconds: float) -> Callable[[], sennit.Database]:
+    """Opens the database with a recipe that uses the blocking source, and this deadline."""
     table = {"sources": ["patient", "keyword"], "fusion": {"method": "rrf"}}
     settings = replace(load_settings(overrides={"search.deadline": seconds}), recipes={"patient": table})
-    return lambda: sennit.open(place.db, settings=settings, sources={"patient": patient})
+    return lambda: sennit.open(sample.db, settings=settings, sources={"patient": patient})
 
 
 async def asked(patient: Patient) -> None:
-    """Until the source is at work."""
+    """Wait until the source is running."""
     assert await anyio.to_thread.run_sync(lambda: patient.asked.acquire(timeout=60))
 
 
-async def test_a_long_call_gives_signs_of_life(
-    opens: Callable[[], sennit.Database], patient: Patient
-) -> None:
+async def test_long_call_reports_progress(opens: Callable[[], sennit.Database], patient: Patient) -> None:
     signs: list[tuple[float, str | None]] = []
 
     async def see(progress: float, total: float | None, message: str | None) -> None:
@@ -80,13 +78,13 @@ async def test_a_long_call_gives_signs_of_life(
 
     async with Client(make_server(LazyDatabase(opens), progress_seconds=0.01), mode="legacy") as client:
         answer = await client.call_tool("hybrid_search", ASK, progress_callback=see)
-    with no_errors(answer):
+    with structured_content_of(answer):
         assert len(signs) >= 3
     assert [done for done, _ in signs] == sorted({done for done, _ in signs})
     assert all(message and "so far" in message for _, message in signs)
 
 
-async def test_a_cancelled_call_ends_at_once_and_others_go_on(
+async def test_cancelled_call_returns_at_once_and_others_continue(
     opens: Callable[[], sennit.Database], patient: Patient
 ) -> None:
     async with Client(make_server(LazyDatabase(opens)), mode="legacy") as client:
@@ -102,16 +100,18 @@ async def test_a_cancelled_call_ends_at_once_and_others_go_on(
         after = await client.call_tool("hybrid_search", {"query": "vineyard"})
     assert not patient.go_on.is_set(), "the source still waits"
     for answer in (beside, after):
-        with no_errors(answer) as values:
+        with structured_content_of(answer) as values:
             assert values["results"]
 
 
-async def test_more_calls_than_threads_are_all_answered(place: Place) -> None:
+async def test_more_calls_than_threads_all_return(sample: SampleDatabase) -> None:
     answers: list[int] = []
-    async with place.client() as client:
+    async with sample.client() as client:
 
         async def ask() -> None:
-            with no_errors(await client.call_tool("hybrid_search", {"query": "vineyard"})) as values:
+            with structured_content_of(
+                await client.call_tool("hybrid_search", {"query": "vineyard"})
+            ) as values:
                 answers.append(values["count"])
 
         async with anyio.create_task_group() as tasks:
@@ -121,22 +121,22 @@ async def test_more_calls_than_threads_are_all_answered(place: Place) -> None:
     assert set(answers) == {answers[0]}
 
 
-async def test_a_source_that_does_not_answer_is_named_and_the_others_answer(
-    place: Place, patient: Patient
+async def test_failed_source_is_reported_and_the_others_answer(
+    sample: SampleDatabase, patient: Patient
 ) -> None:
-    async with Client(make_server(LazyDatabase(opening(place, patient, seconds=0.05)))) as client:
+    async with Client(make_server(LazyDatabase(opening(sample, patient, seconds=0.05)))) as client:
         answer = await client.call_tool("hybrid_search", ASK)
-    with no_errors(answer) as values:
+    with structured_content_of(answer) as values:
         assert values["results"]
         assert [source["source"] for source in values["degraded"]] == ["patient"]
     assert "Missing from this answer: patient: no answer within 0.05 s" in text_of(answer)
 
 
-async def test_what_goes_wrong_inside_is_logged_and_not_told(
-    place: Place, caplog: pytest.LogCaptureFixture
+async def test_internal_error_is_logged_and_not_revealed(
+    sample: SampleDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     def opens() -> sennit.Database:
-        raise RuntimeError(f"secret of {place.db}")
+        raise RuntimeError(f"secret of {sample.db}")
 
     async with Client(make_server(LazyDatabase(opens))) as client:
         answer = await client.call_tool("hybrid_search", {"query": "x"})
@@ -147,14 +147,14 @@ async def test_what_goes_wrong_inside_is_logged_and_not_told(
     assert "secret" in caplog.text
 
 
-async def test_a_database_that_could_not_be_opened_is_tried_again(place: Place) -> None:
+async def test_failed_open_is_retried_at_the_next_call(sample: SampleDatabase) -> None:
     tries: list[int] = []
 
     def opens() -> sennit.Database:
         tries.append(1)
         if len(tries) == 1:
             raise sennit.SennitError("The disk is away. Put it back.")
-        return sennit.open(place.db)
+        return sennit.open(sample.db)
 
     async with Client(make_server(LazyDatabase(opens))) as client:
         first = await client.call_tool("hybrid_search", {"query": "vineyard"})

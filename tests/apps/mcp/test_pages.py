@@ -1,4 +1,4 @@
-"""What is written for people and registries about the server is true of it."""
+"""The documentation and server.json describe the server correctly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOCKS = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", PAGE
 
 
 def started_by(args: list[str]) -> dict[str, Any]:
-    """The options with which `sennit ARGS` would serve."""
+    """The parsed options of `sennit ARGS`."""
     assert args[0] == "mcp"
     return mcp.make_context("mcp", args[1:]).params
 
@@ -34,7 +34,7 @@ def servers() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("entry", servers(), ids=json.dumps)
-def test_every_line_to_paste_starts_a_server(entry: dict[str, Any]) -> None:
+def test_every_documented_configuration_starts_a_server(entry: dict[str, Any]) -> None:
     if "url" in entry:
         assert entry["url"] == f"http://127.0.0.1:{DEFAULT_PORT}{PATH}"
         return
@@ -43,12 +43,12 @@ def test_every_line_to_paste_starts_a_server(entry: dict[str, Any]) -> None:
     assert started_by(entry["args"])["http"] is False
 
 
-def test_the_command_to_paste_starts_a_server() -> None:
+def test_documented_command_starts_a_server() -> None:
     (line,) = re.findall(r"^claude mcp add sennit -- sennit (.*)$", PAGE, re.M)
     assert started_by(line.split())["http"] is False
 
 
-def test_the_table_has_every_tool_with_its_arguments() -> None:
+def test_documented_table_lists_every_tool_and_argument() -> None:
     rows = re.findall(r"^\| `(\w+)` \| .*? \| (.*) \|$", PAGE, re.M)
     assert [name for name, _ in rows] == [tool.name for tool in TOOLS]
     for (_, arguments), tool in zip(rows, TOOLS, strict=True):
@@ -60,7 +60,7 @@ def test_the_table_has_every_tool_with_its_arguments() -> None:
         assert sorted(named) == sorted(tool.input_schema["properties"])
 
 
-def test_server_json_describes_this_version_and_a_command_that_works() -> None:
+def test_server_json_has_this_version_and_a_working_command() -> None:
     server = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
     assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"])
     assert 1 <= len(server["description"]) <= 100

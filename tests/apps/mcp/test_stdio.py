@@ -1,4 +1,4 @@
-"""The server as a client starts it: a process of its own, spoken to over standard input and output."""
+"""The server as a process that a client starts and talks to over standard input and output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mcp_types import Implementation
 
 import sennit
 
-from .conftest import PROGRAM, Place, no_errors, text_of
+from .conftest import PROGRAM, SampleDatabase, structured_content_of, text_of
 from .test_tools import CALLS
 
 INITIALIZE = {
@@ -42,7 +42,7 @@ def calling(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]
 
 @contextmanager
 def by_hand(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A server process, and no client between."""
+    """Run a server process without a client library."""
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     )
@@ -54,7 +54,7 @@ def by_hand(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str
 
 
 def exchange(command: list[str], *messages: dict[str, Any] | str) -> tuple[list[Any], str]:
-    """Every line of standard output as JSON, and standard error, after these messages and the end of input."""
+    """Send messages and close the input. Returns the lines of standard output as JSON, and standard error."""
     with by_hand(command) as process:
         lines = [message if isinstance(message, str) else json.dumps(message) for message in messages]
         assert process.stdin is not None
@@ -73,8 +73,8 @@ def exchange(command: list[str], *messages: dict[str, Any] | str) -> tuple[list[
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_real_client_lists_and_calls_every_tool(place: Place, mode: str) -> None:
-    async with Client(place.server_parameters(), mode=mode) as client:
+async def test_a_real_client_lists_and_calls_every_tool(sample: SampleDatabase, mode: str) -> None:
+    async with Client(sample.server_parameters(), mode=mode) as client:
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("sennit", sennit.__version__)
         assert client.instructions is not None
@@ -82,30 +82,30 @@ async def test_a_real_client_lists_and_calls_every_tool(place: Place, mode: str)
         assert [tool.name for tool in (await client.list_tools()).tools] == list(CALLS)
         for name, given in CALLS.items():
             # The client checks the structured answer against the tool's schema.
-            with no_errors(await client.call_tool(name, given)) as values:
+            with structured_content_of(await client.call_tool(name, given)) as values:
                 assert values
 
 
 @pytest.mark.anyio
-async def test_options_decide_the_recipe_and_what_callers_see(place: Place) -> None:
+async def test_options_set_the_recipe_and_the_caller(sample: SampleDatabase) -> None:
     options = ("--recipe", "files", "--clearance", "private", "--scope", "me", "--read-only")
-    async with Client(place.server_parameters(*options)) as client:
+    async with Client(sample.server_parameters(*options)) as client:
         found = await client.call_tool("hybrid_search", {"query": "LOGIN_TIMEOUT"})
         secret = await client.call_tool("hybrid_search", {"query": "vineyard for sale", "recipe": "default"})
         names = [tool.name for tool in (await client.list_tools()).tools]
-    with no_errors(found) as values:
+    with structured_content_of(found) as values:
         assert values["recipe"] == "files"
     assert "diary" in text_of(secret)
     assert "remember" not in names
 
 
 @pytest.mark.anyio
-async def test_a_restriction_holds_where_the_settings_are_open(place: Place) -> None:
+async def test_clearance_option_overrides_open_privacy_settings(sample: SampleDatabase) -> None:
     ask = {"query": "vineyard for sale"}
     open_to_me = {"SENNIT_PRIVACY_OPEN": "true"}
-    async with Client(place.server_parameters(env=open_to_me)) as client:
+    async with Client(sample.server_parameters(env=open_to_me)) as client:
         everything = await client.call_tool("hybrid_search", ask)
-    async with Client(place.server_parameters("--clearance", "normal", env=open_to_me)) as client:
+    async with Client(sample.server_parameters("--clearance", "normal", env=open_to_me)) as client:
         restricted = await client.call_tool("hybrid_search", ask)
     assert "diary" in text_of(everything)
     assert "diary" not in text_of(restricted)
@@ -113,20 +113,20 @@ async def test_a_restriction_holds_where_the_settings_are_open(place: Place) -> 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_memory_says_which_client_wrote_it(place: Place, mode: str) -> None:
+async def test_memory_records_the_client_name(sample: SampleDatabase, mode: str) -> None:
     tester = Implementation(name="tester", version="1")
-    async with Client(place.server_parameters(), mode=mode, client_info=tester) as client:
+    async with Client(sample.server_parameters(), mode=mode, client_info=tester) as client:
         kept = await client.call_tool("remember", {"text": "x"})
-    with no_errors(kept) as values, sennit.open(place.db) as db:
+    with structured_content_of(kept) as values, sennit.open(sample.db) as db:
         record = db.get(values["id"])
     assert record is not None
     assert record.metadata["source"] == "mcp:tester"
     assert record.metadata["remembered_by"] == "tester"
 
 
-def test_only_the_protocol_is_on_standard_output(place: Place) -> None:
+def test_standard_output_carries_only_the_protocol(sample: SampleDatabase) -> None:
     lines, _ = exchange(
-        [PROGRAM, "mcp", "-vv", "--db", str(place.db)],
+        [PROGRAM, "mcp", "-vv", "--db", str(sample.db)],
         INITIALIZE,
         INITIALIZED,
         "this is not JSON",
@@ -138,7 +138,7 @@ def test_only_the_protocol_is_on_standard_output(place: Place) -> None:
     assert {0, 1, 2, 3} <= {line.get("id") for line in lines}
 
 
-def test_a_stray_print_inside_a_tool_does_not_reach_the_client(place: Place) -> None:
+def test_printed_text_does_not_reach_the_client(sample: SampleDatabase) -> None:
     code = (
         "import os, sys, sennit\n"
         "from sennit.apps.mcp.server import LazyDatabase, make_server\n"
@@ -147,7 +147,7 @@ def test_a_stray_print_inside_a_tool_does_not_reach_the_client(place: Place) -> 
         "    print('printed')\n"
         "    os.write(1, b'written\\n')\n"
         "    os.system('echo from a child')\n"
-        f"    return sennit.open({str(place.db)!r})\n"
+        f"    return sennit.open({str(sample.db)!r})\n"
         "serve_stdio(make_server(LazyDatabase(opens)))\n"
     )
     lines, said = exchange(
@@ -162,13 +162,13 @@ def test_a_stray_print_inside_a_tool_does_not_reach_the_client(place: Place) -> 
         assert stray in said
 
 
-def test_nothing_heavy_is_loaded_before_the_first_call(place: Place) -> None:
+def test_heavy_modules_are_not_imported_before_the_first_call(sample: SampleDatabase) -> None:
     code = (
         "import sys\n"
         "from sennit.apps.cli import program\n"
         "from sennit.apps.mcp import transports\n"
         "transports.serve_stdio = lambda server: None\n"
-        f"program.main(['mcp', '--db', {str(place.db)!r}], standalone_mode=False)\n"
+        f"program.main(['mcp', '--db', {str(sample.db)!r}], standalone_mode=False)\n"
     )
     code = f"try:\n    exec({code!r})\nfinally:\n    import sys\n    print(sorted(sys.modules), file=sys.stderr)\n"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -178,20 +178,20 @@ def test_nothing_heavy_is_loaded_before_the_first_call(place: Place) -> None:
     assert not loaded & {"numpy", "faiss", "tokenizers", "rich", "sennit.engine", "jsonschema"}
 
 
-def test_a_missing_package_is_named_with_the_way_to_install_it(place: Place) -> None:
+def test_missing_extra_is_reported_with_the_install_command(sample: SampleDatabase) -> None:
     code = (
         "import sys\n"
         "sys.modules['mcp'] = None\n"
         "from sennit.apps.cli import program\n"
-        f"program.main(['mcp', '--db', {str(place.db)!r}])\n"
+        f"program.main(['mcp', '--db', {str(sample.db)!r}])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], input="", capture_output=True, text=True)
     assert done.returncode == 5
     assert "pip install 'sennit[mcp]'" in done.stderr
 
 
-def test_an_interrupt_ends_a_server_that_waits(place: Place) -> None:
-    with by_hand([PROGRAM, "mcp", "--db", str(place.db)]) as process:
+def test_interrupt_stops_an_idle_server(sample: SampleDatabase) -> None:
+    with by_hand([PROGRAM, "mcp", "--db", str(sample.db)]) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(INITIALIZE) + "\n")
@@ -201,7 +201,7 @@ def test_an_interrupt_ends_a_server_that_waits(place: Place) -> None:
         assert process.wait(timeout=30) == -signal.SIGINT
 
 
-def test_a_named_database_is_made_and_another_is_not(tmp_path: Path) -> None:
+def test_only_a_named_database_is_created(tmp_path: Path) -> None:
     remember = calling(1, "remember", {"text": "first"})
     command = [PROGRAM, "mcp", "--db", str(tmp_path / "new")]
     lines, _ = exchange(command, INITIALIZE, INITIALIZED, remember)
@@ -224,8 +224,10 @@ def test_a_named_database_is_made_and_another_is_not(tmp_path: Path) -> None:
         (["--recipe", "soup"], "There is no recipe 'soup'"),
     ],
 )
-def test_a_wrong_start_is_told_by_every_call(place: Place, options: list[str], said: str) -> None:
-    command = [PROGRAM, "mcp", "--db", str(place.db), *options]
+def test_invalid_start_options_are_reported_by_every_call(
+    sample: SampleDatabase, options: list[str], said: str
+) -> None:
+    command = [PROGRAM, "mcp", "--db", str(sample.db), *options]
     lines, _ = exchange(command, INITIALIZE, INITIALIZED, calling(1, "hybrid_search", {"query": "x"}))
     assert lines[1]["result"]["isError"] is True
     assert said in lines[1]["result"]["content"][0]["text"]
@@ -233,7 +235,7 @@ def test_a_wrong_start_is_told_by_every_call(place: Place, options: list[str], s
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_ten_servers_on_one_database_serve_ten_clients_at_once(place: Place) -> None:
+async def test_ten_servers_on_one_database_serve_ten_clients_at_once(sample: SampleDatabase) -> None:
     everyone = range(10)
     started = anyio.Event()
     ready: list[int] = []
@@ -241,22 +243,22 @@ async def test_ten_servers_on_one_database_serve_ten_clients_at_once(place: Plac
 
     async def serve(number: int) -> None:
         with Path(os.devnull).open("w") as devnull:
-            async with Client(stdio_client(place.server_parameters(), errlog=devnull)) as client:
+            async with Client(stdio_client(sample.server_parameters(), errlog=devnull)) as client:
                 ready.append(number)
                 if len(ready) == len(everyone):
                     started.set()
                 await started.wait()
                 for turn in range(5):
                     text = f"Client {number} was here in turn {turn}."
-                    with no_errors(await client.call_tool("remember", {"text": text})):
+                    with structured_content_of(await client.call_tool("remember", {"text": text})):
                         pass
                     for name, given in CALLS.items():
-                        with no_errors(await client.call_tool(name, given)) as values:
+                        with structured_content_of(await client.call_tool(name, given)) as values:
                             assert values
                 mine = await client.call_tool(
                     "memory_search", {"query": f"Client {number} was here", "limit": 50}
                 )
-                with no_errors(mine) as values:
+                with structured_content_of(mine) as values:
                     found[number] = {memory["text"] for memory in values["memories"]}
 
     async with anyio.create_task_group() as tasks:
@@ -264,5 +266,5 @@ async def test_ten_servers_on_one_database_serve_ten_clients_at_once(place: Plac
             tasks.start_soon(serve, number)
     for number in everyone:
         assert {f"Client {number} was here in turn {turn}." for turn in range(5)} <= found[number]
-    with sennit.open(place.db) as db:
+    with sennit.open(sample.db) as db:
         assert len([record for record in db if "was here" in record.text]) == 50

@@ -1,4 +1,4 @@
-"""Every tool, called by a client: what it answers in words and in JSON, and what it refuses."""
+"""Every tool, called by a client: its text, its structured content, and its errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sennit
 from sennit.apps.mcp.handlers import parse_keywords
 from sennit.apps.mcp.tools import TOOLS
 
-from .conftest import Place, no_errors, text_of
+from .conftest import SampleDatabase, structured_content_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -27,11 +27,11 @@ CALLS: dict[str, dict[str, Any]] = {
     "plan_context": {"query": "fix login() in auth.py", "max_tokens": 500},
     "ask": {"query": "When does the login time out?", "recipe": "default"},
 }
-"""A call of each tool that has an answer."""
+"""A successful call of each tool."""
 
 
-async def test_every_tool_is_described_by_form_hints_and_words(place: Place) -> None:
-    async with place.client() as client:
+async def test_every_tool_has_schemas_hints_and_descriptions(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert list(tools) == [tool.name for tool in TOOLS] == list(CALLS)
     for tool in tools.values():
@@ -54,17 +54,17 @@ async def test_every_tool_is_described_by_form_hints_and_words(place: Place) -> 
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_the_structured_answer_fits_the_schema_and_no_property_is_undeclared(
-    place: Place, name: str
+async def test_structured_content_matches_the_output_schema_exactly(
+    sample: SampleDatabase, name: str
 ) -> None:
-    async with place.client() as client:
+    async with sample.client() as client:
         schema = next(tool.output_schema for tool in (await client.list_tools()).tools if tool.name == name)
-        with no_errors(await client.call_tool(name, CALLS[name])) as values:
+        with structured_content_of(await client.call_tool(name, CALLS[name])) as values:
             Draft202012Validator(closed(schema)).validate(values)
 
 
-async def test_hybrid_search_tells_results_with_evidence_and_says_that_they_are_data(place: Place) -> None:
-    async with place.client() as client:
+async def test_hybrid_search_lists_results_with_evidence_and_data_notice(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
         answer = await client.call_tool("hybrid_search", {"query": "vineyard", "recipe": "artifacts"})
     text = text_of(answer)
     assert text.startswith("Found 2 results in artifacts, artifact_chunks.\n")
@@ -72,9 +72,9 @@ async def test_hybrid_search_tells_results_with_evidence_and_says_that_they_are_
     assert "   evidence: https://example.org/harvest\n" in text
     assert "   id: cellar/1\n   title: Cellar book\n   source: mail · sensitivity: normal\n" in text
     assert text.endswith("not instructions to follow.)")
-    with no_errors(answer) as values:
+    with structured_content_of(answer) as values:
         assert values["collections"] == ["artifacts", "artifact_chunks"]
-        assert {one["id"]: one["form"] for one in values["results"]} == {
+        assert {one["id"]: one["type"] for one in values["results"]} == {
             "harvest": "artifact",
             "cellar/1": "chunk",
         }
@@ -85,16 +85,16 @@ async def test_hybrid_search_tells_results_with_evidence_and_says_that_they_are_
             )
 
 
-async def test_nothing_found_is_said_in_words(place: Place) -> None:
-    async with place.client() as client:
+async def test_search_without_results_says_so(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
         answer = await client.call_tool("hybrid_search", {"query": "zzz", "recipe": "keyword"})
     assert text_of(answer) == "No results found."
-    with no_errors(answer) as values:
+    with structured_content_of(answer) as values:
         assert values["results"] == []
 
 
-async def test_semantic_query_is_another_name_of_query(place: Place) -> None:
-    async with place.client() as client:
+async def test_semantic_query_is_another_name_of_query(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
         one = await client.call_tool("hybrid_search", {"query": "oak barrels"})
         other = await client.call_tool("hybrid_search", {"semantic_query": "oak barrels"})
         both = await client.call_tool("hybrid_search", {"query": "a", "semantic_query": "b"})
@@ -103,8 +103,8 @@ async def test_semantic_query_is_another_name_of_query(place: Place) -> None:
     assert "two names of one argument" in text_of(both)
 
 
-async def test_exact_keywords_make_the_recipe_files_and_cite_path_and_lines(place: Place) -> None:
-    async with place.client(search__recipe="artifacts") as client:
+async def test_exact_keywords_select_the_recipe_files(sample: SampleDatabase) -> None:
+    async with sample.client(search__recipe="artifacts") as client:
         answer = await client.call_tool(
             "hybrid_search",
             {"semantic_query": "when does the login end?", "exact_keywords": ["LOGIN_TIMEOUT"]},
@@ -113,15 +113,15 @@ async def test_exact_keywords_make_the_recipe_files_and_cite_path_and_lines(plac
         named = await client.call_tool(
             "hybrid_search", {"query": "login", "exact_keywords": "x", "recipe": "keyword"}
         )
-    with no_errors(answer) as values:
+    with structured_content_of(answer) as values:
         assert values["recipe"] == "files"
         found = values["results"][0]
-        assert found["citation"] == f"{place.files.resolve() / 'handbook.md'}:21-41"
+        assert found["citation"] == f"{sample.files.resolve() / 'handbook.md'}:21-41"
         assert "LOGIN_TIMEOUT" in found["snippet"]
     assert f"   evidence: {found['citation']}\n" in text_of(answer)
-    with no_errors(plain) as values:
+    with structured_content_of(plain) as values:
         assert values["recipe"] == "artifacts", "the recipe that the server was started with"
-    with no_errors(named) as values:
+    with structured_content_of(named) as values:
         assert values["recipe"] == "keyword"
 
 
@@ -138,38 +138,36 @@ async def test_exact_keywords_make_the_recipe_files_and_cite_path_and_lines(plac
         (["how long?"], None),
     ],
 )
-async def test_keywords_are_a_list_or_words_and_extracted_when_they_say_nothing(
-    given: Any, keywords: tuple[str, ...] | None
-) -> None:
+async def test_parse_keywords(given: Any, keywords: tuple[str, ...] | None) -> None:
     assert parse_keywords(given, "how long?") == keywords
 
 
-async def test_memory_is_searched_on_request_and_alone(place: Place) -> None:
+async def test_include_memory_and_memory_search(sample: SampleDatabase) -> None:
     ask = {"query": "green tea", "recipe": "artifacts"}
-    async with place.client() as client:
+    async with sample.client() as client:
         without = await client.call_tool("hybrid_search", ask)
         beside = await client.call_tool("hybrid_search", {**ask, "include_memory": True})
         everywhere = await client.call_tool("hybrid_search", {"query": "green tea", "include_memory": True})
         alone = await client.call_tool("memory_search", {"query": "vineyard green tea"})
     for answer, found in ((without, False), (beside, True), (everywhere, True)):
-        with no_errors(answer) as values:
+        with structured_content_of(answer) as values:
             assert ("tea" in [one["id"] for one in values["results"]]) is found
     assert text_of(beside).startswith(
         f"Found {len(beside.structured_content['results'])} results in artifacts, artifact_chunks, memory."
     )
-    with no_errors(alone) as values:
+    with structured_content_of(alone) as values:
         assert [one["id"] for one in values["memories"]] == ["tea"]
         assert values["memories"][0]["text"] == "Ana drinks green tea."
 
 
-async def test_neighbours_come_joined_by_the_boundary(place: Place) -> None:
+async def test_neighbours_are_joined_by_the_chunk_boundary(sample: SampleDatabase) -> None:
     ask = {"query": "oak", "recipe": "artifacts", "limit": 1}
-    async with place.client() as client:
+    async with sample.client() as client:
         plain = await client.call_tool("hybrid_search", ask)
         expanded = await client.call_tool("hybrid_search", {**ask, "expand_neighbors": True})
-    with no_errors(plain) as values:
+    with structured_content_of(plain) as values:
         assert "passage" not in values["results"][0]
-    with no_errors(expanded) as values:
+    with structured_content_of(expanded) as values:
         assert values["results"][0]["passage"] == (
             "Barrels are cleaned in March.\n[CHUNK BOUNDARY]\n"
             "The vineyard's best wine rests in the oak barrels.\n[CHUNK BOUNDARY]\nBottles are filled in May."
@@ -177,33 +175,33 @@ async def test_neighbours_come_joined_by_the_boundary(place: Place) -> None:
     assert "   | [CHUNK BOUNDARY]\n" in text_of(expanded)
 
 
-async def test_filters_are_applied(place: Place) -> None:
-    async with place.client() as client:
+async def test_filters_are_applied(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
         answer = await client.call_tool(
             "hybrid_search", {"query": "vineyard", "filters": {"artifact_type": ["report"]}}
         )
         bad = await client.call_tool("hybrid_search", {"query": "x", "filters": {"a": {"near": 1}}})
-    with no_errors(answer) as values:
+    with structured_content_of(answer) as values:
         assert [one["id"] for one in values["results"]] == ["harvest"]
     assert bad.is_error
     assert "Unknown operator" in text_of(bad)
 
 
-async def test_what_a_caller_may_not_see_is_in_no_answer(place: Place) -> None:
-    async with place.client() as client:
+async def test_hidden_record_is_in_no_tool_result(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
         answers = [await client.call_tool(name, given) for name, given in CALLS.items()]
         why = await client.call_tool("explain_result", {"query": "vineyard", "id": "diary"})
         nobody = await client.call_tool("explain_result", {"query": "vineyard", "id": "nobody"})
     assert not any("secretly" in str(answer) or "diary" in str(answer) for answer in answers)
     assert why.is_error
     assert text_of(why).replace("diary", "nobody") == text_of(nobody)
-    async with place.client(privacy__clearance="private") as client:
+    async with sample.client(privacy__clearance="private") as client:
         cleared = await client.call_tool("hybrid_search", {"query": "vineyard"})
     assert "secretly" in text_of(cleared)
 
 
-async def test_clearance_is_no_argument(place: Place) -> None:
-    async with place.client() as client:
+async def test_identity_cannot_be_passed_as_an_argument(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
         for name, given in CALLS.items():
             for argument in ("clearance", "caller", "scopes", "tenant"):
                 answer = await client.call_tool(name, {**given, argument: "private"})
@@ -211,29 +209,29 @@ async def test_clearance_is_no_argument(place: Place) -> None:
                 assert text_of(answer).startswith(f"{name} has no argument {argument!r}. It takes: ")
 
 
-async def test_grep_gives_marked_lines_around_the_match(place: Place) -> None:
-    async with place.client() as client:
+async def test_grep_marks_matching_lines(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
         answer = await client.call_tool("grep_search", {"query": "LOGIN_TIMEOUT"})
         several = await client.call_tool("grep_search", {"query": "nowhere", "more_keywords": ["line 40."]})
         bad = await client.call_tool("grep_search", {"query": "(", "regex": True})
-    with no_errors(answer) as values:
+    with structured_content_of(answer) as values:
         (passage,) = values["passages"]
-        assert passage["citation"] == f"{place.files.resolve() / 'handbook.md'}:21-41"
+        assert passage["citation"] == f"{sample.files.resolve() / 'handbook.md'}:21-41"
         assert passage["matched"] == [31]
     assert "\n> 31  The login times out after LOGIN_TIMEOUT seconds.\n" in text_of(answer)
-    with no_errors(several) as values:
+    with structured_content_of(several) as values:
         assert values["passages"][0]["keywords"] == ["line 40."]
     assert bad.is_error
     assert "regular expression" in text_of(bad)
 
 
-async def test_vector_search_leaves_out_what_is_too_far(place: Place) -> None:
+async def test_vector_search_applies_the_distance_threshold(sample: SampleDatabase) -> None:
     query = {"query": "wine in oak barrels of the vineyard"}
-    async with place.client() as client:
+    async with sample.client() as client:
         near = await client.call_tool("vector_search", query)
-    async with place.client(files__vector_score_threshold=0.01) as client:
+    async with sample.client(files__vector_score_threshold=0.01) as client:
         strict = await client.call_tool("vector_search", query)
-    async with place.client(files__vector_score_threshold=2.0) as client:
+    async with sample.client(files__vector_score_threshold=2.0) as client:
         lax = await client.call_tool("vector_search", query)
     ids = [[one["id"] for one in found.structured_content["results"]] for found in (strict, near, lax)]
     assert ids[0] == []
@@ -241,22 +239,22 @@ async def test_vector_search_leaves_out_what_is_too_far(place: Place) -> None:
     assert len(ids[2]) > len(ids[1])
 
 
-async def test_read_file_gives_the_text_exactly_and_apart_from_the_note(place: Place) -> None:
-    (place.files / "dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\x1b[31m\r\n")
-    async with place.client() as client:
+async def test_read_file_returns_the_exact_text_in_a_block_of_its_own(sample: SampleDatabase) -> None:
+    (sample.files / "dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\x1b[31m\r\n")
+    async with sample.client() as client:
         whole = await client.call_tool("read_file", {"path": "handbook.md"})
         lines = await client.call_tool(
             "read_file", {"path": "handbook.md", "first_line": 31, "last_line": 31}
         )
         rest = await client.call_tool("read_file", {"path": "handbook.md", "first_line": 59})
-        dos = await client.call_tool("read_file", {"path": str(place.files / "dos.txt")})
-    assert text_of(whole) == (place.files / "handbook.md").read_text()
+        dos = await client.call_tool("read_file", {"path": str(sample.files / "dos.txt")})
+    assert text_of(whole) == (sample.files / "handbook.md").read_text()
     assert text_of(lines) == "The login times out after LOGIN_TIMEOUT seconds.\n"
     assert text_of(rest) == "Filler line 59.\nFiller line 60.\n"
     assert text_of(dos) == "one\ntwo[31m\n"
-    with no_errors(lines) as values:
+    with structured_content_of(lines) as values:
         assert values == {
-            "path": str(place.files.resolve() / "handbook.md"),
+            "path": str(sample.files.resolve() / "handbook.md"),
             "text": text_of(lines),
             "first_line": 31,
             "last_line": 31,
@@ -275,28 +273,26 @@ async def test_read_file_gives_the_text_exactly_and_apart_from_the_note(place: P
         ("picture.bin", "NOT_TEXT"),
     ],
 )
-async def test_a_file_that_cannot_be_read_is_an_error_with_its_code(
-    place: Place, path: str, code: str
-) -> None:
-    (place.files.parent / "outside.txt").write_text("secret")
-    (place.files / "picture.bin").write_bytes(b"\x89PNG\x00")
-    async with place.client() as client:
+async def test_unreadable_file_is_an_error_with_a_code(sample: SampleDatabase, path: str, code: str) -> None:
+    (sample.files.parent / "outside.txt").write_text("secret")
+    (sample.files / "picture.bin").write_bytes(b"\x89PNG\x00")
+    async with sample.client() as client:
         answer = await client.call_tool("read_file", {"path": path})
     assert answer.is_error
     assert text_of(answer).startswith(f"[ERROR: {code}] ")
     assert ("Allowed folders" in text_of(answer)) is (code == "ACCESS_DENIED")
 
 
-async def test_what_is_remembered_is_found_and_says_where_it_came_from(place: Place) -> None:
-    async with place.client() as client:
+async def test_remembered_fact_is_found_with_its_provenance(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
         kept = await client.call_tool(
             "remember", {"text": "The key is under the pot.", "kind": "fact", "metadata": {"room": "hall"}}
         )
         found = await client.call_tool("memory_search", {"query": "where is the key?", "limit": 1})
         refused = await client.call_tool("remember", {"text": "x", "sensitivity": "private"})
-    with no_errors(kept) as values:
+    with structured_content_of(kept) as values:
         assert text_of(found).count(values["id"]) == 1
-    with sennit.open(place.db) as db:
+    with sennit.open(sample.db) as db:
         record = db.get(values["id"])
     assert record is not None
     assert record.collection == "memory"
@@ -305,16 +301,16 @@ async def test_what_is_remembered_is_found_and_says_where_it_came_from(place: Pl
     assert refused.is_error, "nobody writes what they may not read"
 
 
-async def test_read_only_offers_nothing_that_writes(place: Place) -> None:
-    async with place.client(read_only=True) as client:
+async def test_read_only_server_does_not_offer_remember(sample: SampleDatabase) -> None:
+    async with sample.client(read_only=True) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         with pytest.raises(MCPError, match="There is no tool 'remember' here"):
             await client.call_tool("remember", {"text": "x"})
     assert names == [name for name in CALLS if name != "remember"]
 
 
-async def test_explain_says_what_decided(place: Place) -> None:
-    async with place.client() as client:
+async def test_explain_result_reports_the_deciding_stage(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
         kept = await client.call_tool("explain_result", {"query": "harvest", "id": "harvest"})
         cut = await client.call_tool("explain_result", {"query": "harvest", "id": "cellar/0", "limit": 1})
         files = await client.call_tool(
@@ -323,9 +319,9 @@ async def test_explain_says_what_decided(place: Place) -> None:
         )
     assert text_of(kept).startswith("harvest is in the answer, at rank 1: ")
     assert text_of(cut).startswith("cellar/0 is not in the answer. Decided by limit: ")
-    with no_errors(cut) as values:
+    with structured_content_of(cut) as values:
         assert values["number"] < values["needed"]
-    with no_errors(files) as values:
+    with structured_content_of(files) as values:
         assert values["kept"]
 
 
@@ -362,9 +358,9 @@ async def test_explain_says_what_decided(place: Place) -> None:
     ],
 )
 async def test_bad_arguments_get_one_clear_message(
-    shared_place: Place, name: str, given: dict[str, Any], said: str
+    shared_sample: SampleDatabase, name: str, given: dict[str, Any], said: str
 ) -> None:
-    async with shared_place.client() as client:
+    async with shared_sample.client() as client:
         answer = await client.call_tool(name, given)
     assert answer.is_error
     assert answer.structured_content is None
@@ -372,15 +368,15 @@ async def test_bad_arguments_get_one_clear_message(
     assert len(text_of(answer)) < 400
 
 
-async def test_an_argument_that_is_null_was_not_given(shared_place: Place) -> None:
-    async with shared_place.client() as client:
+async def test_null_arguments_count_as_not_given(shared_sample: SampleDatabase) -> None:
+    async with shared_sample.client() as client:
         given = {"query": "harvest", "limit": None, "filters": None, "exact_keywords": None}
-        with no_errors(await client.call_tool("hybrid_search", given)) as values:
+        with structured_content_of(await client.call_tool("hybrid_search", given)) as values:
             assert values["recipe"] == "default"
 
 
 def closed(schema: Any) -> Any:
-    """The schema, with objects that have no properties but those it names."""
+    """The schema with additionalProperties false in every object."""
     if isinstance(schema, list):
         return [closed(part) for part in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""No known payload leads out of the allowed folders by way of the tool."""
+"""No known path traversal payload leaves the allowed folders through the tool read_file."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ import pytest
 
 from folders.test_escapes import payloads
 
-from .conftest import Place, text_of
+from .conftest import SampleDatabase, text_of
 
 SECRET = "what nobody may read"
 
 
 @pytest.mark.anyio
-async def test_no_known_payload_reads_the_secret_through_the_tool(place: Place, shared_data: Path) -> None:
-    secret = place.files.parent / "secret.txt"
+async def test_no_known_payload_reads_the_secret_through_the_tool(
+    sample: SampleDatabase, shared_data: Path
+) -> None:
+    secret = sample.files.parent / "secret.txt"
     secret.write_text(SECRET)
-    (place.files / "sub").mkdir()
+    (sample.files / "sub").mkdir()
     tried = dict.fromkeys(payloads(shared_data, secret))
     assert len(tried) > 5000
     codes: set[str] = set()
     dangerous = 0
-    async with place.client() as client:
+    async with sample.client() as client:
         for payload in tried:
             answer = await client.call_tool("read_file", {"path": payload})
             text = text_of(answer)
@@ -31,8 +33,8 @@ async def test_no_known_payload_reads_the_secret_through_the_tool(place: Place, 
             assert SECRET not in text
             codes.add(text.partition(" ")[2].partition("]")[0])
             try:
-                dangerous += (place.files / payload).read_text() == SECRET
+                dangerous += (sample.files / payload).read_text() == SECRET
             except (OSError, ValueError):
                 continue
     assert codes == {"NOT_FOUND", "ACCESS_DENIED", "BAD_PATH"}
-    assert dangerous > 10, "these payloads would not even harm a careless reader"
+    assert dangerous > 10, "these payloads would not escape even without the check"

@@ -56,7 +56,7 @@ class DatabaseExecutor:
             raise HttpError(503, "The service is shutting down.", {"retry-after": "5"}) from error
         future.add_done_callback(self._release)
         result = asyncio.wrap_future(future)
-        # Not asyncio.wait_for: its TimeoutError could not be told from one that the work raises.
+        # Not asyncio.wait_for: its TimeoutError could not be distinguished from one that the work raises.
         done, _ = await asyncio.wait([result], timeout=self.limits.timeout_seconds)
         if not done:
             result.cancel()

@@ -78,7 +78,7 @@ class CitationResponse(ResponseModel):
     number: Annotated[int, Field(ge=1)]
     id: str
     title: str
-    place: Annotated[str, Field(description="Path with lines, URL, or id.")]
+    location: Annotated[str, Field(description="Path with lines, URL, or id.")]
     url: str | None
 
 
@@ -181,8 +181,8 @@ class DroppedPlanEntry(ResponseModel):
     """A code entity that is not in the plan although it was selected."""
 
     key: str
-    wanted: Annotated[str, Field(description="The reason it was selected.")]
-    reason: Annotated[str, Field(description="The reason it was dropped.")]
+    selection_reason: Annotated[str, Field(description="Why it was selected.")]
+    reason: Annotated[str, Field(description="Why it was dropped.")]
     tokens: int
 
 

@@ -23,7 +23,7 @@ from sennit.apps.http.logs import configure_logging, log, log_event
 from sennit.apps.http.metrics import MULTIPROCESS_DIR
 from sennit.apps.sockets import run_server, socket_url
 from sennit.errors import SennitError, StoreError
-from sennit.settings import load
+from sennit.settings import load_settings
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -140,7 +140,7 @@ def _worker_main(config: WorkerConfig, listener: socket.socket) -> None:
     configure_logging(quiet=config.quiet, verbose=config.verbose)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     try:
-        with sennit.open(config.path, settings=load()) as db, listener:
+        with sennit.open(config.path, settings=load_settings()) as db, listener:
             _run(db, listener, config.options)
     except SennitError as error:
         log.error("worker failed: %s", error)

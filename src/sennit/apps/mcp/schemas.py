@@ -102,7 +102,7 @@ _HIT: Final = object_with(
     number=integer("Position in the result, from 1."),
     score=_NUMBER,
     collections=_STRINGS,
-    form={"enum": ["chunk", "artifact"]},
+    type={"enum": ["chunk", "artifact"]},
     id=_STRING,
     title=_STRING,
     source_system=_STRING,
@@ -209,7 +209,7 @@ PLAN: Final = object_with(
             partial={"type": "boolean"},
         )
     ),
-    dropped=array_of(object_with(key=_STRING, wanted=_STRING, reason=_STRING, tokens=_COUNT)),
+    dropped=array_of(object_with(key=_STRING, selection_reason=_STRING, reason=_STRING, tokens=_COUNT)),
     warnings=array_of(object_with(code=_STRING, message=_STRING, key=_STRING)),
 )
 
@@ -222,7 +222,7 @@ ANSWER: Final = object_with(
             number=integer("The number by which the text cites it."),
             id=_STRING,
             title=_STRING,
-            place=string("Where the text is from: path with lines, URL, or id."),
+            location=string("Where the text is from: path with lines, URL, or id."),
             url=_NULLABLE_STRING,
         )
     ),
