@@ -33,7 +33,10 @@ def optional_modules() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     names = {
-        _named(line) for extra, lines in extras.items() if extra not in ("all", "dev", "docs", "bench") for line in lines
+        _named(line)
+        for extra, lines in extras.items()
+        if extra not in ("all", "dev", "docs", "bench")
+        for line in lines
     }
     names -= {_named(line) for line in project["dependencies"]}
     return sorted(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sennit
 from sennit import Caller, Record
-from sennit.errors import InvalidInput, NotFound, SettingsError
+from sennit.errors import AccessDenied, Conflict, InvalidInput, NotFound, SettingsError
 from sennit.filters import matches
 from sennit.privacy import OWNER, Policy
 from sennit.stores.embedded import vector_segment
@@ -340,3 +340,44 @@ def test_levels_of_a_policy() -> None:
     policy = Policy(("a", "b", "c"))
     assert policy.levels_up_to("") == ("a",)
     assert policy.levels_up_to("b") == ("a", "b")
+
+
+# Writing for a caller.
+
+
+def test_a_caller_cannot_write_a_record_that_it_could_not_read(tmp_path: Path) -> None:
+    with sennit.open(tmp_path / "db") as db:
+        caller = sennit.Caller(clearance="normal", scopes={"me"})
+        with pytest.raises(AccessDenied, match="could not read"):
+            db.add([Record(id="a", text="secret", sensitivity="private")], caller=caller)
+        with pytest.raises(AccessDenied, match="could not read"):
+            db.add_turns([sennit.Turn(session="s", text="secret", scope="team")], caller=caller)
+        assert len(db) == 0
+
+
+def test_a_caller_cannot_replace_a_record_that_it_may_not_see(tmp_path: Path) -> None:
+    with sennit.open(tmp_path / "db", privacy__open=True) as db:
+        db.add([Record(id="a", text="the owner's", sensitivity="private")])
+        caller = sennit.Caller(clearance="normal")
+        with pytest.raises(Conflict, match="'a' is taken"):
+            db.add([Record(id="a", text="mine")], caller=caller)
+        stored = db.get("a")
+        assert stored is not None
+        assert stored.text == "the owner's"
+        assert db.remove(["a"], caller=caller) == 0
+
+
+def test_a_caller_cannot_supersede_a_fact_that_it_may_not_see_and_learns_nothing(tmp_path: Path) -> None:
+    with sennit.open(tmp_path / "db", privacy__open=True) as db:
+        hidden = sennit.Fact(
+            subject="Ana", relation="lives in", object="Porto", id="hidden", sensitivity="private"
+        )
+        db.add_facts([hidden])
+        caller = sennit.Caller(clearance="normal")
+        errors = []
+        for name in ("hidden", "absent"):
+            newer = sennit.Fact(subject="Ana", relation="lives in", object="Faro", supersedes=(name,))
+            with pytest.raises(NotFound) as caught:
+                db.add_facts([newer], caller=caller)
+            errors.append(str(caught.value).replace(name, "?"))
+        assert errors[0] == errors[1]

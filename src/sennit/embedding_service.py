@@ -21,7 +21,7 @@ from sennit.stores.embedded.prepared_records import PreparedRecord
 if TYPE_CHECKING:
     from sennit.stores.embedded.models import Model
     from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.writer import NewVectors
+from sennit.stores.embedded.transaction import NewVectors
 
 log = logging.getLogger("sennit.embedding")
 

@@ -4,6 +4,8 @@
     ├── InvalidInput              a value the caller gave cannot be used (also a ValueError)
     │   ├── FilterError           a filter is malformed; knows the position
     │   └── SettingsError         sennit.toml, the environment or an argument; knows the key
+    ├── AccessDenied              the caller may not write this record (also a PermissionError)
+    ├── Conflict                  an id is taken by a record that the caller may not see
     ├── NotFound                  a record, file, recipe or model that does not exist (also a LookupError)
     ├── StoreError                the database cannot do the operation
     │   ├── StoreCorrupt          the primary store is damaged; derived indexes are rebuilt instead
@@ -45,6 +47,14 @@ class SettingsError(InvalidInput):
     def __init__(self, message: str, *, key: str | None = None) -> None:
         self.key = key
         super().__init__(message)
+
+
+class AccessDenied(SennitError, PermissionError):
+    """The caller may not write this record."""
+
+
+class Conflict(SennitError):
+    """An id is taken by a record that the caller may not see."""
 
 
 class NotFound(SennitError, LookupError):

@@ -21,6 +21,9 @@ MAX_ID_BYTES: Final = 1024
 MAX_TEXT_BYTES: Final = 16 * 1024 * 1024
 """A record is one passage; a longer text must be split into chunks."""
 
+CHUNK_COLLECTION: Final = "artifact_chunks"
+"""The collection of the chunks of whole documents."""
+
 TENANT_SEPARATOR: Final = "\x1f"
 """Separates tenant and id in a full id."""
 

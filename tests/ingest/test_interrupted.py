@@ -18,7 +18,7 @@ import pytest
 import sennit
 from ingest.conftest import contents_of, counts, write
 from sennit.ingest import IndexInterrupted, Scope, index, indexer
-from sennit.stores.embedded.writer import Writer
+from sennit.stores.embedded.transaction import Transaction
 
 REAL_FILES = 10_000
 PROGRAM = Path(__file__).with_name("run_index.py")
@@ -114,7 +114,7 @@ def test_failed_write_leaves_each_file_unchanged(
         raise OSError("the disk has gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Writer, "_insert", fail)
+        patch.setattr(Transaction, "_insert", fail)
         with pytest.raises(OSError, match="the disk has gone"):
             index(db, root)
     assert contents_of(db) == before

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import sennit
 from sennit import Database, Record, SearchResult
+from sennit.stores.embedded.store import EmbeddedStore
 
 LETTERS = "bdfghjlmnprtvz"
 COMMON_WORD = "gemeinsam"
@@ -38,6 +39,17 @@ def versioned_record(record_id: str, number: int, **fields: object) -> Record:
     """Version `number` of a record: a unique word, the common word, and a topic."""
     text = f"{word(number)} {COMMON_WORD} {TOPICS[number % len(TOPICS)]}"
     return Record.from_dict({"id": record_id, "text": text, **fields})
+
+
+def add_records(store: EmbeddedStore, records: Iterable[Record]) -> None:
+    """Add records without vectors."""
+    with store.transaction() as transaction:
+        transaction.write(records)
+
+
+def remove_records(store: EmbeddedStore, record_ids: Iterable[str]) -> None:
+    with store.transaction() as transaction:
+        transaction.write((), remove=record_ids)
 
 
 def ids(result: SearchResult | Iterable[sennit.Hit]) -> list[str]:

@@ -13,7 +13,8 @@ import sennit
 from sennit import Database, Fact, Record
 from sennit.stores.embedded import maintenance
 from sennit.stores.embedded.codec import SELECT, embedding_hash
-from sennit.stores.embedded.prepared_records import prepare_record
+from sennit.stores.embedded.prepared_records import WritableRecords, prepare_record
+from sennit.stores.embedded.transaction import WriteResult
 
 from .helpers import assert_contains_exactly, versioned_record
 
@@ -86,6 +87,13 @@ RECORDS = [
 ]
 
 
+def write_all(db: sennit.Database, records: WritableRecords) -> WriteResult:
+    prepared, vectors = db.writes.embed(records)
+    with db.writes.transaction() as transaction:
+        transaction.write(prepared, vectors)
+    return transaction.result
+
+
 def test_prepared_records_are_written_like_others(tmp_path: Path) -> None:
     everything = (SELECT, "SELECT * FROM names", "SELECT * FROM edges", "SELECT hash, vector FROM vectors")
     found = []
@@ -94,8 +102,8 @@ def test_prepared_records_are_written_like_others(tmp_path: Path) -> None:
         ("ready", [prepare_record(record) for record in RECORDS]),
     ):
         with sennit.open(tmp_path / name) as db:
-            assert db.apply(given_records).added == len(RECORDS)
-            assert db.apply(given_records).unchanged == len(RECORDS)
+            assert write_all(db, given_records).added == len(RECORDS)
+            assert write_all(db, given_records).unchanged == len(RECORDS)
             with db.store.sqlite.read() as connection:
                 found.append([sorted(connection.execute(select), key=repr) for select in everything])
             assert [record for record in db.store.iter_records() if not record.tenant] == [

@@ -23,6 +23,8 @@ from sennit.stores.embedded.name_index import NameIndex, TextCache
 from sennit.stores.embedded.schema import APPLICATION_ID, MIGRATIONS
 from sennit.stores.embedded.store import EmbeddedStore
 
+from .helpers import add_records, remove_records
+
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PRIYA = Entity(name="Priya", aliases=("Priya S.",), id="priya").to_record()
 GOA = Record(id="goa", title="Goa (state)", text="A state in India.")
@@ -82,17 +84,17 @@ def store(tmp_path: Path) -> EmbeddedStore:
 
 
 def test_names_and_facts_are_visible_when_the_write_returns(store: EmbeddedStore) -> None:
-    store.add([PRIYA, GOA, TRIP], {})
+    add_records(store, [PRIYA, GOA, TRIP])
     assert ids_named(store, "priya s") == ["priya"]
     assert ids_named(store, "GOA") == ["goa"]
     assert facts_of(store, "rajesh") == facts_of(store, "Priya's") == ["trip"]
 
 
 def test_an_update_removes_old_names_and_facts(store: EmbeddedStore) -> None:
-    store.add([GOA, lives("Goa")], {})
-    store.add([Record(id="goa", title="Kerala", text="A state in India.")], {})
+    add_records(store, [GOA, lives("Goa")])
+    add_records(store, [Record(id="goa", title="Kerala", text="A state in India.")])
     moved = Fact(subject="Priya", relation="lives in", object="Kerala", id="Goa").to_record()
-    store.add([moved], {})
+    add_records(store, [moved])
     assert ids_named(store, "Goa") == []
     assert ids_named(store, "Kerala") == ["goa"]
     assert facts_of(store, "Goa") == []
@@ -100,8 +102,8 @@ def test_an_update_removes_old_names_and_facts(store: EmbeddedStore) -> None:
 
 
 def test_a_removed_record_leaves_no_names_or_facts(store: EmbeddedStore) -> None:
-    store.add([PRIYA, GOA, TRIP, lives("Goa", superseded_at=NOW)], {})
-    store.remove(["priya", "goa", "trip", "Goa"])
+    add_records(store, [PRIYA, GOA, TRIP, lives("Goa", superseded_at=NOW)])
+    remove_records(store, ["priya", "goa", "trip", "Goa"])
     assert tables(store) == ([], [])
     assert ids_named(store, "Priya") == []
 
@@ -109,17 +111,17 @@ def test_a_removed_record_leaves_no_names_or_facts(store: EmbeddedStore) -> None
 def test_another_process_sees_what_was_written(tmp_path: Path) -> None:
     one, other = EmbeddedStore(tmp_path / "db"), EmbeddedStore(tmp_path / "db")
     assert ids_named(other, "Goa") == []
-    one.add([GOA, TRIP], {})
+    add_records(one, [GOA, TRIP])
     assert ids_named(other, "Goa") == ["goa"]
     assert facts_of(other, "Rajesh") == ["trip"]
-    other.remove(["goa", "trip"])
+    remove_records(other, ["goa", "trip"])
     assert ids_named(one, "Goa") == []
     assert facts_of(one, "Rajesh") == []
 
 
 def test_names_and_facts_outlive_the_process(tmp_path: Path) -> None:
     first = EmbeddedStore(tmp_path / "db")
-    first.add([PRIYA, TRIP], {})
+    add_records(first, [PRIYA, TRIP])
     first.close()
     again = EmbeddedStore(tmp_path / "db")
     assert ids_named(again, "Priya S") == ["priya"]
@@ -147,7 +149,7 @@ def test_opening_an_older_database_fills_the_tables(tmp_path: Path) -> None:
 def test_changed_rules_for_names_rebuild_the_tables(
     store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.add([PRIYA, GOA, TRIP], {})
+    add_records(store, [PRIYA, GOA, TRIP])
     filled = tables(store)
     with store.sqlite.write() as connection:
         connection.execute("UPDATE names SET name = name + 1")
@@ -191,9 +193,9 @@ def test_after_any_writes_the_tables_match_the_records(writes: list[list[Record]
     store = EmbeddedStore(None)
     for write in writes:
         if isinstance(write, int):
-            store.remove([f"r{write}"])
+            remove_records(store, [f"r{write}"])
         else:
-            store.add(write, {})
+            add_records(store, write)
     kept = tables(store)
     with store.sqlite.write() as connection:
         assert graph.find_wrong_rows(connection) == set()
@@ -201,16 +203,16 @@ def test_after_any_writes_the_tables_match_the_records(writes: list[list[Record]
     assert tables(store) == kept
     for name in ("Goa", "Priya Sharma", "P", "北京"):
         fresh = EmbeddedStore(None)
-        fresh.add(list(store.iter_records()), {})
+        add_records(fresh, list(store.iter_records()))
         assert ids_named(store, name) == ids_named(fresh, name)
     store.close()
 
 
 def test_a_snapshot_does_not_see_names_of_later_writes(store: EmbeddedStore) -> None:
-    store.add([PRIYA], {})
+    add_records(store, [PRIYA])
     with store.snapshot() as before:
         assert rows_named(before.graph, "Goa") == []
-        store.add([GOA], {})
+        add_records(store, [GOA])
         with ThreadPoolExecutor() as other:
             assert other.submit(ids_named, store, "Goa").result() == ["goa"]
         assert rows_named(before.graph, "Goa") == []
@@ -221,7 +223,7 @@ def test_a_snapshot_does_not_see_names_of_later_writes(store: EmbeddedStore) -> 
 
 def test_hidden_names_and_facts_are_not_returned(store: EmbeddedStore) -> None:
     secret = Record(id="x", title="Goa", text="", sensitivity="private")
-    store.add([GOA, secret, lives("Goa"), lives("Delhi", sensitivity="private", weight=9)], {})
+    add_records(store, [GOA, secret, lives("Goa"), lives("Delhi", sensitivity="private", weight=9)])
     assert ids_named(store, "Goa") == ["goa", "x"]
     assert ids_named(store, "Goa", "sensitivity = 'normal'") == ["goa"]
     assert facts_of(store, "Priya") == ["Delhi", "Goa"]
@@ -234,20 +236,20 @@ def test_a_hub_returns_its_heaviest_matching_facts_even_if_few_match(store: Embe
         Fact(subject="Hub", relation="has", object=f"n{at}", weight=at % 7, id=f"f{at}").to_record()
         for at in range(3000)
     ]
-    store.add([*hub, lives("Hub", weight=0.0, scope="team")], {})
+    add_records(store, [*hub, lives("Hub", weight=0.0, scope="team")])
     assert facts_of(store, "hub", 3) == ["f2995", "f2988", "f2981"]
     assert facts_of(store, "hub", 3, where="scope = 'team'") == ["Hub"]
 
 
 def test_ended_facts_are_only_in_history(store: EmbeddedStore) -> None:
-    store.add(
+    add_records(
+        store,
         [
             lives("Pune", timestamp="2020-01-01", superseded_at="2022-01-01"),
             lives("Delhi", timestamp="2022-01-01", superseded_at="2026-01-01"),
             lives("Goa", timestamp="2026-01-01"),
             lives("Mars", weight=9, superseded_at="2030-01-01"),
         ],
-        {},
     )
     assert facts_of(store, "Priya") == ["Mars", "Goa"]
     then = datetime(2023, 1, 1, tzinfo=UTC)
@@ -258,12 +260,12 @@ def test_ended_facts_are_only_in_history(store: EmbeddedStore) -> None:
 
 def test_facts_with_a_known_end_do_not_hide_heavier_ones(store: EmbeddedStore) -> None:
     ending = [lives(f"e{at}", weight=0.1, superseded_at="2030-01-01") for at in range(5)]
-    store.add([*ending, lives("Goa", weight=1.0)], {})
+    add_records(store, [*ending, lives("Goa", weight=1.0)])
     assert facts_of(store, "Priya", 3)[0] == "Goa"
 
 
 def test_facts_that_new_facts_may_end_are_found(store: EmbeddedStore) -> None:
-    store.add([lives("Pune"), lives("Delhi", superseded_at=NOW), lives("Goa")], {})
+    add_records(store, [lives("Pune"), lives("Delhi", superseded_at=NOW), lives("Goa")])
     new = Fact(subject="priya", relation="lives in", object="Kochi", supersedes=("Pune",))
     with store.sqlite.read() as connection:
         assert {old.id for old in graph.find_superseded(connection, [new], same_relation=False)} == {"Pune"}
@@ -321,7 +323,7 @@ def test_the_text_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_wrong_tables_are_found_and_rebuilt(store: EmbeddedStore) -> None:
-    store.add([PRIYA, GOA, TRIP], {})
+    add_records(store, [PRIYA, GOA, TRIP])
     with store.sqlite.write() as connection:
         connection.execute("DELETE FROM names WHERE row = 2")
         connection.execute("UPDATE edges SET other_name = 5 WHERE negative_row = -3")
@@ -332,7 +334,7 @@ def test_wrong_tables_are_found_and_rebuilt(store: EmbeddedStore) -> None:
 
 
 def test_the_tables_hold_a_fact_from_both_endpoints(store: EmbeddedStore) -> None:
-    store.add([TRIP, Fact(subject="Narcissus", relation="loves", object="narcissus").to_record()], {})
+    add_records(store, [TRIP, Fact(subject="Narcissus", relation="loves", object="narcissus").to_record()])
     _, edges = tables(store)
     assert len(edges) == 3
     assert all(edge[1] == NEVER for edge in edges)  # type: ignore[index]

@@ -9,9 +9,8 @@ from typing import Final
 from sennit.filters import Equal, Filter, In
 from sennit.hydration import CodeUnit
 from sennit.records import Record, full_id
-from sennit.stores.embedded.files import FileTable
+from sennit.stores.embedded.files import FileManifest
 from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.sqlite import SqlitePool
 
 CODE: Final = "code"
 """The collection of code entities."""
@@ -23,14 +22,13 @@ MAX_OVERLAP_LINES: Final = 2
 class StoreCatalogue:
     """The code in a snapshot. An entity that is stored as several records is one unit."""
 
-    def __init__(self, snapshot: Snapshot, tenant: str, database: SqlitePool) -> None:
+    def __init__(self, snapshot: Snapshot, tenant: str, files: FileManifest) -> None:
         self.snapshot = snapshot
         self._tenant = tenant
-        self._database = database
+        self._files = files
 
     def files_named(self, names: frozenset[str]) -> Sequence[str]:
-        with self._database.read() as connection:
-            return FileTable.paths_named(connection, names)
+        return self._files.paths_named(names)
 
     def in_file(self, path: str) -> Sequence[CodeUnit]:
         parts = self.snapshot.children(path, CODE)

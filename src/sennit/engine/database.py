@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Unpack
 
-from sennit.embedding_service import NO_VECTORS, EmbeddingService, PrecomputedVectors
+from sennit.embedding_service import EmbeddingService
 from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
 from sennit.engine.configuration import default_caller, embedding_spec, is_embedding_configured, make_policy
 from sennit.engine.file_access import FileAccess
@@ -19,9 +17,10 @@ from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
 from sennit.engine.search_planner import FilterLike, SearchPlanner
 from sennit.engine.validation import check_id, check_included, check_instances, check_list
+from sennit.engine.writes import WriteService
 from sennit.errors import NotFound
 from sennit.explain import explain_record
-from sennit.facts import Fact, end_superseded_facts
+from sennit.facts import Fact
 from sennit.filters import Filter, matches
 from sennit.folders import FileText, Folders
 from sennit.folders.options import GrepOptions
@@ -29,11 +28,11 @@ from sennit.folders.passages import GrepResult
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest import index as index_files
-from sennit.ingest.artifacts import ArtifactSplitter, chunk_ids, chunk_records, split_artifact
+from sennit.ingest.artifacts import ArtifactSplitter, split_artifact
 from sennit.pipeline import Pipeline
 from sennit.privacy import Caller, Rule
 from sennit.recipes import Recipe, find_recipe, load_recipes
-from sennit.records import Json, Record, full_id, split_id
+from sennit.records import Json, Record, full_id
 from sennit.results import SearchResult, Why
 from sennit.settings import Settings
 from sennit.sources.base import NO_REWRITE, QueryRewrite, SearchContext, Source
@@ -41,16 +40,13 @@ from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
 from sennit.sources.vector import VectorSource
-from sennit.stores.embedded.conversations import read_positions
-from sennit.stores.embedded.files import FolderTable
-from sennit.stores.embedded.graph import find_superseded
+from sennit.stores.embedded.files import IndexedFolders
 from sennit.stores.embedded.maintenance import IndexMaintainer
-from sennit.stores.embedded.prepared_records import WritableRecords, prepare_record
 from sennit.stores.embedded.snapshot import Snapshot
 from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.embedded.tokens import TokenStore
-from sennit.stores.embedded.writer import Also, WriteResult
-from sennit.turns import Turn, position_turns
+from sennit.stores.embedded.transaction import WriteResult
+from sennit.turns import Turn
 
 MEMORY: Final = ":memory:"
 
@@ -76,13 +72,14 @@ class Database:
         self._planner = SearchPlanner(settings, self.recipes)
         self.store = EmbeddedStore(self.path, exact_vectors=settings.privacy.exact_vectors)
         self.tokens = TokenStore(self.store.sqlite)
-        self._folders = FolderTable(self.store.sqlite)
+        self._folders = IndexedFolders(self.store.sqlite)
         explicit = is_embedding_configured(settings)
         self.embeddings = EmbeddingService(self.store, embedding_spec(settings), explicit=explicit)
         self.maintainer = IndexMaintainer(
             self.store, settings.store.flush_at, self.embeddings.embed_texts, self.embeddings.select_model
         )
         self.embeddings.on_model_change = self.maintainer.wake
+        self.writes = WriteService(self.store, self.embeddings, self.maintainer)
         self._files = FileAccess(settings.files, self._folders, self.path)
         built_in: dict[str, Source] = {
             "keyword": KeywordSource(),
@@ -99,10 +96,13 @@ class Database:
 
     # Writing.
 
-    def add(self, records: Iterable[Record]) -> WriteResult:
-        """Add or replace records, all or none. When it returns, they are durable and the next search sees them."""
+    def add(self, records: Iterable[Record], *, caller: Caller | None = None) -> WriteResult:
+        """Add or replace records, all or none. When it returns, they are durable and the next search sees them.
+
+        A caller writes only what it may read, and replaces only what it may see.
+        """
         batch = check_instances(Record, records, "add()")
-        return self.apply(batch) if batch else WriteResult(0, 0, 0)
+        return self.writes.add(batch, self._write_audience(caller)) if batch else WriteResult(0, 0, 0)
 
     def add_artifacts(
         self, artifacts: Iterable[Record], *, split: ArtifactSplitter = split_artifact
@@ -111,25 +111,18 @@ class Database:
 
         Chunks go to `artifact_chunks`, with `artifact_id` and `chunk_index`; those of an earlier version are removed.
         """
-        documents = check_instances(Record, artifacts, "add_artifacts()")
-        records: list[Record] = []
-        for whole in documents:
-            if whole.collection == "default":
-                whole = replace(whole, collection="artifacts")
-            records += [whole, *chunk_records(whole, split(whole))]
-        return self.apply(
-            records, lambda connection: [name for whole in documents for name in chunk_ids(connection, whole)]
-        )
+        return self.writes.add_artifacts(check_instances(Record, artifacts, "add_artifacts()"), split)
 
-    def add_facts(self, facts: Iterable[Fact], *, same_relation: bool = False) -> WriteResult:
+    def add_facts(
+        self, facts: Iterable[Fact], *, same_relation: bool = False, caller: Caller | None = None
+    ) -> WriteResult:
         """Add or replace facts, all or none. A superseded fact ends when the new one begins, and stays in history.
 
         With `same_relation`, a fact also ends the other facts of its subject with the same relation.
         """
         batch = check_instances(Fact, facts, "add_facts()")
-        with self.store.sqlite.read() as connection:
-            before = find_superseded(connection, batch, same_relation=same_relation)
-        return self.add(end_superseded_facts(batch, before, datetime.now(UTC), same_relation=same_relation))
+        audience = self._write_audience(caller)
+        return self.writes.add_facts(batch, same_relation=same_relation, audience=audience)[0]
 
     def extract_facts(self, records: Iterable[Record], *, keep: bool = True) -> ExtractedFacts:
         """Extract facts with the configured language model; without one, take what the texts state outright."""
@@ -138,27 +131,17 @@ class Database:
             self.add_facts(extracted.facts)
         return extracted
 
-    def add_turns(self, turns: Iterable[Turn]) -> WriteResult:
+    def add_turns(self, turns: Iterable[Turn], *, caller: Caller | None = None) -> WriteResult:
         """Add turns of conversations, all or none; a turn without a position goes to the end of its session."""
         batch = check_instances(Turn, turns, "add_turns()")
-        with self.store.sqlite.read() as connection:
-            return self.add(position_turns(batch, *read_positions(connection, batch)))
+        return self.writes.add_turns(batch, self._write_audience(caller))[0]
 
     def remove(self, ids: Iterable[str], *, caller: Caller | None = None) -> int:
         """Remove the records that the caller may see, with the chunks of documents; return how many there were."""
         names = [check_id(name) for name in check_list(ids, "remove() takes a list of ids")]
-        if caller is None:
-            targets = [full_id(self.caller.tenant, name) for name in names]
-        else:
-            targets = [record.full_id for record in self._get(names, caller).values()]
-        documents = [Record(id=name, tenant=tenant, text="") for tenant, name in map(split_id, targets)]
-        return self.apply(
-            (),
-            lambda connection: [
-                *targets,
-                *(part for one in documents for part in chunk_ids(connection, one)),
-            ],
-        ).removed
+        tenant = (self.caller if caller is None else caller).tenant
+        full_ids = [full_id(tenant, name) for name in names]
+        return self.writes.remove(full_ids, self._write_audience(caller)).removed
 
     def remember(
         self,
@@ -219,16 +202,6 @@ class Database:
             self._folders.add(os.path.realpath(path) for path in given if Path(path).is_dir())
         report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
         return report
-
-    def apply(
-        self, records: WritableRecords, also: Also = lambda _: (), given: PrecomputedVectors = NO_VECTORS
-    ) -> WriteResult:
-        """Add records in one transaction with what `also` writes and removes; `given` vectors are not recomputed."""
-        ready = list(map(prepare_record, records))
-        vectors = self.embeddings.embed_records(ready, given) if ready else {}
-        written = self.store.apply(ready, vectors, also)
-        self.maintainer.on_write(written.added + written.updated + written.removed)
-        return written
 
     # Reading.
 
@@ -380,6 +353,10 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _write_audience(self, caller: Caller | None) -> Filter | None:
+        """What a caller may write; None without a caller, who is then the owner of the process."""
+        return None if caller is None else self.audience(caller)
 
     def _get(self, ids: Sequence[str], caller: Caller | None) -> dict[str, Record]:
         tenant = (self.caller if caller is None else caller).tenant

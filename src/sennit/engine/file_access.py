@@ -12,14 +12,14 @@ from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
 from sennit.settings import FilesSettings
 from sennit.sources.grep import GrepSource, UnindexedAccess
-from sennit.stores.embedded.files import FolderTable
+from sennit.stores.embedded.files import IndexedFolders
 from sennit.stores.embedded.snapshot import Snapshot
 
 
 class FileAccess:
     """Reads and greps the files that an audience may see in the allowed folders."""
 
-    def __init__(self, settings: FilesSettings, indexed: FolderTable, database: Path | None) -> None:
+    def __init__(self, settings: FilesSettings, indexed: IndexedFolders, database: Path | None) -> None:
         self._settings = settings
         self._indexed = indexed
         self._database = None if database is None else database.resolve()

@@ -36,6 +36,7 @@ from sennit.settings import Settings
 from sennit.sources.base import SearchContext
 from sennit.stores.contract import BM25
 from sennit.stores.embedded.conversations import EpisodeStore
+from sennit.stores.embedded.files import FileManifest
 from sennit.stores.embedded.snapshot import Snapshot
 from sennit.stores.embedded.store import EmbeddedStore
 
@@ -92,6 +93,7 @@ class HydrationService:
         self._pipeline = pipeline
         self._make_context = make_context
         self._episodes = EpisodeStore(store.sqlite)
+        self._files = FileManifest(store.sqlite)
         self._estimate_reported = False
 
     def plan(
@@ -165,7 +167,7 @@ class HydrationService:
             settings.enable_previous_hydration_anchors,
         )
         with self._store.snapshot(audience) as snapshot:
-            catalogue = StoreCatalogue(snapshot, caller.tenant, self._store.sqlite)
+            catalogue = StoreCatalogue(snapshot, caller.tenant, self._files)
             anchors = find_anchors(request.query, catalogue, previous, anchor_options)
             candidates, warnings = self._candidates(request, anchors, catalogue, audience)
         if tokens.is_estimate:
@@ -256,7 +258,7 @@ class HydrationService:
         keys = list(dict.fromkeys((*plan.keys, *(one.key for one in plan.dropped))))
         existing = self._store.get(full_id(caller.tenant, key) for key in keys)
         with self._store.snapshot(audience) as snapshot:
-            units = StoreCatalogue(snapshot, caller.tenant, self._store.sqlite).with_keys(keys)
+            units = StoreCatalogue(snapshot, caller.tenant, self._files).with_keys(keys)
         texts = {unit.key: unit.text for unit in units}
 
         def is_visible(key: str) -> bool:

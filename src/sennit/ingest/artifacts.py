@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
 
 from sennit.ingest.chunk import Document, chunks, split_lines
-from sennit.records import Record, split_id
-
-CHUNK_COLLECTION: Final = "artifact_chunks"
-"""The collection of the chunks."""
+from sennit.records import CHUNK_COLLECTION, Record
 
 ArtifactSplitter = Callable[[Record], Sequence[str]]
 
@@ -34,11 +29,3 @@ def chunk_records(artifact: Record, texts: Sequence[str]) -> Iterator[Record]:
             position=index,
             metadata={**artifact.metadata, "artifact_id": artifact.id, "chunk_index": index},
         )
-
-
-def chunk_ids(connection: sqlite3.Connection, artifact: Record) -> Iterator[str]:
-    """The full ids of the chunks that are stored for a document."""
-    rows = connection.execute(
-        "SELECT id FROM records WHERE parent = ? AND collection = ?", (artifact.id, CHUNK_COLLECTION)
-    )
-    return (name for (name,) in rows.fetchall() if split_id(name)[0] == artifact.tenant)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -26,10 +26,10 @@ from sennit.ingest.text_profile import id_prefixes
 from sennit.ingest.walk import FileEntry, Scope, Subtrees, WalkResult, path_to_text, walk
 from sennit.ingest.worker_pool import choose_builder
 from sennit.records import Record
-from sennit.stores.embedded.files import FileRow, FileTable, path_range
+from sennit.stores.embedded.files import FileManifest, FileRow, path_range
 from sennit.stores.embedded.prepared_records import PreparedRecord, WritableRecords
 from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.writer import Also, WriteResult
+from sennit.stores.embedded.transaction import NewVectors, Transaction
 
 BATCH_RECORDS: Final = 4000
 BATCH_BYTES: Final = 8 * 1024 * 1024
@@ -58,6 +58,16 @@ class ModelSource(Protocol):
     def portable_models(self) -> Sequence[tuple[str, str]]: ...
 
 
+class RecordWriter(Protocol):
+    """Prepares and writes records."""
+
+    def embed(
+        self, records: WritableRecords, given: Mapping[str, Mapping[bytes, bytes]]
+    ) -> tuple[list[PreparedRecord], NewVectors]: ...
+
+    def transaction(self) -> AbstractContextManager[Transaction]: ...
+
+
 class IndexTarget(Protocol):
     """The part of an open database that indexing needs; `sennit.Database` implements it."""
 
@@ -70,9 +80,8 @@ class IndexTarget(Protocol):
     @property
     def embeddings(self) -> ModelSource: ...
 
-    def apply(
-        self, records: WritableRecords, also: Also, given: Mapping[str, Mapping[bytes, bytes]]
-    ) -> WriteResult: ...
+    @property
+    def writes(self) -> RecordWriter: ...
 
 
 class _FileOutcome(NamedTuple):
@@ -111,11 +120,16 @@ class _Batch:
             or len(self.rows) + len(self.deleted) >= BATCH_FILES
         )
 
-    def write(self, connection: sqlite3.Connection) -> Iterator[str]:
-        FileTable.delete(connection, self.deleted)
-        FileTable.upsert(connection, self.rows)
-        for path in (*self.replaced, *self.deleted):
-            yield from FileTable.record_ids(connection, path, id_prefixes(path))
+    def write(self, transaction: Transaction, records: Iterable[PreparedRecord], vectors: NewVectors) -> None:
+        """Replace the records of the files, and update the manifest, in one transaction."""
+        FileManifest.delete(transaction, self.deleted)
+        FileManifest.upsert(transaction, self.rows)
+        old = [
+            record_id
+            for path in (*self.replaced, *self.deleted)
+            for record_id in FileManifest.record_ids(transaction, path, id_prefixes(path))
+        ]
+        transaction.write(records, vectors, remove=old)
 
 
 def index(
@@ -147,7 +161,7 @@ def index(
 
 
 def _resolve_roots(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], table: FileTable
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], table: FileManifest
 ) -> dict[str, None]:
     """The real paths. A path that does not exist is allowed if it was indexed before: its records are deleted."""
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
@@ -178,7 +192,7 @@ class _IndexRun:
         profile: str,
     ) -> None:
         self.report = IndexReport()
-        self.table = FileTable(db.store.sqlite)
+        self.table = FileManifest(db.store.sqlite)
         self._db = db
         self._collection = collection
         self._scope = scope
@@ -367,7 +381,10 @@ class _IndexRun:
         if only_if_full and not batch.is_full():
             return
         if batch.rows or batch.deleted:
-            written = self._db.apply(batch.records, batch.write, batch.vectors)
+            records, vectors = self._db.writes.embed(batch.records, batch.vectors)
+            with self._db.writes.transaction() as transaction:
+                batch.write(transaction, records, vectors)
+            written = transaction.result
             report.records_added += written.added
             report.records_updated += written.updated
             report.records_removed += written.removed

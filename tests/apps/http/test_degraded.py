@@ -131,7 +131,7 @@ def test_internal_errors_do_not_reveal_details(
         raise error
 
     monkeypatch.setattr(service.db, "search", broken)
-    monkeypatch.setattr(service.db, "apply", broken)
+    monkeypatch.setattr(service.db, "add", broken)
     monkeypatch.setattr(service.db.store.models, "progress", broken)
     for response in (
         service.post("/v1/search", {"query": "x"}),

@@ -7,7 +7,15 @@ from typing import Final, NamedTuple
 
 import click
 
-from sennit.errors import InvalidInput, MissingExtra, NotFound, SourceError, StoreError
+from sennit.errors import (
+    AccessDenied,
+    Conflict,
+    InvalidInput,
+    MissingExtra,
+    NotFound,
+    SourceError,
+    StoreError,
+)
 
 OK: Final = 0
 UNEXPECTED: Final = 1
@@ -36,6 +44,8 @@ EPILOG: Final = "\b\nExit codes:\n" + "\n".join(f"  {code:<5}{text}" for code, t
 _CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (NotFound, NOT_FOUND),
     (InvalidInput, USAGE),
+    (AccessDenied, REFUSED),
+    (Conflict, USAGE),
     (StoreError, STORE_FAILED),
     (SourceError, SOURCES_FAILED),
     (MissingExtra, SOURCES_FAILED),

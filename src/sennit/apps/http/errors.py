@@ -24,7 +24,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sennit.errors import InvalidInput, MissingExtra, NotFound, SennitError, StoreFull
+from sennit.errors import AccessDenied, Conflict, InvalidInput, MissingExtra, NotFound, SennitError, StoreFull
 
 ERROR_CODES: Final[Mapping[int, str]] = {
     400: "bad_request",
@@ -70,6 +70,10 @@ def to_http_error(error: Exception) -> HttpError:
     match error:
         case HttpError():
             return error
+        case AccessDenied():
+            return HttpError(403, str(error))
+        case Conflict():
+            return HttpError(409, str(error))
         case NotFound():
             return HttpError(404, str(error))
         case InvalidInput():

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sennit.records import full_id, split_id
 from sennit.stores.embedded.sqlite import SqlitePool
+from sennit.stores.embedded.transaction import Transaction
 from sennit.turns import Turn
 
 
 def read_positions(
-    connection: sqlite3.Connection, turns: Sequence[Turn]
+    transaction: Transaction, turns: Sequence[Turn]
 ) -> tuple[dict[str, int | None], dict[tuple[str, str], int]]:
     """The positions of the turns that are stored, by full id, and the next free position by tenant and session."""
-    ids = json.dumps([full_id(turn.tenant, turn.id) for turn in turns])
-    known: dict[str, int | None] = dict(
-        connection.execute(
-            "SELECT id, position FROM records WHERE id IN (SELECT value FROM json_each(?))", (ids,)
-        )
+    known: dict[str, int | None] = {
+        record_id: record.position
+        for record_id, record in transaction.get(full_id(turn.tenant, turn.id) for turn in turns).items()
+    }
+    return known, {
+        (tenant, session): _next_position(transaction, tenant, session)
+        for tenant, session in {(turn.tenant, turn.session) for turn in turns}
+    }
+
+
+def _next_position(transaction: Transaction, tenant: str, session: str) -> int:
+    # Backwards along the index: the first row of the tenant is its last turn.
+    found = transaction.connection.execute(
+        "SELECT id, position FROM records WHERE parent = ? AND position IS NOT NULL ORDER BY position DESC",
+        (session,),
     )
-    free: dict[tuple[str, str], int] = {}
-    for session in {turn.session for turn in turns}:
-        found = connection.execute("SELECT id, position FROM records WHERE parent = ?", (session,))
-        for record_id, position in found:
-            tenant = split_id(record_id)[0]
-            free[tenant, session] = max(free.get((tenant, session), 0), (position or 0) + 1)
-    return known, free
+    last = next((position for record_id, position in found if split_id(record_id)[0] == tenant), -1)
+    return int(last) + 1
 
 
 class StoredPlan(NamedTuple):

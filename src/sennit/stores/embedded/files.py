@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from sennit.records import CHUNK_COLLECTION, split_id
 from sennit.stores.embedded.sqlite import SqlitePool
+from sennit.stores.embedded.transaction import Transaction
 
 COLUMNS: Final = "path, collection, reader, size, mtime_ns, ctime_ns, inode, hash, records, problem"
 
@@ -28,8 +29,8 @@ class FileRow(NamedTuple):
     """Why the file has no records, if it could not be read as text."""
 
 
-class FileTable:
-    """The table of files. Its writing methods take a connection: they share a transaction with the records."""
+class FileManifest:
+    """The manifest of indexed files. Its writing methods take part in the transaction that writes the records."""
 
     def __init__(self, sqlite: SqlitePool) -> None:
         self._sqlite = sqlite
@@ -48,29 +49,33 @@ class FileTable:
             yield FileRow._make(values), bool(complete)
 
     @staticmethod
-    def upsert(connection: sqlite3.Connection, rows: Iterable[FileRow]) -> None:
+    def upsert(transaction: Transaction, rows: Iterable[FileRow]) -> None:
         """Add or replace rows."""
-        connection.executemany(f"INSERT OR REPLACE INTO files ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
+        transaction.connection.executemany(
+            f"INSERT OR REPLACE INTO files ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?)", rows
+        )
 
     @staticmethod
-    def delete(connection: sqlite3.Connection, paths: Iterable[str]) -> None:
+    def delete(transaction: Transaction, paths: Iterable[str]) -> None:
         """Delete the rows of files; their records are deleted separately."""
-        connection.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in paths))
+        transaction.connection.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in paths))
 
-    @staticmethod
-    def paths_named(connection: sqlite3.Connection, names: frozenset[str]) -> list[str]:
+    def paths_named(self, names: frozenset[str]) -> list[str]:
         """The paths whose last component is one of these names, sorted; one scan over the paths."""
-        found = connection.execute("SELECT path FROM files ORDER BY path")
+        with self._sqlite.read() as connection:
+            found = connection.execute("SELECT path FROM files ORDER BY path").fetchall()
         return [path for (path,) in found if path.rpartition("/")[2] in names]
 
     @staticmethod
-    def record_ids(connection: sqlite3.Connection, path: str, prefixes: tuple[str, ...]) -> list[str]:
+    def record_ids(transaction: Transaction, path: str, prefixes: tuple[str, ...]) -> list[str]:
         """The ids of a file's records: the file is their parent, and their ids have one of its prefixes."""
-        found = connection.execute("SELECT id FROM records WHERE parent = ? AND path = ?", (path, path))
+        found = transaction.connection.execute(
+            "SELECT id FROM records WHERE parent = ? AND path = ?", (path, path)
+        )
         return [record_id for (record_id,) in found if record_id == path or record_id.startswith(prefixes)]
 
 
-class FolderTable:
+class IndexedFolders:
     """The folders that were indexed as a whole; unless the settings name folders, grep and read may use these."""
 
     def __init__(self, sqlite: SqlitePool) -> None:
@@ -88,6 +93,14 @@ class FolderTable:
         if new:
             with self._sqlite.write() as connection:
                 connection.executemany("INSERT OR IGNORE INTO folders VALUES (?)", new)
+
+
+def find_chunks(transaction: Transaction, tenant: str, document: str) -> list[str]:
+    """The full ids of the chunks that are stored for a document."""
+    found = transaction.connection.execute(
+        "SELECT id FROM records WHERE parent = ? AND collection = ?", (document, CHUNK_COLLECTION)
+    )
+    return [record_id for (record_id,) in found if split_id(record_id)[0] == tenant]
 
 
 def path_range(folder: str) -> tuple[str, str]:

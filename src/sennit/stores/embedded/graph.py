@@ -153,7 +153,7 @@ def find_superseded(
                 f"{SELECT} WHERE id = ?", (full_id(fact.tenant, record_id),)
             ).fetchone()
             if values is None:
-                raise NotFound(f"There is no fact {record_id!r} that {fact.line!r} could supersede")
+                raise NotFound(f"There is no fact {record_id!r} to supersede")
             found[values[1]] = record_from_row(values)
         name = name_hash(fact.subject) if same_relation else None
         if name is not None:

@@ -30,7 +30,6 @@ from sennit.stores.embedded.models import (
     current_models,
     has_pending_vectors,
 )
-from sennit.stores.embedded.prepared_records import PreparedRecord, prepare_record
 from sennit.stores.embedded.ranges import is_delete_applied, is_visible_at, read_version
 from sennit.stores.embedded.segment_builder import SegmentBuilder
 from sennit.stores.embedded.segment_reader import SegmentReader, open_readers
@@ -38,9 +37,9 @@ from sennit.stores.embedded.segment_store import DiskSegmentStore, MemorySegment
 from sennit.stores.embedded.segmented_index import SegmentedIndex
 from sennit.stores.embedded.snapshot import Snapshot
 from sennit.stores.embedded.sqlite import SqlitePool
+from sennit.stores.embedded.transaction import Transaction
 from sennit.stores.embedded.vector_index import VectorBuffer, VectorIndex
 from sennit.stores.embedded.vector_segment import VectorSegment
-from sennit.stores.embedded.writer import Also, NewVectors, Writer, WriteResult
 
 log = logging.getLogger("sennit.store")
 
@@ -88,7 +87,8 @@ class EmbeddedStore:
         self._audiences = AudienceViews()
         self._model: Model | None = None
         """The active model at the last search. Model numbers are never reused."""
-        self._writer = Writer(self.sqlite)
+        self.last_write_left_pending = False
+        """Whether any record lacked a vector after the last write."""
         graph.ensure_tables(self.sqlite)
         self._reset_newer_indexes()
 
@@ -175,27 +175,14 @@ class EmbeddedStore:
 
     # Writing.
 
-    def add(self, records: Iterable[Record], vectors: NewVectors) -> WriteResult:
-        """Add or replace records in one transaction. An unchanged record is not written again."""
-        return self.apply(records, vectors)
-
-    def remove(self, ids: Iterable[str]) -> int:
-        """Remove records in one transaction; returns how many existed."""
-        return self.apply((), {}, lambda _: ids).removed
-
-    def apply(
-        self, records: Iterable[Record | PreparedRecord], vectors: NewVectors, also: Also = lambda _: ()
-    ) -> WriteResult:
-        """Add and remove records in one transaction, together with the writes of `also`.
-
-        `also` runs first and returns the ids to remove. An id that is also added is not removed.
-        """
-        return self._writer.apply(map(prepare_record, records), vectors, also)
-
-    @property
-    def last_write_left_pending(self) -> bool:
-        """Whether any record lacked a vector after the last write."""
-        return self._writer.last_write_left_pending
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """One write: durable when the block ends, without effect when it raises. Other writers wait for its end."""
+        with self.sqlite.write() as connection:
+            transaction = Transaction(connection)
+            yield transaction
+            transaction.finish()
+            self.last_write_left_pending = has_pending_vectors(connection)
 
     # Indexes.
 

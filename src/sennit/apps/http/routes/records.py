@@ -12,9 +12,9 @@ from sennit.apps.http.bodies import JSON_TYPE, StrictRoute
 from sennit.apps.http.errors import HttpError
 from sennit.apps.http.request_context import RequestContext, WriteRequest
 from sennit.apps.http.serializers import encode_json
-from sennit.apps.http.write_policy import build_facts, build_records, build_turns, write_records
+from sennit.apps.http.write_requests import build_facts, build_records, build_turns
 from sennit.records import Record
-from sennit.stores.embedded.writer import WriteResult
+from sennit.stores.embedded.transaction import WriteResult
 
 router: Final = APIRouter(
     tags=["write"],
@@ -34,19 +34,34 @@ _WRITE_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
 @router.post("/v1/records", summary="Add or replace records", responses=_WRITE_RESPONSES)
 async def add_records(body: requests.OneOrMany[requests.NewRecord], context: WriteRequest) -> Response:
     """Store a record or a list of records, all or none. After the response they are durable and searchable."""
-    return await _write(context, lambda: build_records(requests.as_list(body), context.caller))
+
+    def write() -> tuple[WriteResult, Sequence[Record]]:
+        records = build_records(requests.as_list(body), context.caller)
+        return context.db.add(records, caller=context.caller), records
+
+    return await _respond(context, write)
 
 
 @router.post("/v1/turns", summary="Add conversation turns", responses=_WRITE_RESPONSES)
 async def add_turns(body: requests.OneOrMany[requests.NewTurn], context: WriteRequest) -> Response:
     """Store a turn of a conversation or a list of turns, all or none. Keyword search finds them at once."""
-    return await _write(context, lambda: build_turns(requests.as_list(body), context.db, context.caller))
+
+    def write() -> tuple[WriteResult, Sequence[Record]]:
+        turns = build_turns(requests.as_list(body), context.caller)
+        return context.db.add_turns(turns, caller=context.caller), [turn.to_record() for turn in turns]
+
+    return await _respond(context, write)
 
 
 @router.post("/v1/facts", summary="Add facts", responses=_WRITE_RESPONSES)
 async def add_facts(body: requests.OneOrMany[requests.NewFact], context: WriteRequest) -> Response:
     """Store a fact or a list of facts, all or none. A superseded fact ends where the new one begins, and stays in history."""
-    return await _write(context, lambda: build_facts(requests.as_list(body), context.db, context.caller))
+
+    def write() -> tuple[WriteResult, Sequence[Record]]:
+        facts = build_facts(requests.as_list(body), context.caller)
+        return context.db.add_facts(facts, caller=context.caller), [fact.to_record() for fact in facts]
+
+    return await _respond(context, write)
 
 
 @router.delete(
@@ -65,10 +80,11 @@ async def remove_record(record_id: Annotated[str, Path(alias="id")], context: Wr
     return Response(await context.run(work), media_type=JSON_TYPE)
 
 
-async def _write(context: RequestContext, build: Callable[[], Sequence[Record]]) -> Response:
+async def _respond(
+    context: RequestContext, write: Callable[[], tuple[WriteResult, Sequence[Record]]]
+) -> Response:
     def work() -> bytes:
-        records = build()
-        written = write_records(context.db, context.caller, records)
+        written, records = write()
         context.metrics.record_write(written)
         return encode_json(
             {

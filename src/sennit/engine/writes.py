@@ -1,0 +1,140 @@
+"""Writes: check what a caller may write, embed the texts, and write everything in one transaction."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sennit.embedding_service import NO_VECTORS, EmbeddingService, PrecomputedVectors
+from sennit.errors import AccessDenied, Conflict, NotFound
+from sennit.facts import Fact, end_superseded_facts
+from sennit.filters import Filter, matches
+from sennit.ingest.artifacts import ArtifactSplitter, chunk_records
+from sennit.records import Record, full_id, split_id
+from sennit.stores.embedded.conversations import read_positions
+from sennit.stores.embedded.files import find_chunks
+from sennit.stores.embedded.graph import find_superseded
+from sennit.stores.embedded.maintenance import IndexMaintainer
+from sennit.stores.embedded.prepared_records import PreparedRecord, WritableRecords, prepare_record
+from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.embedded.transaction import NewVectors, Transaction, WriteResult
+from sennit.turns import Turn, position_turns
+
+Build = Callable[[Transaction], Iterable[Record]]
+"""Reads in a transaction what the records depend on, and returns them."""
+
+
+class WriteService:
+    """All writes of one database. `audience` limits a write to what its caller may see; None is the owner."""
+
+    def __init__(
+        self, store: EmbeddedStore, embeddings: EmbeddingService, maintainer: IndexMaintainer
+    ) -> None:
+        self._store = store
+        self._embeddings = embeddings
+        self._maintainer = maintainer
+
+    def embed(
+        self, records: WritableRecords, given: PrecomputedVectors = NO_VECTORS
+    ) -> tuple[list[PreparedRecord], NewVectors]:
+        """Prepare records and compute the vectors that are missing, before a transaction makes others wait."""
+        prepared = list(map(prepare_record, records))
+        return prepared, self._embeddings.embed_records(prepared, given) if prepared else {}
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """One write; when the block ends it is durable, and the next search sees it."""
+        with self._store.transaction() as transaction:
+            yield transaction
+        self._maintainer.on_write(transaction.result.changed)
+
+    def add(self, records: Sequence[Record], audience: Filter | None = None) -> WriteResult:
+        """Add or replace records."""
+        _check_readable(records, audience)
+        prepared, vectors = self.embed(records)
+        with self.transaction() as transaction:
+            _check_replaceable(transaction, records, audience)
+            transaction.write(prepared, vectors)
+        return transaction.result
+
+    def add_artifacts(self, documents: Sequence[Record], split: ArtifactSplitter) -> WriteResult:
+        """Add or replace whole documents with their chunks; those of an earlier version are removed."""
+        records: list[Record] = []
+        for whole in documents:
+            if whole.collection == "default":
+                whole = replace(whole, collection="artifacts")
+            records += [whole, *chunk_records(whole, split(whole))]
+        prepared, vectors = self.embed(records)
+        with self.transaction() as transaction:
+            old = [name for whole in documents for name in find_chunks(transaction, whole.tenant, whole.id)]
+            transaction.write(prepared, vectors, remove=old)
+        return transaction.result
+
+    def add_turns(
+        self, turns: Sequence[Turn], audience: Filter | None = None
+    ) -> tuple[WriteResult, list[Record]]:
+        """Add turns; one without a position goes to the end of its session. Returns the records, too."""
+        return self._add_built(
+            [turn.to_record() for turn in turns],
+            lambda transaction: position_turns(turns, *read_positions(transaction, turns)),
+            audience,
+        )
+
+    def add_facts(
+        self, facts: Sequence[Fact], *, same_relation: bool = False, audience: Filter | None = None
+    ) -> tuple[WriteResult, list[Record]]:
+        """Add facts, and end those that they supersede. Returns the records of the facts, too."""
+
+        def build(transaction: Transaction) -> list[Record]:
+            before = find_superseded(transaction.connection, facts, same_relation=same_relation)
+            hidden = [record for record in before if audience is not None and not matches(audience, record)]
+            if hidden:
+                raise NotFound(f"There is no fact {hidden[0].id!r} to supersede")
+            return end_superseded_facts(facts, before, datetime.now(UTC), same_relation=same_relation)
+
+        return self._add_built([fact.to_record() for fact in facts], build, audience)
+
+    def remove(self, ids: Iterable[str], audience: Filter | None = None) -> WriteResult:
+        """Remove the records with these full ids that the audience may see, with the chunks of documents."""
+        names = list(ids)
+        with self.transaction() as transaction:
+            if audience is not None:
+                found = transaction.get(names)
+                names = [name for name in names if name in found and matches(audience, found[name])]
+            chunks = [part for name in names for part in find_chunks(transaction, *split_id(name))]
+            transaction.write((), remove=[*names, *chunks])
+        return transaction.result
+
+    def _add_built(
+        self, drafts: Sequence[Record], build: Build, audience: Filter | None
+    ) -> tuple[WriteResult, list[Record]]:
+        """Add records that depend on what is stored. The drafts have their texts, which are embedded first."""
+        _check_readable(drafts, audience)
+        _, vectors = self.embed(drafts)
+        with self.transaction() as transaction:
+            records = list(build(transaction))
+            _check_replaceable(transaction, records, audience)
+            transaction.write(records, vectors)
+        return transaction.result, records
+
+
+def _check_readable(records: Iterable[Record], audience: Filter | None) -> None:
+    """Refuse records that the caller could not read afterwards."""
+    for record in records:
+        if audience is not None and not matches(audience, record):
+            raise AccessDenied(
+                f"You cannot write a record that you could not read: sensitivity {record.sensitivity!r} and scope "
+                f"{record.scope!r} of {record.id!r} are not both yours."
+            )
+
+
+def _check_replaceable(transaction: Transaction, records: Iterable[Record], audience: Filter | None) -> None:
+    """Refuse ids of records that the caller may not see; inside the transaction, so that none can appear meanwhile."""
+    if audience is None:
+        return
+    stored = transaction.get(full_id(record.tenant, record.id) for record in records)
+    for existing in stored.values():
+        if not matches(audience, existing):
+            raise Conflict(f"The id {existing.id!r} is taken. Choose another.")
