@@ -347,7 +347,7 @@ def test_levels_of_a_policy() -> None:
 
 def test_a_caller_cannot_write_a_record_that_it_could_not_read(tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db") as db:
-        caller = sennit.Caller(clearance="normal", scopes={"me"})
+        caller = sennit.Caller(clearance="normal", scopes=frozenset({"me"}))
         with pytest.raises(AccessDenied, match="could not read"):
             db.add([Record(id="a", text="secret", sensitivity="private")], caller=caller)
         with pytest.raises(AccessDenied, match="could not read"):
