@@ -39,6 +39,8 @@ $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
 
 demo: $(VENV)/.demo ## see sennit search sample data with all five recipes
 	@$(BIN)/sennit demo
+	@echo
+	@echo "Here the command is $(BIN)/sennit; the README says how to install it for good."
 
 test: setup ## run the tests, all cores
 	$(BIN)/python -m pytest -n auto -m "not slow"

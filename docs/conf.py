@@ -21,9 +21,10 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
+default_role = "code"  # docstrings name arguments between single backticks
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
-autodoc_class_signature = "separated"
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
