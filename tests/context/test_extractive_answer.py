@@ -7,20 +7,22 @@ from hypothesis import strategies as st
 
 from sennit.context.citations import filter_citations
 from sennit.context.extractive_answer import MAX_SENTENCES, NEAREST_HEADING, format_answer, select_sentences
-from sennit.context.prompt import Passage
+from sennit.context.prompt import PromptPassage
 from sennit.records import Json, Record
 
 
-def passage(number: int, text: str, score: float = 1.0, kind: str = "SECTION", **metadata: Json) -> Passage:
+def passage(
+    number: int, text: str, score: float = 1.0, kind: str = "SECTION", **metadata: Json
+) -> PromptPassage:
     record = Record(id=str(number), text=text, title=f"Title {number}", kind=kind, metadata=metadata)
-    return Passage(number, record, score)
+    return PromptPassage(number, record, score)
 
 
 def even(_term: str) -> float:
     return 1.0
 
 
-def answer(query: str, *passages: Passage) -> str:
+def answer(query: str, *passages: PromptPassage) -> str:
     return format_answer(select_sentences(query, passages, even))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sennit.analysis import content_terms
-from sennit.context.prompt import Passage
+from sennit.context.prompt import PromptPassage
 from sennit.context.sanitize import one_line, truncate
 from sennit.records import Record
 
@@ -50,7 +50,7 @@ class Sentence:
     """A sentence and its place."""
 
     text: str
-    passage: Passage
+    passage: PromptPassage
     index: int
     """Its index in the passage, from 0."""
     overlaps: bool = False
@@ -58,7 +58,7 @@ class Sentence:
 
 
 def select_sentences(
-    query: str, passages: Sequence[Passage], weight: Weight, max_sentences: int = MAX_SENTENCES
+    query: str, passages: Sequence[PromptPassage], weight: Weight, max_sentences: int = MAX_SENTENCES
 ) -> tuple[Sentence, ...]:
     """Select the sentences that answer best, greedily; return them in the order of the passages."""
     query_words = content_terms(query)
@@ -110,7 +110,7 @@ def _unbracket_numbers(text: str) -> str:
     return _NUMBERED.sub(r"(\1)", text)
 
 
-def _sentences(passage: Passage) -> Iterator[Sentence]:
+def _sentences(passage: PromptPassage) -> Iterator[Sentence]:
     seen: set[str] = set()
     index = 0
     for paragraph in _paragraphs(_FENCED.sub("\n\n", _prose(passage.record))):

@@ -53,7 +53,7 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class PromptPassage:
     """A numbered record in the prompt."""
 
     number: int
@@ -71,7 +71,7 @@ class Prompt:
     """A system prompt and its passages."""
 
     system: str
-    passages: tuple[Passage, ...]
+    passages: tuple[PromptPassage, ...]
     left_out: int = 0
     """The number of passages that did not fit."""
 
@@ -96,13 +96,13 @@ def build_prompt(
     code = _editor(editor, keywords, max_characters // EDITOR_SHARE)
     left = max_characters - len(RULES) - len(code) - len(NO_PASSAGES)
     reserved = min(left // EXAMPLES_SHARE, sum(len(_block(0, *one[::2])) for one in finished))
-    passages: list[Passage] = []
+    passages: list[PromptPassage] = []
     blocks: list[str] = []
     for candidates, reserve in ((chunks, reserved), (finished, 0)):
         for record, score, kind in candidates:
             block = _block(len(passages) + 1, record, kind)
             if len(block) <= left - reserve:
-                passages.append(Passage(len(passages) + 1, record, score))
+                passages.append(PromptPassage(len(passages) + 1, record, score))
                 blocks.append(block)
                 left -= len(block)
     system = RULES + ("".join(blocks) or NO_PASSAGES) + code

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import sennit
-from sennit.apps.tui.items import ResultItem, from_grep, from_search
+from sennit.apps.tui.items import ResultRow, from_grep, from_search
 from sennit.apps.tui.preview_content import CONTEXT_LINES, load_preview
 
 
-def first(db: sennit.Database, query: str) -> ResultItem:
+def first(db: sennit.Database, query: str) -> ResultRow:
     return from_search(db.search(query, recipe="keyword", explain=True)).items[0]
 
 

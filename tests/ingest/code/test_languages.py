@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sennit.ingest.code.entities import CodeFile, Entity
+from sennit.ingest.code.entities import CodeEntity, CodeFile
 from sennit.ingest.code.parser import parse_code
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -66,7 +66,7 @@ def sample(name: str, known_as: str | None = None) -> CodeFile:
     return parse_code(known_as or f"src/{name}", (SAMPLES / f"{name}.txt").read_bytes())
 
 
-def entity(name: str, qualified: str) -> Entity:
+def entity(name: str, qualified: str) -> CodeEntity:
     return next(one for one in sample(name).entities if one.key == f"src/{name}::{qualified}")
 
 

@@ -22,7 +22,7 @@ from sennit.apps.cli.exit_codes import describe_error
 from sennit.apps.tui.dialogs import KeyHelp, RecipeDialog
 from sennit.apps.tui.editor import editor_command
 from sennit.apps.tui.explain import ExplainPane
-from sennit.apps.tui.items import ResultItem, ResultList, list_recipes, run_query, shorten_path
+from sennit.apps.tui.items import ResultList, ResultRow, list_recipes, run_query, shorten_path
 from sennit.apps.tui.preview import PreviewPane
 from sennit.apps.tui.preview_content import PreviewContent, load_preview, record_preview
 from sennit.apps.tui.results import ResultsPane
@@ -230,7 +230,7 @@ class SennitApp(App[None]):
             self._load_preview(event.item, self.result_list.query)
 
     @work(thread=True, group="read", exit_on_error=False)
-    def _load_preview(self, item: ResultItem, query: str) -> None:
+    def _load_preview(self, item: ResultRow, query: str) -> None:
         try:
             content = load_preview(self._db, item)
         except Exception as error:  # noqa: BLE001 - the record's text can be shown whatever happened to the file

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.style import Style
 from rich.text import Text
 
-from sennit.apps.tui.items import ResultItem, ResultList
+from sennit.apps.tui.items import ResultList, ResultRow
 from sennit.apps.tui.pane import MainPane
 from sennit.apps.tui.text import ACCENT, BOLD, DIM, NUMBER, PLAIN, sanitize_title, truncate, wrap_text
 from sennit.results import Explanation
@@ -22,10 +22,10 @@ class ExplainPane(MainPane):
     def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._result_list: ResultList | None = None
-        self._item: ResultItem | None = None
+        self._item: ResultRow | None = None
         self._rendered: list[Text] = []
 
-    def show(self, result_list: ResultList | None, item: ResultItem | None) -> None:
+    def show(self, result_list: ResultList | None, item: ResultRow | None) -> None:
         """Explain another result, or none."""
         self._result_list = result_list
         self._item = item
@@ -58,7 +58,7 @@ class ExplainPane(MainPane):
             )
 
 
-def _explain_grep(item: ResultItem) -> Iterator[Text]:
+def _explain_grep(item: ResultRow) -> Iterator[Text]:
     """Describe what a grep found, and how its results are ordered."""
     lines = ", ".join(str(number) for number, _ in item.matched)
     for label, value in (("keywords", ", ".join(item.keywords)), ("matches", item.score), ("lines", lines)):

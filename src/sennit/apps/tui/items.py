@@ -19,7 +19,7 @@ GREP: Final = "grep"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResultItem:
+class ResultRow:
     """One result: its citation, its text, and its explanation."""
 
     rank: int
@@ -52,7 +52,7 @@ class ResultList:
 
     query: str
     recipe: str
-    items: tuple[ResultItem, ...]
+    items: tuple[ResultRow, ...]
     status: str
     warnings: tuple[str, ...] = ()
     sources: tuple[SourceTrace, ...] = ()
@@ -99,8 +99,8 @@ def from_grep(query: str, answer: GrepResult) -> ResultList:
     )
 
 
-def _item_from_hit(hit: Hit) -> ResultItem:
-    return ResultItem(
+def _item_from_hit(hit: Hit) -> ResultRow:
+    return ResultRow(
         rank=hit.rank,
         title=hit.title,
         short_citation=shorten_path(hit.citation),
@@ -114,8 +114,8 @@ def _item_from_hit(hit: Hit) -> ResultItem:
     )
 
 
-def _item_from_passage(rank: int, passage: Passage) -> ResultItem:
-    return ResultItem(
+def _item_from_passage(rank: int, passage: Passage) -> ResultRow:
+    return ResultRow(
         rank=rank,
         title="",
         short_citation=shorten_path(passage.citation),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sennit.apps.tui.items import ResultItem
+from sennit.apps.tui.items import ResultRow
 from sennit.errors import SennitError
 from sennit.ingest.chunk import split_lines
 
@@ -23,7 +23,7 @@ MAX_RESULT_LINES: Final = 2_000
 class PreviewContent:
     """Lines of text, and which of them belong to the result."""
 
-    item: ResultItem
+    item: ResultRow
     lines: tuple[str, ...]
     first: int | None
     """The line number of the first line; None if the lines have no numbers."""
@@ -37,7 +37,7 @@ class PreviewContent:
     """Why the lines are not from the file, or that the file has changed."""
 
 
-def load_preview(db: Database, item: ResultItem) -> PreviewContent:
+def load_preview(db: Database, item: ResultRow) -> PreviewContent:
     """Load the file around the result, or the record's text if the database may not read the file."""
     if item.path is None or item.lines is None:
         return record_preview(item, "")
@@ -60,7 +60,7 @@ def load_preview(db: Database, item: ResultItem) -> PreviewContent:
     )
 
 
-def record_preview(item: ResultItem, note: str) -> PreviewContent:
+def record_preview(item: ResultRow, note: str) -> PreviewContent:
     """Return the record's own text, with a note that says why it is not the file."""
     return PreviewContent(
         item=item,

@@ -13,7 +13,7 @@ from textual.events import Click
 from textual.geometry import Region
 from textual.message import Message
 
-from sennit.apps.tui.items import ResultItem, ResultList
+from sennit.apps.tui.items import ResultList, ResultRow
 from sennit.apps.tui.pane import MainPane
 from sennit.apps.tui.text import (
     ACCENT,
@@ -51,7 +51,7 @@ class ResultsPane(MainPane):
     class SelectionChanged(Message):
         """Another result is selected, or none."""
 
-        def __init__(self, item: ResultItem | None) -> None:
+        def __init__(self, item: ResultRow | None) -> None:
             super().__init__()
             self.item = item
 
@@ -63,7 +63,7 @@ class ResultsPane(MainPane):
         self._hint: Sequence[Text] = ()
 
     @property
-    def item(self) -> ResultItem | None:
+    def item(self) -> ResultRow | None:
         """The selected result."""
         return (
             self._result_list.items[self._selected] if self._result_list and self._result_list.items else None
@@ -134,7 +134,7 @@ def _height(width: int) -> int:
     return 2 if width >= NARROW_CELLS else 3
 
 
-def _rows(item: ResultItem, query: str, width: int) -> list[Text]:
+def _rows(item: ResultRow, query: str, width: int) -> list[Text]:
     """Return the rows of a result: heading, citation, and as much text as fits."""
     height = _height(width + 2)
     title, citation, about = (
@@ -163,7 +163,7 @@ def _rows(item: ResultItem, query: str, width: int) -> list[Text]:
     return rows + [Text()] * (height - len(rows))
 
 
-def _text_rows(item: ResultItem, query: str, width: int, rows: int) -> list[Text]:
+def _text_rows(item: ResultRow, query: str, width: int, rows: int) -> list[Text]:
     """Return the matching lines of a grep, or the best matching part of the text."""
     if not item.matched:
         return best_excerpt(item.text, query, width, rows)

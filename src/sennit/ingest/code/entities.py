@@ -30,7 +30,7 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class CodeEntity:
     """A named definition in a file. Its key is `path::Outer.inner`; the key of the module is the path."""
 
     key: str
@@ -61,7 +61,7 @@ class CodeFile:
     language: str
     data: bytes
     """The text in UTF-8; spans are offsets into it."""
-    entities: tuple[Entity, ...]
+    entities: tuple[CodeEntity, ...]
     imports: tuple[Import, ...] = ()
     role: Role = "source"
     parsed: bool = True
@@ -70,10 +70,10 @@ class CodeFile:
     """Whether the parser found syntax errors."""
 
     @property
-    def module(self) -> Entity:
+    def module(self) -> CodeEntity:
         return self.entities[0]
 
-    def text(self, entity: Entity) -> str:
+    def text(self, entity: CodeEntity) -> str:
         """The source text of an entity."""
         start, end = entity.span
         return self.data[start:end].decode()

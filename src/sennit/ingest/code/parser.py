@@ -9,7 +9,7 @@ from typing import Final
 
 from sennit.ingest.code.definitions import Definition, find_definitions
 from sennit.ingest.code.descriptions import format_signature
-from sennit.ingest.code.entities import MODULE, SEPARATOR, CodeFile, Entity
+from sennit.ingest.code.entities import MODULE, SEPARATOR, CodeEntity, CodeFile
 from sennit.ingest.code.grammars import (
     Grammar,
     Node,
@@ -116,12 +116,12 @@ def _assign_uses(
         )
 
 
-def _create_entity(definition: Definition, path: str, data: bytes, keys: dict[int, str]) -> Entity:
+def _create_entity(definition: Definition, path: str, data: bytes, keys: dict[int, str]) -> CodeEntity:
     body = definition.end if definition.body is None else definition.body
     header = data[definition.header_start : body].decode("utf-8", "replace")
     outer = path if definition.enclosing is None else keys[id(definition.enclosing)]
     is_module = definition.kind == MODULE and not definition.path
-    return Entity(
+    return CodeEntity(
         key=path if is_module else keys[id(definition)],
         kind=definition.kind,
         name=definition.name,

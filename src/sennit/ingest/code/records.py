@@ -20,7 +20,7 @@ from typing import Final
 
 from sennit.ingest.chunk import CODE_LIMITS, Chunk, Document, chunks, split_lines
 from sennit.ingest.code.descriptions import expand_name
-from sennit.ingest.code.entities import MODULE, CodeFile, Entity
+from sennit.ingest.code.entities import MODULE, CodeEntity, CodeFile
 from sennit.ingest.code.roles import test_module_prefixes
 from sennit.records import MAX_ID_BYTES, Json, Record
 
@@ -76,7 +76,7 @@ def code_records(
     test_prefixes = test_module_prefixes(file.entities[1:])
     out: list[Record] = []
 
-    def add(key: str, entity: Entity, passage: Chunk, kind: str, extra: dict[str, Json]) -> None:
+    def add(key: str, entity: CodeEntity, passage: Chunk, kind: str, extra: dict[str, Json]) -> None:
         role = "test" if test_prefixes and f"{entity.qualified}.".startswith(test_prefixes) else file.role
         metadata: dict[str, Json] = {"language": file.language, "role": role, **extra}
         if options.count_tokens is not None:
@@ -142,7 +142,7 @@ def _first_sentence(text: str, max_characters: int) -> str:
     return sentence if len(sentence) <= max_characters else f"{sentence[: max_characters - 1]}…"
 
 
-def _metadata(file: CodeFile, entity: Entity) -> dict[str, Json]:
+def _metadata(file: CodeFile, entity: CodeEntity) -> dict[str, Json]:
     out: dict[str, Json] = {"name": entity.name}
     for name, text in (
         ("qualified", entity.qualified),
@@ -160,16 +160,16 @@ def _metadata(file: CodeFile, entity: Entity) -> dict[str, Json]:
     return out
 
 
-def _entities_by_outer(file: CodeFile) -> dict[str, list[Entity]]:
+def _entities_by_outer(file: CodeFile) -> dict[str, list[CodeEntity]]:
     """The entities directly inside each entity, by its key."""
-    out: dict[str, list[Entity]] = {}
+    out: dict[str, list[CodeEntity]] = {}
     for entity in file.entities[1:]:
         out.setdefault(entity.outer or file.path, []).append(entity)
     return out
 
 
 def _passages(
-    entity: Entity, inner: Sequence[Entity], lines: Sequence[str], max_characters: int
+    entity: CodeEntity, inner: Sequence[CodeEntity], lines: Sequence[str], max_characters: int
 ) -> Iterator[Chunk]:
     """The text of an entity with its lines; in several chunks if it is long."""
     first, last = entity.lines
@@ -189,7 +189,7 @@ def _split(numbered: Sequence[tuple[int, str]], max_characters: int) -> Iterator
 
 
 def _own_lines(
-    entity: Entity, inner: Sequence[Entity], lines: Sequence[str], *, elide_inner: bool
+    entity: CodeEntity, inner: Sequence[CodeEntity], lines: Sequence[str], *, elide_inner: bool
 ) -> list[tuple[int, str]]:
     """The numbered lines of an entity without those of its inner entities, which may leave their signatures."""
     out: list[tuple[int, str]] = []

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from sennit.ingest.code.entities import CALLABLE_KINDS, MODULE, Entity, Role
+from sennit.ingest.code.entities import CALLABLE_KINDS, MODULE, CodeEntity, Role
 
 _TEST_FOLDER: Final = re.compile(r"(?:^|/)(?:tests?|__tests__|specs?|testdata|__mocks__|fixtures)/", re.I)
 _TEST_FILE: Final = re.compile(
@@ -43,7 +43,7 @@ _MAX_OWN_SHARE: Final = 0.5
 header in which at least this share of the functions has a body."""
 
 
-def file_role(path: str, data: bytes, entities: Sequence[Entity]) -> Role:
+def file_role(path: str, data: bytes, entities: Sequence[CodeEntity]) -> Role:
     """Decide the role of a file from its path, its first bytes and its entities."""
     if _GENERATED.search(data[:_GENERATED_MARK_BYTES]):
         return "generated"
@@ -67,7 +67,7 @@ def file_role(path: str, data: bytes, entities: Sequence[Entity]) -> Role:
     return "source"
 
 
-def test_module_prefixes(entities: Sequence[Entity]) -> tuple[str, ...]:
+def test_module_prefixes(entities: Sequence[CodeEntity]) -> tuple[str, ...]:
     """The prefixes of qualified names inside test modules, which Rust puts below the code they test."""
     return tuple(
         f"{entity.qualified}."
@@ -76,13 +76,13 @@ def test_module_prefixes(entities: Sequence[Entity]) -> tuple[str, ...]:
     )
 
 
-def _only_declares(entities: Sequence[Entity]) -> bool:
+def _only_declares(entities: Sequence[CodeEntity]) -> bool:
     """Whether most functions of a header have no body in it."""
     functions = [entity for entity in entities[1:] if entity.kind in ("function", "method")]
     return sum(entity.body < entity.span[1] for entity in functions) < _MAX_OWN_SHARE * len(functions)
 
 
-def _has_tests(entities: Sequence[Entity]) -> bool:
+def _has_tests(entities: Sequence[CodeEntity]) -> bool:
     """Whether a file contains tests: helpers often have the name of a test file."""
     return any(
         (entity.kind in CALLABLE_KINDS or entity.kind == "class") and _TEST_NAME.match(entity.name)
