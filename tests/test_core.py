@@ -35,7 +35,7 @@ def optional_modules() -> list[str]:
     names = {
         _named(line)
         for extra, lines in extras.items()
-        if extra not in ("all", "dev", "docs", "bench")
+        if extra not in ("all", "dev", "docs", "bench", "testing")
         for line in lines
     }
     names -= {_named(line) for line in project["dependencies"]}

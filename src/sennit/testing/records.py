@@ -1,0 +1,349 @@
+"""Conformance of the records role: what any home of the records promises to those who write and search."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sennit
+from sennit.errors import NotFound, SennitError
+from sennit.filters import Filter, field, matches, parse_filter
+from sennit.results import SearchResult
+from sennit.settings import load_settings
+
+NewTarget: TypeAlias = Callable[[], str]
+"""Returns what `sennit.open` takes: each time a new and empty database."""
+
+ORACLE: Final = ":memory:"
+
+WORDS: Final = (
+    "river",
+    "valley",
+    "compiler",
+    "bread",
+    "yeast",
+    "oboe",
+    "glacier",
+    "Straße",
+    "東京",
+    "parseHttp",
+)
+RECIPES: Final = ("default", "rrf", "keyword", "vector", "artifacts")
+"""Recipes whose scores do not depend on the clock."""
+
+QUERIES: Final = ("river valley", "bread strasse", "東京 http", "nothing of this")
+
+WHEN: Final = datetime(2026, 1, 5, tzinfo=UTC)
+
+LAG_RECORDS: Final = 1000
+"""How many changes an index is behind in the test of a lagging reader."""
+
+HOSTILE: Final = (
+    *(
+        "a\0b",
+        "\0",
+        "\x01",
+        "\x01\x30",
+        "\ufeff",
+        "\U0010ffff",
+        "%s %(a)s ? :1 $1",
+        "'; DROP TABLE records; --",
+    ),
+    *("\\", '"', "{}", "[1]", "e\u0301" * 50, "\r\n\t", "x" * 5000, "\u202eabc", "😀"),
+)
+
+_texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+_metadata = st.fixed_dictionaries(
+    {},
+    optional={
+        "year": st.integers(2020, 2026),
+        "tags": st.lists(st.sampled_from(["a", "b", "c"]), max_size=3),
+        "share": st.floats(0, 1, allow_nan=False),
+        "done": st.booleans(),
+        "source": st.fixed_dictionaries({"system": st.sampled_from(["gmail", "files"])}),
+    },
+)
+_records = st.builds(
+    lambda name, text, metadata, kind, level: sennit.Record(
+        id=f"r{name}", text=text, kind=kind, sensitivity=level, metadata=metadata, timestamp=WHEN
+    ),
+    st.integers(0, 12),
+    _texts,
+    _metadata,
+    st.sampled_from(["note", "mail", ""]),
+    st.sampled_from(["normal", "private"]),
+)
+_writes = st.lists(
+    st.one_of(st.lists(_records, min_size=1, max_size=5), st.integers(0, 12)), min_size=1, max_size=8
+)
+"""Batches to add, and numbers of records to remove."""
+
+_conditions = st.one_of(
+    st.integers(2019, 2027).map(lambda year: field("year") >= year),
+    st.sampled_from(["a", "b", "z"]).map(lambda tag: field("tags") == tag),
+    st.lists(st.sampled_from(["note", "mail", "other"]), max_size=2).map(field("kind").is_in),
+    st.booleans().map(lambda done: field("done") == done),
+    st.floats(0, 1).map(lambda share: field("share").between(0.0, share)),
+    st.just(field("year").exists()),
+    st.sampled_from(["gmail", "x"]).map(lambda system: field("source.system") == system),
+)
+_filters = st.recursive(
+    _conditions,
+    lambda parts: st.one_of(
+        st.tuples(parts, parts).map(lambda pair: pair[0] & pair[1]),
+        st.tuples(parts, parts).map(lambda pair: pair[0] | pair[1]),
+        parts.map(lambda part: ~part),
+    ),
+    max_leaves=4,
+)
+
+_examples = settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def _open(target: str, **overrides: object) -> sennit.Database:
+    named = {"privacy.open": True, **{key.replace("__", "."): value for key, value in overrides.items()}}
+    return sennit.open(target, settings=load_settings(overrides=named))
+
+
+def _note(name: str, text: str, **values: Any) -> sennit.Record:
+    return sennit.Record(id=name, text=text, **values)
+
+
+def _ids(found: Iterable[sennit.Hit]) -> list[str]:
+    return [hit.id for hit in found]
+
+
+def _replay(db: sennit.Database, writes: Sequence[Sequence[sennit.Record] | int]) -> None:
+    for write in writes:
+        if isinstance(write, int):
+            db.remove([f"r{write}"])
+        else:
+            db.add(write)
+
+
+def _describe(result: SearchResult) -> Mapping[str, Any]:
+    """A result without what depends on the clock and on the number of changes."""
+    found = result.to_dict()
+    trace: Any = found.pop("trace")
+    for part in (found, trace):
+        part.pop("milliseconds")
+    for source in trace["sources"]:
+        source.pop("milliseconds")
+    trace["state"].pop("seq", None)
+    return {**found, "trace": trace}
+
+
+class RecordsConformance:
+    """Tests of one home of the records. A subclass defines the fixture `new_target`."""
+
+    @pytest.fixture
+    def new_target(self) -> NewTarget:
+        pytest.fail(f"{type(self).__name__} must define the fixture new_target")
+
+    # Writing.
+
+    def test_a_write_is_visible_to_the_next_search_of_every_handle(self, new_target: NewTarget) -> None:
+        target = new_target()
+        with _open(target) as writer, _open(target) as reader:
+            for number in range(5):
+                writer.add([_note(f"n{number}", f"lantern number{number}")])
+                assert f"n{number}" in _ids(reader.search("lantern", recipe="keyword"))
+                assert f"n{number}" in _ids(reader.search("lantern", recipe="vector"))
+
+    def test_an_update_replaces_the_record_in_every_index(self, new_target: NewTarget) -> None:
+        with _open(new_target()) as db:
+            db.add([_note("a", "the river floods", kind="note"), _note("b", "a quiet valley")])
+            assert db.add([_note("a", "bread rises", kind="mail")]).updated == 1
+            assert _ids(db.search("river", recipe="keyword")) == []
+            assert _ids(db.search("bread", recipe="keyword")) == ["a"]
+            assert _ids(db.search("bread", filters='kind = "note"')) == []
+            stored = db.get("a")
+            assert stored is not None
+            assert stored.text == "bread rises"
+
+    def test_an_unchanged_record_is_not_written_again(self, new_target: NewTarget) -> None:
+        with _open(new_target()) as db:
+            record = _note("a", "the river floods", metadata={"year": 2026})
+            assert db.add([record]).added == 1
+            assert db.add([record]).unchanged == 1
+
+    def test_a_removed_record_is_found_by_no_source(self, new_target: NewTarget) -> None:
+        with _open(new_target()) as db:
+            db.add([_note("a", "glacier", title="Glacier"), _note("b", "glacier"), _note("c", "yeast")])
+            db.add_facts([sennit.Fact(subject="Ana", relation="likes", object="Glacier", id="f")])
+            assert db.remove(["a", "f", "never"]) == 2
+            for recipe in RECIPES:
+                assert not {"a", "f"} & set(_ids(db.search("Ana likes the glacier", recipe=recipe)))
+            assert db.get("a") is None
+            assert len(db) == 2
+            with pytest.raises(NotFound):
+                db.why("glacier", "a")
+
+    def test_a_batch_is_written_whole_or_not_at_all(self, new_target: NewTarget) -> None:
+        with _open(new_target()) as db:
+            caller = sennit.Caller(clearance="normal")
+            with pytest.raises(SennitError):
+                db.add([_note("a", "one"), _note("b", "two", sensitivity="private")], caller=caller)
+            assert len(db) == 0
+
+    def test_turns_are_numbered_without_gaps_by_concurrent_writers(self, new_target: NewTarget) -> None:
+        target = new_target()
+        errors: list[BaseException] = []
+
+        def write(name: str) -> None:
+            try:
+                with _open(target, embedding__provider="none") as db:
+                    for number in range(20):
+                        db.add_turns([sennit.Turn(session="s", speaker=name, text=f"{name} {number}")])
+            except BaseException as error:  # noqa: BLE001 - the thread reports to the test
+                errors.append(error)
+
+        _open(target, embedding__provider="none").close()
+        threads = [threading.Thread(target=write, args=(f"w{n}",)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert errors == []
+        with _open(target, embedding__provider="none") as db:
+            assert sorted(record.position or 0 for record in db) == list(range(80))
+
+    # Reading.
+
+    def test_records_survive_reopening(self, new_target: NewTarget) -> None:
+        target = new_target()
+        records = [_note(f"n{n}", f"{WORDS[n]} lantern", metadata={"n": n}) for n in range(len(WORDS))]
+        with _open(target) as db:
+            db.add(records)
+            before = _describe(db.search("lantern", explain=True))
+        with _open(target) as db:
+            assert sorted(db, key=lambda record: record.id) == records
+            assert _describe(db.search("lantern", explain=True)) == before
+
+    def test_iteration_is_a_consistent_snapshot_ordered_by_id(self, new_target: NewTarget) -> None:
+        with _open(new_target()) as db:
+            db.add([_note(name, "text") for name in ("b", "é", "a", "Z", "東", "10", "9")])
+            rows = iter(db)
+            first = next(rows)
+            db.remove(["b"])
+            db.add([_note("c", "late")])
+            names = [first.id, *(record.id for record in rows)]
+            assert names == sorted(["b", "é", "a", "Z", "東", "10", "9"])
+
+    @pytest.mark.parametrize("text", HOSTILE)
+    def test_any_text_survives_in_every_field(self, new_target: NewTarget, text: str) -> None:
+        with _open(new_target()) as db:
+            record = _note(
+                "a",
+                f"{text} lantern",
+                title=text[:100],
+                kind=text[:50],
+                metadata={"k": [text], "o": {"p": text}},
+            )
+            db.add([record])
+            assert db.get("a") == record
+            assert list(db) == [record]
+            assert _ids(db.search("lantern", filters={"k": text})) == ["a"]
+            assert _ids(db.search("lantern", filters={"kind": {"ne": text[:50]}})) == []
+
+    def test_a_reader_that_lags_by_a_thousand_changes_catches_up(self, new_target: NewTarget) -> None:
+        target = new_target()
+        with _open(target) as writer, _open(target) as reader:
+            writer.add([_note("first", "lantern zero")])
+            assert _ids(reader.search("lantern")) == ["first"]
+            for start in range(0, LAG_RECORDS, 100):
+                writer.add([_note(f"n{n}", f"oboe number{n}") for n in range(start, start + 100)])
+            writer.remove([f"n{n}" for n in range(0, LAG_RECORDS, 2)])
+            found = reader.search("oboe", recipe="keyword", limit=LAG_RECORDS)
+            assert sorted(_ids(found)) == sorted(f"n{n}" for n in range(1, LAG_RECORDS, 2))
+            assert len(reader) == 1 + LAG_RECORDS // 2
+
+    # Filters.
+
+    @_examples
+    @given(records=st.lists(_records, max_size=12), where=_filters)
+    def test_filters_keep_exactly_what_matches(
+        self, new_target: NewTarget, records: list[sennit.Record], where: Filter
+    ) -> None:
+        latest = {record.id: record for record in records}
+        with _open(new_target(), embedding__provider="none") as db:
+            db.add([*latest.values(), _note("anchor", " ".join(WORDS))])
+            for form in (where, str(where)):
+                found = _ids(db.search(" ".join(WORDS), recipe="keyword", filters=form, limit=50))
+                expected = {name for name, record in latest.items() if matches(where, record)}
+                assert set(found) - {"anchor"} == expected
+
+    def test_a_filtered_search_fills_its_limit_when_excluded_records_would_outrank(
+        self, new_target: NewTarget
+    ) -> None:
+        with _open(new_target()) as db:
+            better = [_note(f"x{n}", "oboe oboe oboe", kind="hidden") for n in range(150)]
+            kept = [_note(f"k{n}", f"an oboe among other words, number{n}", kind="shown") for n in range(12)]
+            db.add([*better, *kept])
+            for recipe in ("default", "rrf", "keyword", "vector"):
+                found = db.search("oboe", recipe=recipe, filters=parse_filter('kind = "shown"'), limit=10)
+                assert len(found) == 10
+                assert all(hit.record.kind == "shown" for hit in found)
+
+    # The oracle.
+
+    @_examples
+    @given(writes=_writes)
+    def test_results_traces_and_reasons_equal_those_of_the_embedded_store(
+        self, new_target: NewTarget, writes: list[list[sennit.Record] | int]
+    ) -> None:
+        with _open(new_target()) as db, _open(ORACLE) as oracle:
+            for one in (db, oracle):
+                _replay(one, writes)
+            assert list(db) == list(oracle)
+            for recipe in RECIPES:
+                for query in QUERIES:
+                    ours, theirs = (
+                        one.search(query, recipe=recipe, limit=5, explain=True) for one in (db, oracle)
+                    )
+                    assert _describe(ours) == _describe(theirs)
+            # The recipe `memory` depends on the clock, which moves between the two searches.
+            ours, theirs = (one.search("river", recipe="memory", limit=5) for one in (db, oracle))
+            assert _ids(ours) == _ids(theirs)
+            assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs], rel=1e-6)
+            for record in list(oracle)[:3]:
+                ours_why, theirs_why = (one.why("river valley", record.id, limit=2) for one in (db, oracle))
+                assert ours_why.to_dict() == theirs_why.to_dict()
+
+    # Visibility.
+
+    @_examples
+    @given(records=st.lists(_records, min_size=1, max_size=12))
+    def test_hidden_records_leave_no_trace(self, new_target: NewTarget, records: list[sennit.Record]) -> None:
+        latest = {record.id: record for record in records}
+        visible = [record for record in latest.values() if record.sensitivity == "normal"]
+        caller = sennit.Caller(clearance="normal")
+        with _open(new_target()) as db, _open(ORACLE) as never_held_them:
+            db.add(latest.values())
+            never_held_them.add(visible)
+            for query in QUERIES:
+                ours, theirs = (
+                    one.search(query, caller=caller, limit=5, explain=True) for one in (db, never_held_them)
+                )
+                assert _describe(ours) == _describe(theirs)
+            for record in latest.values():
+                if record.sensitivity != "normal":
+                    assert db.get(record.id, caller=caller) is None
+                    with pytest.raises(NotFound):
+                        db.why("river", record.id, caller=caller)
+
+    def test_tenants_share_ids_and_nothing_else(self, new_target: NewTarget) -> None:
+        with _open(new_target()) as db:
+            for tenant in ("acme", "globex"):
+                db.add([_note("1", f"invoice of {tenant}", tenant=tenant)])
+            for tenant in ("acme", "globex"):
+                found = db.search("invoice", caller=sennit.Caller(tenant=tenant))
+                assert [hit.text for hit in found] == [f"invoice of {tenant}"]
