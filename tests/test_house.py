@@ -82,7 +82,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
 }
 
 UNSAFE_LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
-INTERNAL_EXTRAS = {"all", "bench", "dev", "docs"}
+INTERNAL_EXTRAS = {"all", "bench", "dev", "docs", "testing"}
 """Extras for development, not for users."""
 HEAVY_IMPORTS = {"numpy", "faiss", "tokenizers", "rich", "httpx"}
 MACHINE_PATH = re.compile(r"(?<![\w.-])/(root|work|farm)/")
