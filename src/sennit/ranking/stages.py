@@ -226,13 +226,18 @@ def stage(stage_type: type[Any]) -> type[Any]:
     return stage_type
 
 
+def known_stages() -> list[str]:
+    """Return the names of all types of stage."""
+    return sorted(_STAGE_TYPES)
+
+
 def stage_from_dict(table: Mapping[str, Any]) -> Stage:
     """Read a stage from a settings table such as `{stage = "decay", half_life_days = 30}`."""
     options = dict(table)
     name = options.pop("stage", None)
     stage_type = _STAGE_TYPES.get(name) if isinstance(name, str) else None
     if stage_type is None:
-        raise ValueError(f"unknown stage {name!r}; set stage to one of: {', '.join(sorted(_STAGE_TYPES))}")
+        raise ValueError(f"unknown stage {name!r}; set stage to one of: {', '.join(known_stages())}")
     known = [item.name for item in fields(stage_type)]
     unknown = sorted(set(options) - set(known))
     if unknown:

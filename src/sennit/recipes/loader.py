@@ -18,7 +18,7 @@ FORMER_SETTINGS: Final[Mapping[str, str]] = {
     "rescore_missing": '{stage = "rescore"}',
     "merge_overlaps": '{stage = "merge_overlaps"}',
     "group_by_page": '{stage = "group_by_page"}',
-    "examples_shorter_than": '{stage = "group_by_page", examples_shorter_than = 500}',
+    "examples_shorter_than": '{stage = "group_by_page", examples_shorter_than = N}',
 }
 """Settings of a recipe that are stages now."""
 
@@ -41,8 +41,8 @@ def recipe_from_dict(
     if unknown:
         if unknown[0] in FORMER_SETTINGS:
             raise InvalidInput(
-                f"Recipe {name!r} has no setting {unknown[0]!r}, because it is a stage: "
-                f"add {FORMER_SETTINGS[unknown[0]]} to its stages"
+                f"Recipe {name!r} has no setting {unknown[0]!r}. It is a stage: to use it, add "
+                f"{FORMER_SETTINGS[unknown[0]]} to the recipe's stages"
             )
         raise InvalidInput(
             f"Recipe {name!r} has no setting {unknown[0]!r}. Settings: {', '.join(sorted(known))}"
