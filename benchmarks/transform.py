@@ -34,7 +34,7 @@ MAX_DOCUMENT_SHARE: Final = 0.1
 
 WORD: Final = re.compile(r"[^\W\d_]{3,24}")
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
-RECIPE: Final = replace(BUILTIN_RECIPES["docs"], collections=(), group_by_page=False)
+RECIPE: Final = replace(BUILTIN_RECIPES["docs"], collections=(), stages=())
 KEYWORD_RECIPE: Final = BUILTIN_RECIPES["keyword"]
 
 Share = Callable[[str], float]

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sennit
 from sennit import Record
+from sennit.context.expansion import GroupByPage, Neighbours
 from sennit.errors import InvalidInput, NotFound
+from sennit.ranking.code import CodeRanking, PerFile
+from sennit.ranking.decay import Decay
+from sennit.ranking.dedupe import Dedupe
+from sennit.ranking.diversity import MMR
+from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
+from sennit.ranking.overlaps import MergeOverlaps
+from sennit.ranking.rescore import Rescore
+from sennit.ranking.stages import RUNS, Stage, known_stages
 from sennit.recipes import (
     BUILTIN_RECIPES,
     CandidateCount,
@@ -80,6 +93,32 @@ def candidate_count(**parts: Any) -> CandidateCount:
         (lambda: recipe_from_dict("x", {"base": "default", "bm25": {"k2": 1}}), "k2"),
         (lambda: recipe_from_dict("x", {"base": "default", "limit": 0}), "from 1 to"),
         (lambda: recipe_from_dict("x", {"base": "default", "fusion": {"method": "magic"}}), "magic"),
+        (lambda: recipe(stages=("dedupe",)), "such as Dedupe()"),
+        (
+            lambda: recipe(stages=(Dedupe(), Rescore())),
+            "'rescore' runs before fusion, so list it before 'dedupe'",
+        ),
+        (lambda: recipe(stages=(GroupByPage(), MMR())), "so list it before 'group_by_page'"),
+        (lambda: recipe_from_dict("x", {"base": "rrf", "rescore_missing": True}), 'add {stage = "rescore"}'),
+        (
+            lambda: recipe_from_dict("x", {"base": "rrf", "merge_overlaps": True}),
+            '{stage = "merge_overlaps"}',
+        ),
+        (lambda: recipe_from_dict("x", {"base": "rrf", "group_by_page": True}), '{stage = "group_by_page"}'),
+        (
+            lambda: recipe_from_dict("x", {"base": "docs", "examples_shorter_than": 9}),
+            '{stage = "group_by_page", examples_shorter_than = N}',
+        ),
+        (
+            lambda: recipe_from_dict(
+                "x", {"base": "docs", "stages": [{"stage": "group_by_page", "short": 1}]}
+            ),
+            "it takes: examples_shorter_than",
+        ),
+        (
+            lambda: recipe_from_dict("x", {"base": "docs", "stages": [{"stage": "neighbours", "reach": 0}]}),
+            "reach",
+        ),
     ],
 )
 def test_invalid_recipe_is_refused_with_advice(make: Callable[[], object], advice: str) -> None:
@@ -113,6 +152,54 @@ def test_recipe_round_trips_through_its_table(one: Recipe) -> None:
     assert again == one
     assert again.about == one.about
     assert again.to_dict() == one.to_dict()
+
+
+FRACTIONS = st.floats(0, 1)
+STAGES: Mapping[str, st.SearchStrategy[Stage]] = {
+    "merge_overlaps": st.builds(MergeOverlaps),
+    "rescore": st.builds(Rescore),
+    "dedupe": st.builds(Dedupe),
+    "decay": st.builds(Decay, st.floats(0.5, 400), FRACTIONS, st.lists(st.text(max_size=5), max_size=3)),
+    "evidence": st.builds(
+        Evidence,
+        st.dictionaries(st.sampled_from(("keyword", "vector")), FRACTIONS),
+        FRACTIONS,
+        st.integers(0, 50),
+    ),
+    "mmr": st.builds(MMR, FRACTIONS, st.integers(1, 99), st.sampled_from(("jaccard", "cosine"))),
+    "code": st.builds(CodeRanking, outline_weight=FRACTIONS, secondary_roles=st.lists(st.text(max_size=5))),
+    "per_file": st.builds(PerFile, st.integers(1, 9)),
+    "neighbours": st.builds(Neighbours, st.integers(1, 50)),
+    "group_by_page": st.builds(GroupByPage, st.integers(0, 9999)),
+}
+
+
+def write_toml(value: object) -> str:
+    """Return a value as an inline value of TOML."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(key)} = {write_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(write_toml, value)) + "]"
+    # JSON leaves DEL as it is, which TOML does not allow.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+@given(st.lists(st.one_of(*STAGES.values()), max_size=8))
+def test_recipe_of_any_stages_round_trips_through_toml(stages: list[Stage]) -> None:
+    points = list(RUNS)
+    one = recipe(stages=sorted(stages, key=lambda stage: points.index(stage.runs)))
+    assert (*one.list_stages, *one.ranking_stages, *one.result_stages) == one.stages
+    table = tomllib.loads(f"mine = {write_toml(one.to_dict())}")["mine"]
+    again = recipe_from_dict("mine", table)
+    assert again == one
+    assert again.to_dict() == one.to_dict()
+
+
+def test_every_stage_is_drawn_and_documented() -> None:
+    assert set(STAGES) == set(known_stages())
+    page = (Path(__file__).parent.parent / "docs" / "reference" / "recipes.md").read_text(encoding="utf-8")
+    for name in STAGES:
+        assert f"| `{name}` |" in page
 
 
 def test_candidate_count_grows_with_the_limit() -> None:

@@ -38,26 +38,23 @@ def explain_record(
     if trace is None:
         raise ValueError("the result has no trace; run the search with explain=True")
     hit = next((hit for hit in result.hits if hit.id == record_id), None)
-    if hit is not None and hit.explanation is not None:
+    shown = hit.explanation if hit is not None else None
+    if hit is not None and shown is not None:
+        rank = f"rank {hit.rank} of {len(result)}: {_format_shares(shown.source_scores)}"
         return Why(
             record_id,
             kept=True,
             stage="result",
-            reason=f"rank {hit.rank} of {len(result)}: " + _format_shares(hit.explanation.source_scores),
+            reason="; ".join([rank, *trace.remarks(hit.key)]),
             number=hit.score,
             needed=result.hits[-1].score,
             rank=hit.rank,
-            source_scores=hit.explanation.source_scores,
+            source_scores=shown.source_scores,
             degraded=result.degraded,
             answered=result.answered,
         )
     if plan.where != EVERYTHING and not context.snapshot.matches(key, plan.where):
         return _not_in_result(record_id, result, "filter", f"it does not pass the filter {plan.where}")
-    winner = trace.merged_into.get(key)
-    if winner is not None:
-        return _not_in_result(
-            record_id, result, "merge_overlaps", f"it overlaps {trace.ids[winner]}, which is shown for both"
-        )
     explanation = trace.explain(key)
     drop = trace.dropped(key)
     if explanation is not None and drop is not None:

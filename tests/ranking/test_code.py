@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.ranking.code import CodeRanking, PerFile
-from sennit.ranking.stages import Keys, StageInput, StageOutput, stage_from_dict, stage_to_dict
+from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage_from_dict, stage_to_dict
 from sennit.records import Record
 
 OUTLINES = "code_files"
@@ -26,34 +26,30 @@ def outline(path: str, role: str = "source") -> Record:
     return Record(id=path, text="…", collection=OUTLINES, path=path, metadata={"role": role})
 
 
-def ranking(query: str, listed: list[tuple[Record, float]], limit: int = 10) -> StageInput:
+Ranked = tuple[Ranking, StageContext]
+
+
+def ranking(query: str, listed: list[tuple[Record, float]], limit: int = 10) -> Ranked:
     listed = sorted(listed, key=lambda pair: -pair[1])
     records = [record for record, _ in listed]
-
-    def read(keys: Keys) -> list[Record]:
-        return [records[key] for key in keys.tolist()]
-
     scores = np.array([score for _, score in listed])
-    return StageInput(
-        np.arange(len(listed), dtype=np.int64),
-        scores,
-        query,
-        limit,
-        datetime(2026, 1, 1, tzinfo=UTC),
-        read,
-        lambda keys: np.zeros((len(keys), 0), np.float32),
+    return Ranking(np.arange(len(listed), dtype=np.int64), scores), StageContext(
+        query=query,
+        limit=limit,
+        now=datetime(2026, 1, 1, tzinfo=UTC),
+        records=lambda keys: {key: records[key] for key in keys},
     )
 
 
-def ids(ranked: StageInput, staged: StageOutput) -> list[str]:
-    return [record.id for record in ranked.read(staged.keys)]
+def ids(ranked: Ranked, staged: StageOutput) -> list[str]:
+    return [record.id for record in ranked[1].read(staged.keys)]
 
 
 @pytest.mark.parametrize("stage", [CodeRanking(), PerFile()])
 def test_order_is_the_same_without_explain(stage: CodeRanking | PerFile) -> None:
     listed = [(entity("a.py", "f"), 0.9), (entity("a.py", "g"), 0.8), (outline("a.py"), 0.7)]
     ranked = ranking("where is a", [*listed, (entity("test_a.py", "g", "test"), 0.6)])
-    told, untold = stage.apply(ranked), stage.apply(replace(ranked, explain=False))
+    told, untold = stage.apply(*ranked), stage.apply(ranked[0], replace(ranked[1], explain=False))
     assert told.keys.tolist() == untold.keys.tolist()
     assert told.scores.tolist() == untold.scores.tolist()
     assert told.reasons
@@ -64,7 +60,7 @@ def test_record_gets_the_score_of_its_file_outline() -> None:
     ranked = ranking(
         "anything", [(entity("a.py", "f"), 0.9), (entity("b.py", "g"), 0.8), (outline("b.py"), 0.5)]
     )
-    staged = CodeRanking(outline_weight=2.0).apply(ranked)
+    staged = CodeRanking(outline_weight=2.0).apply(*ranked)
     assert ids(ranked, staged)[0] == "b.py::g"
     assert staged.scores[0] == pytest.approx(0.8 + 2 * 0.5)
     assert staged.reasons[1] == "+1.00 by the outline of its file"
@@ -74,7 +70,7 @@ def test_best_record_of_a_file_replaces_its_outline() -> None:
     ranked = ranking(
         "anything", [(outline("a.py"), 0.9), (outline("b.py"), 0.8), (entity("a.py", "f"), -0.5)]
     )
-    staged = CodeRanking().apply(ranked)
+    staged = CodeRanking().apply(*ranked)
     assert ids(ranked, staged) == ["a.py::f", "b.py"]
     assert staged.scores[0] == pytest.approx(0.9)
     assert staged.dropped[0].reason == "a record of the same file was kept: a.py::f"
@@ -101,7 +97,7 @@ def test_the_definition_of_a_named_symbol_comes_first(query: str, first: str) ->
             (entity("c.py", "Reader.read_file"), 0.4),
         ],
     )
-    assert ids(ranked, CodeRanking().apply(ranked))[0] == first
+    assert ids(ranked, CodeRanking().apply(*ranked))[0] == first
 
 
 @pytest.mark.parametrize(
@@ -122,19 +118,19 @@ def test_file_name_boost_is_proportional_to_the_words_in_the_query(
     query: str, path: str, share: float
 ) -> None:
     ranked = ranking(query, [(entity(path, "f"), 0.25)])
-    assert CodeRanking(file_name_boost=0.5).apply(ranked).scores[0] == pytest.approx(0.25 + 0.5 * share)
+    assert CodeRanking(file_name_boost=0.5).apply(*ranked).scores[0] == pytest.approx(0.25 + 0.5 * share)
 
 
 def test_file_with_more_hits_ranks_before_an_equal_one() -> None:
     listed = [(entity("a.py", "f"), 0.9), (entity("b.py", "g"), 0.9)]
     listed += [(entity("b.py", f"g{n}"), 0.4) for n in range(5)]
     ranked = ranking("anything", listed)
-    staged = CodeRanking().apply(ranked)
+    staged = CodeRanking().apply(*ranked)
     assert ids(ranked, staged)[0] == "b.py::g"
     # The next three records count.
     assert staged.scores[0] == pytest.approx(0.9 + 0.15 * 3 * 0.4)
     assert staged.reasons[1] == "+0.18 by further hits in its file"
-    alone = CodeRanking(context_boost=0.0).apply(ranked)
+    alone = CodeRanking(context_boost=0.0).apply(*ranked)
     assert ids(ranked, alone)[0] == "a.py::f"
 
 
@@ -142,7 +138,7 @@ def test_tests_and_reexports_rank_after_what_they_serve() -> None:
     ranked = ranking(
         "session", [(entity("test_session.py", "f", "test"), 0.6), (entity("other.py", "g"), 0.5)]
     )
-    staged = CodeRanking(secondary_penalty=0.4).apply(ranked)
+    staged = CodeRanking(secondary_penalty=0.4).apply(*ranked)
     assert ids(ranked, staged) == ["other.py::g", "test_session.py::f"]
     assert staged.scores[1] == pytest.approx(0.6 - 0.4)
 
@@ -151,7 +147,7 @@ def test_test_function_in_a_source_file_ranks_after_the_code() -> None:
     ranked = ranking(
         "x", [(entity("add.rs", "tests.adds", "test"), 0.6), (entity("add.rs", "add"), 0.5)], limit=2
     )
-    staged = CodeRanking(context_boost=0.0).apply(ranked)
+    staged = CodeRanking(context_boost=0.0).apply(*ranked)
     assert ids(ranked, staged) == ["add.rs::add", "add.rs::tests.adds"]
     assert staged.scores.tolist() == pytest.approx([0.5, 0.6 - 1.0])
 
@@ -159,8 +155,8 @@ def test_test_function_in_a_source_file_ranks_after_the_code() -> None:
 def test_the_best_of_each_file_comes_first() -> None:
     listed = [(entity("a.py", name), 0.9 - at / 10) for at, name in enumerate("fgh")]
     ranked = ranking("x", [*listed, (entity("b.py", "k"), 0.1)], limit=4)
-    assert ids(ranked, PerFile().apply(ranked)) == ["a.py::f", "b.py::k", "a.py::g", "a.py::h"]
-    assert ids(ranked, PerFile(records_per_file=2).apply(ranked)) == [
+    assert ids(ranked, PerFile().apply(*ranked)) == ["a.py::f", "b.py::k", "a.py::g", "a.py::h"]
+    assert ids(ranked, PerFile(records_per_file=2).apply(*ranked)) == [
         "a.py::f",
         "a.py::g",
         "b.py::k",
@@ -171,7 +167,7 @@ def test_the_best_of_each_file_comes_first() -> None:
 def test_record_without_a_path_counts_as_its_own_file() -> None:
     listed = [(Record(id=name, text="…"), score) for name, score in (("a", 0.3), ("b", 0.2))]
     ranked = ranking("x", listed)
-    assert ids(ranked, PerFile().apply(ranked)) == ["a", "b"]
+    assert ids(ranked, PerFile().apply(*ranked)) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -202,16 +198,17 @@ def test_per_file_keeps_all_records_and_interleaves_files(
 ) -> None:
     listed = [(entity(f"{file}.py", f"f{at}") if at else outline(f"{file}.py"), s) for file, at, s in drawn]
     ranked = ranking("f1 of 3", listed, limit)
-    sensed = CodeRanking().apply(ranked)
-    assert {*sensed.keys.tolist(), *sensed.dropped} == set(ranked.keys.tolist())
+    sensed = CodeRanking().apply(*ranked)
+    assert {*sensed.keys.tolist(), *sensed.dropped} == set(ranked[0].keys.tolist())
     assert (np.diff(sensed.scores) <= 0).all()
     after = ranking(
-        "f1 of 3", list(zip(ranked.read(sensed.keys), sensed.scores.tolist(), strict=True)), limit
+        "f1 of 3", list(zip(ranked[1].read(sensed.keys), sensed.scores.tolist(), strict=True)), limit
     )
-    staged = PerFile(records_per_file=most).apply(after)
-    assert sorted(staged.keys.tolist()) == sorted(after.keys.tolist())
-    shown = [record.path for record in after.read(staged.keys)][:limit]
-    files = len({record.path for record in after.records})
-    firsts = sum(min(most, sum(r.path == f for r in after.records)) for f in {r.path for r in after.records})
+    staged = PerFile(records_per_file=most).apply(*after)
+    assert sorted(staged.keys.tolist()) == sorted(after[0].keys.tolist())
+    shown = [record.path for record in after[1].read(staged.keys)][:limit]
+    records = after[1].read(after[0].keys)
+    files = len({record.path for record in records})
+    firsts = sum(min(most, sum(r.path == f for r in records)) for f in {r.path for r in records})
     head = shown[: min(limit, firsts)]
     assert all(head.count(path) <= most for path in head) or files == 0

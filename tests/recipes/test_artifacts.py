@@ -16,7 +16,7 @@ from sennit import Caller, Record
 from sennit.errors import InvalidInput, NotFound, SettingsError
 from sennit.ranking.dedupe import Dedupe
 from sennit.ranking.fusion import RRF, fuse
-from sennit.ranking.stages import StageInput
+from sennit.ranking.stages import Ranking, StageContext
 from sennit.recipes import BUILTIN_RECIPES
 from sennit.records import Record as Kept
 
@@ -199,16 +199,11 @@ def test_dedupe_keeps_the_best_chunk_of_each_document(drawn: list[tuple[int, boo
     # Each document appears once.
     kept = {record.id: (record, score) for record, (_, _, score) in zip(records, drawn, strict=True)}
     ranking = sorted(kept.values(), key=lambda one: (-one[1], one[0].id))
-    ranked = StageInput(
-        np.arange(len(ranking)),
-        np.array([score for _, score in ranking], np.float64),
-        "",
-        10,
-        NOW,
-        lambda keys: [ranking[key][0] for key in keys.tolist()],
-        lambda keys: np.zeros((len(keys), 0), np.float32),
+    ranked = Ranking(np.arange(len(ranking)), np.array([score for _, score in ranking], np.float64))
+    context = StageContext(
+        query="", limit=10, now=NOW, records=lambda keys: {key: ranking[key][0] for key in keys}
     )
-    staged = Dedupe().apply(ranked)
+    staged = Dedupe().apply(ranked, context)
     left = [ranking[key][0] for key in staged.keys.tolist()]
     assert (
         len({document_of(record) for record in left})

@@ -20,7 +20,7 @@ from sennit.ranking.decay import Decay
 from sennit.ranking.diversity import MMR, jaccard, select
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, fuse
-from sennit.ranking.stages import StageInput
+from sennit.ranking.stages import CandidateList, Ranking, StageContext
 from sennit.recipes import BUILTIN_RECIPES, CandidateCount, SourceConfig
 from sennit.sources.base import SourceRequest
 from sennit.stores.contract import ScoredKeys
@@ -29,15 +29,15 @@ NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 RECIPE = BUILTIN_RECIPES["memory"]
 
 
-def ranked(records: Sequence[Record], scores: Sequence[float], **more: Any) -> StageInput:
-    return StageInput(
-        np.arange(1, len(records) + 1),
-        np.array(scores, np.float64),
-        "",
-        10,
-        NOW,
-        lambda keys: [records[key - 1] for key in keys.tolist()],
-        lambda keys: np.eye(len(records) + 1, dtype=np.float32)[keys],
+def ranked(
+    records: Sequence[Record], scores: Sequence[float], lists: Sequence[CandidateList] = (), **more: Any
+) -> tuple[Ranking, StageContext]:
+    return Ranking(np.arange(1, len(records) + 1), np.array(scores, np.float64), lists), StageContext(
+        query="",
+        limit=10,
+        now=NOW,
+        records=lambda keys: {key: records[key - 1] for key in keys},
+        vectors=lambda keys: np.eye(len(records) + 1, dtype=np.float32)[keys],
         **more,
     )
 
@@ -101,13 +101,13 @@ def test_fact_does_not_decay() -> None:
     fact = Fact(
         subject="A", relation="knows", object="B", timestamp=NOW - timedelta(days=900), kind="relationship"
     )
-    assert Decay().apply(ranked([fact.to_record()], [0.5])).scores.tolist() == [0.5]
+    assert Decay().apply(*ranked([fact.to_record()], [0.5])).scores.tolist() == [0.5]
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 10), st.floats(-50, 3000)), min_size=1, max_size=12))
 def test_decay_reorders_by_the_new_scores(drawn: list[tuple[float, float]]) -> None:
     records = [turn(f"turn {n}", days) for n, (_, days) in enumerate(drawn)]
-    staged = Decay().apply(ranked(records, [score for score, _ in drawn]))
+    staged = Decay().apply(*ranked(records, [score for score, _ in drawn]))
     expected = {n + 1: s * Decay().factor("", records[n].timestamp, NOW) for n, (s, _) in enumerate(drawn)}
     assert [pytest.approx(expected[key]) for key in staged.keys.tolist()] == staged.scores.tolist()
     assert staged.scores.tolist() == sorted(staged.scores.tolist(), reverse=True)
@@ -118,7 +118,7 @@ def test_decay_reorders_by_the_new_scores(drawn: list[tuple[float, float]]) -> N
 
 def test_mmr_prefers_a_result_unlike_those_chosen() -> None:
     texts = ["we sail to the island", "we sail to the island today", "the budget is done"]
-    staged = MMR(relevance_weight=0.7).apply(ranked([turn(text) for text in texts], [1.0, 0.95, 0.8]))
+    staged = MMR(relevance_weight=0.7).apply(*ranked([turn(text) for text in texts], [1.0, 0.95, 0.8]))
     assert staged.keys.tolist() == [1, 3, 2]
     # 0.7 · 0.8 - 0.3 · 1/8 against 0.7 · 0.95 - 0.3 · 5/6
     assert "0.522" in staged.reasons[3]
@@ -133,7 +133,7 @@ def test_mmr_penalises_only_similarity_to_chosen_results() -> None:
 
 def test_mmr_keeps_the_order_beyond_the_best_20() -> None:
     records = [turn(f"same words number {n}") for n in range(25)]
-    staged = MMR().apply(ranked(records, [1 - n / 100 for n in range(25)]))
+    staged = MMR().apply(*ranked(records, [1 - n / 100 for n in range(25)]))
     assert staged.keys.tolist()[20:] == [21, 22, 23, 24, 25]
     assert sorted(staged.keys.tolist()) == list(range(1, 26))
 
@@ -156,7 +156,7 @@ def test_similarity_is_the_same_for_ascii_and_unicode(texts: list[str]) -> None:
 
 
 def test_cosine_is_selectable() -> None:
-    staged = MMR(similarity="cosine").apply(ranked([turn("a"), turn("b")], [1.0, 0.5]))
+    staged = MMR(similarity="cosine").apply(*ranked([turn("a"), turn("b")], [1.0, 0.5]))
     assert staged.keys.tolist() == [1, 2]
     with pytest.raises(ValueError, match="jaccard or cosine"):
         MMR(similarity="levenshtein")  # type: ignore[arg-type]
@@ -168,7 +168,7 @@ def test_mmr_keeps_all_results_and_starts_with_the_best(
 ) -> None:
     drawn = sorted(drawn, key=lambda one: -one[0])
     records = [Record(id=f"{n:02}", text=text) for n, (_, text) in enumerate(drawn)]
-    staged = MMR(relevance_weight=weight).apply(ranked(records, [score for score, _ in drawn]))
+    staged = MMR(relevance_weight=weight).apply(*ranked(records, [score for score, _ in drawn]))
     assert sorted(staged.keys.tolist()) == list(range(1, len(drawn) + 1))
     if drawn and weight > 0:
         assert staged.scores[0] == drawn[0][0]
@@ -344,9 +344,12 @@ def test_filtered_neighbour_is_not_returned() -> None:
 def test_evidence_does_not_change_a_short_ranking() -> None:
     records = [turn("a"), turn("b")]
     before = ranked(
-        records, [0.03, 0.02], lists=("keyword",), longest_list=9, list_scores=lambda _, k: np.ones(len(k))
+        records,
+        [0.03, 0.02],
+        [CandidateList("keyword", np.arange(9), np.ones(9))],
+        list_scores=lambda _, k: np.ones(len(k)),
     )
-    assert Evidence().apply(before).scores.tolist() == [0.03, 0.02]
+    assert Evidence().apply(*before).scores.tolist() == [0.03, 0.02]
 
 
 def test_evidence_is_a_setting() -> None:

@@ -14,6 +14,7 @@ from sennit.facts import Entity
 from sennit.graph.entity_linking import LinkOptions
 from sennit.privacy import OWNER, Caller
 from sennit.ranking.fusion import Weighted
+from sennit.ranking.rescore import Rescore
 from sennit.recipes import Recipe, SourceConfig
 from sennit.recipes.recipe import CandidateCount
 from sennit.sources.links import LinkSource
@@ -30,7 +31,7 @@ PLAIN = Recipe(
         SourceConfig(source="vector", candidates=CandidateCount(at_least=50)),
     ),
     fusion=Weighted({"keyword": 0.3, "vector": 0.7}, {"keyword": "max", "vector": "none"}),
-    rescore_missing=True,
+    stages=(Rescore(),),
 )
 LINKED = Recipe(
     name="linked",
@@ -38,7 +39,7 @@ LINKED = Recipe(
     fusion=Weighted(
         {"keyword": 0.3, "vector": 0.7, "links": 1.0}, {"keyword": "max", "vector": "none", "links": "none"}
     ),
-    rescore_missing=True,
+    stages=(Rescore(),),
 )
 
 JAWS = Record(

@@ -12,6 +12,7 @@ from typing import Final, Protocol, TypedDict, Unpack
 
 from sennit.analysis import content_terms, term_hash
 from sennit.context.citations import CitationFilter
+from sennit.context.expansion import GroupByPage
 from sennit.context.extractive_answer import Weight, format_answer, select_sentences
 from sennit.context.prompt import Prompt, build_prompt, pages_from_hits
 from sennit.engine.answers import Answer, AnswerStream
@@ -261,7 +262,9 @@ class AnswerService:
         limit = options.get("limit")
         result = search(recipe, DEFAULT_LIMIT if limit is None else limit)
         examples: tuple[Hit, ...] = ()
-        if recipe.group_by_page and EXAMPLES_RECIPE in self._recipes:
+        if EXAMPLES_RECIPE in self._recipes and any(
+            isinstance(stage, GroupByPage) for stage in recipe.stages
+        ):
             examples = search(self._recipes[EXAMPLES_RECIPE], MAX_EXAMPLES).hits
         pages = result.pages or pages_from_hits(result)
         return Material(

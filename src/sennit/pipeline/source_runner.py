@@ -13,8 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sennit.context.expansion import Neighbours
 from sennit.errors import SennitError, SourceError
 from sennit.filters import Filter
+from sennit.ranking.stages import ResultStage
 from sennit.recipes import Recipe, SourceConfig
 from sennit.sources.base import SearchContext, Source, SourceRequest
 from sennit.stores.contract import BM25, ScoredKeys
@@ -39,6 +41,12 @@ class SearchPlan:
     """Sources that use the look-back window return nothing older."""
     caller_sees_everything: bool = False
     """Whether the trace may show the number of the last change."""
+
+    @property
+    def result_stages(self) -> tuple[ResultStage, ...]:
+        """The recipe's stages after the cut, and the neighbours that the caller requested."""
+        stages = self.recipe.result_stages
+        return (*stages, Neighbours(self.neighbours)) if self.neighbours else stages
 
     def build_request(self, config: SourceConfig, context: SearchContext) -> SourceRequest:
         """Return the request to one source of the recipe."""

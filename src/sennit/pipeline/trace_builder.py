@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sennit.analysis import ANALYSIS_ID
 from sennit.filters import EVERYTHING
 from sennit.pipeline.source_runner import SearchPlan, SourceResult
 from sennit.ranking.fusion import Fused
-from sennit.ranking.stages import StageOutput
+from sennit.ranking.stages import CandidateList, ListStageOutput, StageOutput
 from sennit.records import Json, split_id
-from sennit.results import Dropped, SourceTrace, StageTrace, Trace
+from sennit.results import Dropped, ListStageTrace, SourceTrace, StageTrace, Trace
 from sennit.sources.base import SearchContext
 from sennit.stores.embedded.snapshot import Snapshot
 
 CONTRACT_VERSION: Final = 1
 """The version of docs/ranking-contract.md that these rankings follow."""
+
+
+@dataclass(slots=True)
+class RunLog:
+    """What a run leaves for its trace, in the order in which it happens."""
+
+    results: Sequence[SourceResult]
+    lists: Sequence[CandidateList] = ()
+    """The lists of the sources that answered, after the stages before fusion."""
+    list_stages: list[ListStageTrace] = field(default_factory=list)
+    merged_into: dict[int, int] = field(default_factory=dict)
+    """Which key stands for which in a list that had it."""
+    stages: list[StageTrace] = field(default_factory=list)
+    result_stages: list[StageTrace] = field(default_factory=list)
+    milliseconds: dict[str, float] = field(default_factory=dict)
+
+    def add_list_stage(self, name: str, output: ListStageOutput) -> None:
+        """Note what a stage before fusion did."""
+        self.list_stages.append(ListStageTrace(name, output.dropped, output.reasons))
+        # What an earlier stage merged follows the candidate that it was merged into.
+        moved = {key: output.merged_into.get(winner, winner) for key, winner in self.merged_into.items()}
+        self.merged_into = {**output.merged_into, **moved}
 
 
 def trace_limit(limit: int, ranking: StageOutput) -> StageTrace:
@@ -59,22 +82,8 @@ class _DroppedByLimit(Mapping[int, Dropped]):
         }
 
 
-def build_trace(
-    plan: SearchPlan,
-    context: SearchContext,
-    results: Sequence[SourceResult],
-    fused: Fused,
-    stages: Sequence[StageTrace],
-    merged_into: Mapping[int, int],
-    milliseconds: Mapping[str, float],
-) -> Trace:
+def build_trace(plan: SearchPlan, context: SearchContext, fused: Fused, run: RunLog) -> Trace:
     """Return the trace: what every stage did to every candidate."""
-    ranks = fused.ranks
-    if plan.recipe.rescore_missing:
-        ranks = np.full_like(fused.ranks, -1)
-        for at, result in enumerate(result for result in results if result.error is None):
-            # Only candidates that the source itself found have a rank in it; the rest were rescored.
-            ranks[at, np.searchsorted(fused.keys, result.found.keys)] = np.arange(len(result.found.keys))
     return Trace(
         query=context.text,
         limit=plan.limit,
@@ -95,20 +104,35 @@ def build_trace(
                 result.milliseconds,
                 result.error,
             )
-            for config, result in zip(plan.sources, results, strict=True)
+            for config, result in zip(plan.sources, run.results, strict=True)
         ),
         fused_keys=fused.keys,
         fused_scores=fused.scores,
         shares=fused.terms,
-        ranks=ranks,
+        ranks=_source_ranks(fused, run) if run.list_stages else fused.ranks,
         raw_scores=fused.raw_scores,
-        stages=tuple(stages),
+        list_stages=tuple(run.list_stages),
+        stages=tuple(run.stages),
+        result_stages=tuple(run.result_stages),
         read_ids=lambda keys: [split_id(full_id.decode())[1] for full_id in context.ids(keys)],
-        milliseconds=milliseconds,
+        milliseconds=run.milliseconds,
         match_reasons=context.match_reasons,
-        merged_into=merged_into,
         transform=context.rewrite.to_dict(),
     )
+
+
+def _source_ranks(fused: Fused, run: RunLog) -> NDArray[np.int32]:
+    """Return the rank of each candidate in what each source itself found; -1 for what a stage added to its list."""
+    ranks = np.full_like(fused.ranks, -1)
+    answered = [result for result in run.results if result.error is None]
+    for at, (one, result) in enumerate(zip(run.lists, answered, strict=True)):
+        listed = set(one.keys.tolist())
+        found = [
+            key if key in listed else run.merged_into.get(key, key) for key in result.found.keys.tolist()
+        ]
+        keys = [key for key in dict.fromkeys(found) if key in listed]
+        ranks[at, np.searchsorted(fused.keys, keys)] = np.arange(len(keys))
+    return ranks
 
 
 def _describe_state(snapshot: Snapshot, *, with_change: bool) -> dict[str, Json]:

@@ -10,12 +10,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import neg
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
 from sennit.ranking.code_names import QueryWords, file_words, find_symbols
-from sennit.ranking.stages import StageInput, StageOutput, stage
+from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage
 from sennit.results import Dropped
 
 SECONDARY_ROLES: Final = ("test", "stub", "reexport", "example", "generated")
@@ -46,6 +46,7 @@ class CodeRanking:
     """Adds to each record what its file and its name contribute. A better record of the file replaces its outline."""
 
     name: ClassVar[str] = "code"
+    runs: ClassVar[Literal["after_fusion"]] = "after_fusion"
 
     outlines: str = "code_files"
     """The collection with the outlines of files; the `path` of an outline names its file."""
@@ -74,12 +75,12 @@ class CodeRanking:
                 raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
         object.__setattr__(self, "secondary_roles", tuple(self.secondary_roles))
 
-    def apply(self, ranking: StageInput) -> StageOutput:
-        rows = ranking.values("id", "path", "collection", "qualified", "role")
+    def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
+        rows = context.values(ranking.keys, "id", "path", "collection", "qualified", "role")
         # Python floats: reading numpy scalars one at a time costs several times as much.
         scores: list[float] = ranking.scores.tolist()
-        files = self._boost_files(ranking.query, rows, scores)
-        symbols = find_symbols(ranking.query) if self.definition_boost else {}
+        files = self._boost_files(context.query, rows, scores)
+        symbols = find_symbols(context.query) if self.definition_boost else {}
         definitions: set[int] = set()
         outlines: list[int] = []
         for at, (file, (name, _, collection, qualified, role)) in enumerate(zip(files, rows, strict=True)):
@@ -108,7 +109,7 @@ class CodeRanking:
         ordered = sorted(zip(map(neg, scores), [row[0] for row in rows], range(len(rows)), strict=True))
         kept = [at for _, _, at in ordered if at not in replaced_by]
         output = StageOutput(ranking.keys[kept], np.array([scores[at] for at in kept], np.float64))
-        if not ranking.explain:
+        if not context.explain:
             return output
         keys = ranking.keys.tolist()
         dropped = {
@@ -170,6 +171,7 @@ class PerFile:
     """Ranks the best records of each file first, and the other records of these files after them."""
 
     name: ClassVar[str] = "per_file"
+    runs: ClassVar[Literal["after_fusion"]] = "after_fusion"
 
     records_per_file: int = 1
     """How many records of one file may rank first."""
@@ -180,20 +182,20 @@ class PerFile:
                 f"records_per_file must be a whole number of at least 1, not {self.records_per_file!r}"
             )
 
-    def apply(self, ranking: StageInput) -> StageOutput:
+    def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
         first: list[int] = []
         later: list[int] = []
         count: dict[str, int] = {}
         at = 0
-        files = ranking.values("id", "path")
-        while at < len(ranking.keys) and len(first) < ranking.limit:
-            for name, path in files[at : at + 2 * ranking.limit]:
+        files = context.values(ranking.keys, "id", "path")
+        while at < len(ranking.keys) and len(first) < context.limit:
+            for name, path in files[at : at + 2 * context.limit]:
                 file = name if path is None else path
                 count[file] = count.get(file, 0) + 1
                 (first if count[file] <= self.records_per_file else later).append(at)
                 at += 1
         order = [*first, *later, *range(at, len(ranking.keys))]
-        moved_back = ranking.keys[later].tolist() if ranking.explain else ()
+        moved_back = ranking.keys[later].tolist() if context.explain else ()
         reasons = dict.fromkeys(moved_back, "after the best of other files")
         return StageOutput(ranking.keys[order], ranking.scores[order], {}, reasons)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
 from sennit.facts import FACT_FIELDS
 from sennit.ranking.fusion import order
-from sennit.ranking.stages import StageInput, StageOutput, stage
+from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage
 
 SECONDS_PER_DAY: Final = 86_400.0
 EVERGREEN_KINDS: Final = ("person", "place", "relationship")
@@ -24,6 +24,7 @@ class Decay:
     """Halves a score after each half-life. Evergreen kinds never fall below the floor."""
 
     name: ClassVar[str] = "decay"
+    runs: ClassVar[Literal["after_fusion"]] = "after_fusion"
 
     half_life_days: float = 30.0
     floor: float = 0.3
@@ -44,19 +45,21 @@ class Decay:
         factor = float(np.exp2(-days / self.half_life_days))
         return max(self.floor, factor) if kind in self.evergreen else factor
 
-    def apply(self, ranking: StageInput) -> StageOutput:
+    def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
         # A fact has age 0: it is valid until it is superseded.
         factors = np.array(
             [
-                1.0 if all(fact) else self.factor(kind, timestamp, ranking.now)
-                for kind, timestamp, *fact in ranking.values("kind", "timestamp", *FACT_FIELDS[:3])
+                1.0 if all(fact) else self.factor(kind, timestamp, context.now)
+                for kind, timestamp, *fact in context.values(
+                    ranking.keys, "kind", "timestamp", *FACT_FIELDS[:3]
+                )
             ]
         )
         scores = ranking.scores * factors
-        best = order(ranking.keys, scores, ranking.ids)
+        best = order(ranking.keys, scores, context.ids)
         reasons = {
             key: f"× {factor:.3f} by age"
             for key, factor in zip(ranking.keys.tolist(), factors.tolist(), strict=True)
-            if ranking.explain and factor != 1.0
+            if context.explain and factor != 1.0
         }
         return StageOutput(ranking.keys[best], scores[best], {}, reasons)

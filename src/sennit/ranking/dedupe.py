@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from sennit.ranking.stages import StageInput, StageOutput, stage
+from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage
 from sennit.results import Dropped
 
 
@@ -15,11 +15,12 @@ class Dedupe:
     """Keeps the best chunk of each document, or the document itself if no chunk of it was found."""
 
     name: ClassVar[str] = "dedupe"
+    runs: ClassVar[Literal["after_fusion"]] = "after_fusion"
 
-    def apply(self, ranking: StageInput) -> StageOutput:
+    def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
         keys, scores = ranking.keys.tolist(), ranking.scores.tolist()
         rows: list[tuple[str, str | None]] = [
-            (name, parent) for name, parent in ranking.values("id", "parent")
+            (name, parent) for name, parent in context.values(ranking.keys, "id", "parent")
         ]
         winner: dict[str, int] = {}
         for at, (name, parent) in enumerate(rows):

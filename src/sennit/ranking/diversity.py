@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.ranking.fusion import order
-from sennit.ranking.stages import Floats, StageInput, StageOutput, stage
+from sennit.ranking.stages import Floats, Ranking, StageContext, StageOutput, stage
 
 _WORD: Final = re.compile(r"\w+")
 _ASCII_WORDS: Final = "".join(
@@ -31,6 +31,7 @@ class MMR:
     """
 
     name: ClassVar[str] = "mmr"
+    runs: ClassVar[Literal["after_fusion"]] = "after_fusion"
 
     relevance_weight: float = 0.7
     depth: int = 20
@@ -44,19 +45,19 @@ class MMR:
         if self.similarity not in ("jaccard", "cosine"):
             raise ValueError(f"similarity must be jaccard or cosine, not {self.similarity!r}")
 
-    def apply(self, ranking: StageInput) -> StageOutput:
+    def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
         head = ranking.keys[: self.depth]
-        records = ranking.read(head)
+        records = context.read(head)
         if self.similarity == "cosine":
-            similarity = cosine(ranking.vectors(head))
+            similarity = cosine(context.vectors(head))
         else:
             similarity = jaccard([record.text for record in records])
         scores = ranking.scores[: self.depth]
-        chosen, margins = select(scores, similarity, order(head, scores, ranking.ids), self.relevance_weight)
+        chosen, margins = select(scores, similarity, order(head, scores, context.ids), self.relevance_weight)
         reasons = {
             int(head[at]): f"{margin:.3f}, chosen at rank {rank} instead of {at + 1}"
             for rank, (at, margin) in enumerate(zip(chosen, margins, strict=True), 1)
-            if ranking.explain and rank != at + 1
+            if context.explain and rank != at + 1
         }
         order_after = [*chosen, *range(len(head), len(ranking.keys))]
         return StageOutput(ranking.keys[order_after], ranking.scores[order_after], {}, reasons)

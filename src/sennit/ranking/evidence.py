@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
 from sennit.ranking.fusion import order
-from sennit.ranking.stages import Floats, Keys, StageInput, StageOutput, stage
+from sennit.ranking.stages import Floats, Keys, Ranking, StageContext, StageOutput, stage
 
 EQUAL_WEIGHTS: Final[Mapping[str, float]] = {"keyword": 0.5, "vector": 0.5, "graph": 0.5}
 
@@ -29,6 +29,7 @@ class Evidence:
     """
 
     name: ClassVar[str] = "evidence"
+    runs: ClassVar[Literal["after_fusion"]] = "after_fusion"
 
     weights: Mapping[str, float] = field(default_factory=lambda: dict(EQUAL_WEIGHTS))
     neighbours: float = 0.5
@@ -46,28 +47,28 @@ class Evidence:
     def __hash__(self) -> int:
         return hash((tuple(sorted(self.weights.items())), self.neighbours, self.min_candidates))
 
-    def apply(self, ranking: StageInput) -> StageOutput:
-        if ranking.longest_list < self.min_candidates:
+    def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
+        if max((len(one.keys) for one in ranking.lists), default=0) < self.min_candidates:
             return StageOutput(ranking.keys, ranking.scores)
-        adjacent = ranking.adjacent(ranking.keys) if self.neighbours else {}
+        adjacent = context.adjacent(ranking.keys) if self.neighbours else {}
         keys = np.array(
             list(
                 dict.fromkeys((*ranking.keys.tolist(), *(key for near in adjacent.values() for key in near)))
             ),
             np.int64,
         )
-        own = self._own_evidence(ranking, keys)
+        own = self._own_evidence(ranking, context, keys)
         value = dict(zip(keys.tolist(), own.tolist(), strict=True))
-        adjacent = {**(ranking.adjacent(keys[len(ranking.keys) :]) if self.neighbours else {}), **adjacent}
+        adjacent = {**(context.adjacent(keys[len(ranking.keys) :]) if self.neighbours else {}), **adjacent}
         neighbour = np.array(
             [max((value.get(k, 0.0) for k in adjacent.get(key, ())), default=0.0) for key in keys.tolist()]
         )
         total = own + self.neighbours * neighbour
         best = float(total.max(initial=0.0))
         scores = total * (float(ranking.scores.max(initial=0.0)) / best) if best > 0 else total
-        best_first = order(keys, scores, ranking.ids)
+        best_first = order(keys, scores, context.ids)
         kept = best_first[(scores[best_first] > 0) | (best_first < len(ranking.keys))]
-        if not ranking.explain:
+        if not context.explain:
             return StageOutput(keys[kept], scores[kept])
         reasons = {
             int(keys[at]): f"{own[at]:.3f} by its own text"
@@ -76,12 +77,12 @@ class Evidence:
         }
         return StageOutput(keys[kept], scores[kept], {}, reasons)
 
-    def _own_evidence(self, ranking: StageInput, keys: Keys) -> Floats:
+    def _own_evidence(self, ranking: Ranking, context: StageContext, keys: Keys) -> Floats:
         total = np.zeros(len(keys))
-        for name in ranking.lists:
-            weight = self.weights.get(name, 0.0)
+        for one in ranking.lists:
+            weight = self.weights.get(one.name, 0.0)
             if weight:
-                scores = np.nan_to_num(ranking.list_scores(name, keys), nan=0.0)
+                scores = np.nan_to_num(context.list_scores(one.name, keys), nan=0.0)
                 best = float(scores[: len(ranking.keys)].max(initial=0.0))
                 if best > 0:
                     total += weight * np.maximum(scores, 0.0) / best

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Keys = NDArray[np.int64]
-Floats = NDArray[np.float64]
-CandidateList = tuple[Keys, Floats]
+from sennit.ranking.stages import CandidateList, Floats, Keys, ListStageOutput, StageContext, stage
+from sennit.records import Record
+from sennit.results import Dropped
 
 
 class LineRange(NamedTuple):
@@ -26,16 +26,68 @@ class LineRange(NamedTuple):
         return min(self.last, other.last) - max(self.first, other.first) + 1
 
 
+@stage
+@dataclass(frozen=True, slots=True)
+class MergeOverlaps:
+    """Gives candidates of different lists that overlap in one file one key, so that they become one result."""
+
+    name: ClassVar[str] = "merge_overlaps"
+    runs: ClassVar[Literal["before_fusion"]] = "before_fusion"
+
+    def apply(self, lists: Sequence[CandidateList], context: StageContext) -> ListStageOutput:
+        ranges: dict[int, LineRange | None] = {}
+
+        def read_ranges(keys: Keys) -> list[LineRange | None]:
+            records = context.records(keys.tolist())
+            ranges.update((key, _line_range(records.get(key))) for key in keys.tolist())
+            return [ranges[key] for key in keys.tolist()]
+
+        merged, merged_into = merge_overlaps([(one.keys, one.scores) for one in lists], read_ranges)
+        out = [
+            one._replace(keys=keys, scores=scores) for one, (keys, scores) in zip(lists, merged, strict=True)
+        ]
+        dropped = self._explain(out, merged_into, ranges, context) if context.explain else {}
+        return ListStageOutput(out, dropped, merged_into=merged_into)
+
+    def _explain(
+        self,
+        lists: Sequence[CandidateList],
+        merged_into: Mapping[int, int],
+        ranges: Mapping[int, LineRange | None],
+        context: StageContext,
+    ) -> dict[int, Dropped]:
+        """Return what no list has any more, with the number of lines that it shares with the winner."""
+        # A record that one list merged may still stand for itself in another.
+        remaining = {key for one in lists for key in one.keys.tolist()}
+        lost = [(key, winner) for key, winner in merged_into.items() if key not in remaining]
+        if not lost:
+            return {}
+        winners = context.ids(np.array([winner for _, winner in lost], np.int64))
+        dropped = {}
+        for (key, winner), winner_id in zip(lost, winners, strict=True):
+            lines, other = ranges[key], ranges[winner]
+            shared = lines.overlap(other) if lines is not None and other is not None else 0
+            reason = f"it overlaps {winner_id}, which is shown for both"
+            dropped[key] = Dropped(self.name, reason, float(shared), 0.0, winner)
+        return dropped
+
+
+def _line_range(record: Record | None) -> LineRange | None:
+    if record is None or record.path is None or record.lines is None:
+        return None
+    return LineRange(record.path, *record.lines)
+
+
 def merge_overlaps(
-    lists: Sequence[CandidateList], read_ranges: Callable[[Keys], Sequence[LineRange | None]]
-) -> tuple[list[CandidateList], dict[int, int]]:
+    lists: Sequence[tuple[Keys, Floats]], read_ranges: Callable[[Keys], Sequence[LineRange | None]]
+) -> tuple[list[tuple[Keys, Floats]], dict[int, int]]:
     """Return the lists with overlapping candidates under one key, and which key was merged into which.
 
     A candidate takes the key of the candidate of an earlier list that it shares most lines with. Candidates of
     one list are never merged with each other: overlapping chunks would chain a whole file together.
     """
     heads: dict[str, list[tuple[LineRange, int]]] = defaultdict(list)
-    out: list[CandidateList] = []
+    out: list[tuple[Keys, Floats]] = []
     merged_into: dict[int, int] = {}
     for keys, scores in lists:
         ranges = read_ranges(keys)

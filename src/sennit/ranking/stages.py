@@ -1,22 +1,24 @@
-"""Stages: the steps between fusion and the cut to the limit. Each is a frozen value that a recipe lists.
+"""Stages: the steps of a recipe around its fusion. Each is a frozen value with a name, which a recipe lists.
 
-A stage is a pure function from a ranking to a ranking; the current time is part of its input. It reports what it
-drops, with the number that decided. `stage_from_dict` reads a stage from a settings table.
+A stage runs at one of three points, and its `apply` maps what stands there to the same: before fusion the lists of the
+sources, after fusion the ranking, after the cut to the limit the result. What else it may read, the current time
+included, is in its `StageContext`, so a stage is a pure function. It reports what it drops, with the number that
+decided. `stage_from_dict` reads a stage from a settings table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from functools import cached_property
-from typing import Any, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
+from itertools import pairwise
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.records import Record
-from sennit.results import Dropped
+from sennit.results import Dropped, SearchResult
 
 Keys: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -25,59 +27,76 @@ Floats: TypeAlias = NDArray[np.float64]
 RECORD_FIELDS: Final = frozenset(("id", "collection", "kind", "path", "parent", "position", "timestamp"))
 """Fields of a record that a stage can read by name; any other name is a metadata field."""
 
+RUNS: Final[Mapping[str, str]] = {
+    "before_fusion": "before fusion",
+    "after_fusion": "after fusion",
+    "after_cut": "after the cut to the limit",
+}
+"""The points at which a stage can run, in order, in words."""
+
 
 def _no_scores(_: str, keys: Keys) -> Floats:
     return np.full(len(keys), np.nan)
+
+
+def _no_vectors(keys: Keys) -> NDArray[np.float32]:
+    return np.zeros((len(keys), 0), np.float32)
 
 
 def _no_neighbours(_: Keys) -> Mapping[int, Sequence[int]]:
     return {}
 
 
-@dataclass(frozen=True)
-class StageInput:
-    """A ranking, best first, with everything a stage may read."""
+def _no_siblings(_record: Record, _first: int, _last: int) -> Sequence[Record]:
+    return ()
 
-    keys: Keys
-    scores: Floats
+
+def _no_siblings_of_kind(_record: Record, _kinds: Sequence[str]) -> Sequence[Record]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageContext:
+    """The search that a stage works for, and what it may read of the caller's snapshot."""
+
     query: str
     limit: int
     now: datetime
-    read: Callable[[Keys], Sequence[Record]]
-    """Return the records of these keys, in their order."""
-    vectors: Callable[[Keys], NDArray[np.float32]] = field(repr=False)
-    """Return the vectors of these keys; zeros where there is none."""
-    lists: tuple[str, ...] = ()
-    """The names of the lists that the sources returned."""
-    longest_list: int = 0
-    """The number of candidates in the longest list."""
-    list_scores: Callable[[str, Keys], Floats] = field(default=_no_scores, repr=False)
-    """Return a source's scores of these records, whether it found them or not; nan where it has none."""
-    adjacent: Callable[[Keys], Mapping[int, Sequence[int]]] = field(default=_no_neighbours, repr=False)
-    """Return the adjacent records of the same parent, as far as they may be results."""
+    records: Callable[[Iterable[int]], Mapping[int, Record]] = field(repr=False)
+    """Return the records of these keys."""
     explain: bool = True
     """Whether the search needs the reasons."""
     columns: Callable[[Keys, Sequence[str]], Sequence[tuple[Any, ...]]] | None = field(
         default=None, repr=False
     )
     """Return some fields of these records, which is cheaper than reading the records; see `values`."""
+    vectors: Callable[[Keys], NDArray[np.float32]] = field(default=_no_vectors, repr=False)
+    """Return the vectors of these keys; zeros where there is none."""
+    list_scores: Callable[[str, Keys], Floats] = field(default=_no_scores, repr=False)
+    """Return a source's scores of these records, whether it found them or not; nan where it has none."""
+    adjacent: Callable[[Keys], Mapping[int, Sequence[int]]] = field(default=_no_neighbours, repr=False)
+    """Return the adjacent records of the same parent, as far as they may be results."""
+    siblings: Callable[[Record, int, int], Sequence[Record]] = field(default=_no_siblings, repr=False)
+    """Return the records of the same parent from one position to another, in order."""
+    siblings_of_kind: Callable[[Record, Sequence[str]], Sequence[Record]] = field(
+        default=_no_siblings_of_kind, repr=False
+    )
+    """Return the records of the same parent that are of the given kinds, in order."""
 
-    def values(self, *names: str) -> Sequence[tuple[Any, ...]]:
-        """Return these fields of the whole ranking: record fields, or top-level metadata fields."""
+    def read(self, keys: Keys) -> list[Record]:
+        """Return the records of these keys, in their order."""
+        records = self.records(keys.tolist())
+        return [records[key] for key in keys.tolist()]
+
+    def values(self, keys: Keys, *names: str) -> Sequence[tuple[Any, ...]]:
+        """Return these fields of records: record fields, or top-level metadata fields."""
         if self.columns is not None:
-            return self.columns(self.keys, names)
-        return [read_fields(record, names) for record in self.records]
+            return self.columns(keys, names)
+        return [read_fields(record, names) for record in self.read(keys)]
 
-    def ids(self, keys: Keys) -> Sequence[str]:
+    def ids(self, keys: Keys) -> list[str]:
         """Return the ids of these keys."""
-        if self.columns is not None:
-            return [name for (name,) in self.columns(keys, ("id",))]
-        return [record.id for record in self.read(keys)]
-
-    @cached_property
-    def records(self) -> Sequence[Record]:
-        """The records of the whole ranking."""
-        return self.read(self.keys)
+        return [name for (name,) in self.values(keys, "id")]
 
 
 def read_fields(record: Record, names: Sequence[str]) -> tuple[Any, ...]:
@@ -85,6 +104,55 @@ def read_fields(record: Record, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(
         getattr(record, name) if name in RECORD_FIELDS else record.metadata.get(name) for name in names
     )
+
+
+# Before fusion
+
+
+class CandidateList(NamedTuple):
+    """What one source found, best first."""
+
+    name: str
+    keys: Keys
+    scores: Floats
+    rescore: Callable[[Keys], Floats] | None = None
+    """Return the source's scores of records that it did not find; nan for what the list may not have. None if the
+    list can have no others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListStageOutput:
+    """The lists after a stage, with reasons, and what is in no list any more."""
+
+    lists: Sequence[CandidateList]
+    dropped: Mapping[int, Dropped] = field(default_factory=dict)
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    merged_into: Mapping[int, int] = field(default_factory=dict)
+    """Which key stands for which in a list that had it."""
+
+
+@runtime_checkable
+class ListStage(Protocol):
+    """A step before fusion."""
+
+    name: ClassVar[str]
+    runs: ClassVar[Literal["before_fusion"]]
+
+    def apply(self, lists: Sequence[CandidateList], context: StageContext) -> ListStageOutput:
+        """Return the lists after this step, in the same order."""
+        ...
+
+
+# After fusion
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The candidates, best first, and the lists that were fused."""
+
+    keys: Keys
+    scores: Floats
+    lists: Sequence[CandidateList] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +166,55 @@ class StageOutput:
 
 
 @runtime_checkable
-class Stage(Protocol):
-    """One step between fusion and the cut."""
+class RankingStage(Protocol):
+    """A step between fusion and the cut."""
 
     name: ClassVar[str]
+    runs: ClassVar[Literal["after_fusion"]]
 
-    def apply(self, ranking: StageInput) -> StageOutput:
+    def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
         """Return the ranking after this step."""
         ...
+
+
+# After the cut
+
+
+@dataclass(frozen=True, slots=True)
+class ResultStageOutput:
+    """The result after a stage, with reasons by key."""
+
+    result: SearchResult
+    reasons: Mapping[int, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class ResultStage(Protocol):
+    """A step after the cut. It adds to the result and keeps the order of its hits."""
+
+    name: ClassVar[str]
+    runs: ClassVar[Literal["after_cut"]]
+
+    def apply(self, result: SearchResult, context: StageContext) -> ResultStageOutput:
+        """Return the result after this step."""
+        ...
+
+
+Stage: TypeAlias = ListStage | RankingStage | ResultStage
+
+
+def check_stages(stages: Sequence[Stage]) -> None:
+    """Raise ValueError unless every value is a stage and they stand in the order in which they run."""
+    points = list(RUNS)
+    for stage in stages:
+        if not isinstance(stage, Stage) or stage.runs not in RUNS:
+            raise ValueError(f"each stage must be a value such as Dedupe(), not {stage!r}")
+    for earlier, later in pairwise(stages):
+        if points.index(later.runs) < points.index(earlier.runs):
+            raise ValueError(
+                f"stage {later.name!r} runs {RUNS[later.runs]}, so list it before {earlier.name!r}, "
+                f"which runs {RUNS[earlier.runs]}"
+            )
 
 
 _STAGE_TYPES: dict[str, type[Any]] = {}
@@ -117,13 +226,18 @@ def stage(stage_type: type[Any]) -> type[Any]:
     return stage_type
 
 
+def known_stages() -> list[str]:
+    """Return the names of all types of stage."""
+    return sorted(_STAGE_TYPES)
+
+
 def stage_from_dict(table: Mapping[str, Any]) -> Stage:
     """Read a stage from a settings table such as `{stage = "decay", half_life_days = 30}`."""
     options = dict(table)
     name = options.pop("stage", None)
     stage_type = _STAGE_TYPES.get(name) if isinstance(name, str) else None
     if stage_type is None:
-        raise ValueError(f"unknown stage {name!r}; set stage to one of: {', '.join(sorted(_STAGE_TYPES))}")
+        raise ValueError(f"unknown stage {name!r}; set stage to one of: {', '.join(known_stages())}")
     known = [item.name for item in fields(stage_type)]
     unknown = sorted(set(options) - set(known))
     if unknown:

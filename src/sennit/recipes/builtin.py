@@ -6,17 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from sennit.context.expansion import GroupByPage
 from sennit.ranking.code import CodeRanking, PerFile
 from sennit.ranking.decay import Decay
 from sennit.ranking.dedupe import Dedupe
 from sennit.ranking.diversity import MMR
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
+from sennit.ranking.overlaps import MergeOverlaps
+from sennit.ranking.rescore import Rescore
 from sennit.recipes.recipe import CandidateCount, Recipe, SourceConfig
 from sennit.settings import Settings
 
 DEFAULT_CANDIDATES: Final = CandidateCount(times=3, at_least=50)
-"""Fifty candidates from each source. With `rescore_missing`, more candidates change no figure: docs/quality.md."""
+"""Fifty candidates from each source. With `Rescore`, more candidates change no figure: docs/quality.md."""
 
 ENTITIES: Final = "code"
 OUTLINES: Final = "code_files"
@@ -61,7 +64,7 @@ def builtin_recipes(settings: Settings) -> dict[str, Recipe]:
                 {"keyword": 0.3, "vector": 0.7, "links": 1.0},
                 {"keyword": "max", "vector": "none", "links": "none"},
             ),
-            rescore_missing=True,
+            stages=(Rescore(),),
         ),
         Recipe(
             name="rrf",
@@ -114,15 +117,14 @@ def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
         ),
         collections=("docs",),
         index_profile="pages",
-        group_by_page=True,
-        examples_shorter_than=docs.examples_shorter_than,
+        stages=(GroupByPage(docs.examples_shorter_than),),
     )
     examples = replace(
         sections,
         name="examples",
         about="Finished examples of documentation.",
         collections=("examples",),
-        group_by_page=False,
+        stages=(),
     )
     return sections, examples
 
@@ -142,7 +144,7 @@ def _files(settings: Settings) -> Recipe:
             ),
         ),
         fusion=RRF(k=60, first_rank=1),
-        merge_overlaps=True,
+        stages=(MergeOverlaps(),),
         limit=10,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Final
 
 from sennit.errors import InvalidInput, NotFound
 from sennit.ranking.fusion import fusion_from_dict
@@ -13,6 +13,14 @@ from sennit.recipes.builtin import BUILTIN_RECIPES, DEFAULT_CANDIDATES, builtin_
 from sennit.recipes.recipe import CandidateCount, Recipe, SourceConfig
 from sennit.settings import Settings
 from sennit.stores.contract import BM25
+
+FORMER_SETTINGS: Final[Mapping[str, str]] = {
+    "rescore_missing": '{stage = "rescore"}',
+    "merge_overlaps": '{stage = "merge_overlaps"}',
+    "group_by_page": '{stage = "group_by_page"}',
+    "examples_shorter_than": '{stage = "group_by_page", examples_shorter_than = N}',
+}
+"""Settings of a recipe that are stages now."""
 
 
 def load_recipes(settings: Settings) -> dict[str, Recipe]:
@@ -31,6 +39,11 @@ def recipe_from_dict(
     known = {f.name for f in fields(Recipe)} | {"base"}
     unknown = sorted(set(table) - known)
     if unknown:
+        if unknown[0] in FORMER_SETTINGS:
+            raise InvalidInput(
+                f"Recipe {name!r} has no setting {unknown[0]!r}. It is a stage: to use it, add "
+                f"{FORMER_SETTINGS[unknown[0]]} to the recipe's stages"
+            )
         raise InvalidInput(
             f"Recipe {name!r} has no setting {unknown[0]!r}. Settings: {', '.join(sorted(known))}"
         )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Filter, In, Range, parse_filter
 from sennit.ranking.fusion import Fusion, check_fusion, fusion_to_dict, named_sources
-from sennit.ranking.stages import Stage, stage_to_dict
+from sennit.ranking.stages import ListStage, RankingStage, ResultStage, Stage, check_stages, stage_to_dict
 from sennit.settings import Metric
 from sennit.stores.contract import BM25
 
@@ -135,24 +135,16 @@ class Recipe:
     sources: tuple[SourceConfig, ...]
     fusion: Fusion
     stages: tuple[Stage, ...] = ()
-    """The steps between fusion and the cut to the limit."""
+    """The steps before fusion, after it and after the cut to the limit, in the order in which they run."""
     collections: tuple[str, ...] = ()
     """The collections a search covers; empty for all."""
     on_request: tuple[str, ...] = ()
     """Further collections that a search may include by name."""
     index_profile: str = "text"
     """How files become records when they are indexed for this recipe: text, pages or code."""
-    group_by_page: bool = False
-    """Whether results are also grouped by page."""
-    examples_shorter_than: int = 500
-    """A page includes its examples if they have fewer characters than this."""
-    merge_overlaps: bool = False
-    """Whether candidates of different sources that overlap in one file become one result."""
     limit: int | None = None
     """The default number of results; None for the setting search.limit."""
     max_limit: int = MAX_LIMIT
-    rescore_missing: bool = False
-    """Whether each source also scores the candidates that only other sources found, so that every sum is complete."""
     bm25: BM25 | None = None
     """None for the [keyword] settings."""
     about: str = field(default="", compare=False)
@@ -173,8 +165,10 @@ class Recipe:
                 raise InvalidInput(f"Recipe {self.name!r}: {label} must be a list of names, not {value!r}")
             object.__setattr__(self, label, tuple(value))
         object.__setattr__(self, "stages", tuple(self.stages))
-        if not all(isinstance(stage, Stage) for stage in self.stages):
-            raise InvalidInput(f"Recipe {self.name!r}: each stage must be a value such as Dedupe()")
+        try:
+            check_stages(self.stages)
+        except ValueError as error:
+            raise InvalidInput(f"Recipe {self.name!r}: {error}") from error
         names = [config.name for config in self.sources]
         if len(set(names)) != len(names):
             raise InvalidInput(
@@ -196,6 +190,21 @@ class Recipe:
                 raise InvalidInput(
                     f"Recipe {self.name!r}: {label} must be from 1 to {MAX_LIMIT}, not {value!r}"
                 )
+
+    @property
+    def list_stages(self) -> tuple[ListStage, ...]:
+        """The stages before fusion."""
+        return tuple([stage for stage in self.stages if stage.runs == "before_fusion"])
+
+    @property
+    def ranking_stages(self) -> tuple[RankingStage, ...]:
+        """The stages between fusion and the cut to the limit."""
+        return tuple([stage for stage in self.stages if stage.runs == "after_fusion"])
+
+    @property
+    def result_stages(self) -> tuple[ResultStage, ...]:
+        """The stages after the cut to the limit."""
+        return tuple([stage for stage in self.stages if stage.runs == "after_cut"])
 
     def expand_sources(self, include: Sequence[str] = ()) -> tuple[SourceConfig, ...]:
         """Return the sources of a search that also includes these collections."""
@@ -242,10 +251,6 @@ class Recipe:
             "collections": list(self.collections),
             "on_request": list(self.on_request),
             "index_profile": self.index_profile,
-            "group_by_page": self.group_by_page,
-            "examples_shorter_than": self.examples_shorter_than,
-            "merge_overlaps": self.merge_overlaps,
-            "rescore_missing": self.rescore_missing,
             "max_limit": self.max_limit,
             "about": self.about,
         }

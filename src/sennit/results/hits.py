@@ -129,7 +129,7 @@ class SearchResult(Sequence[Hit]):
     answered: int = 1
     """How many sources answered. With 0 the search failed as a whole."""
     pages: tuple[Page, ...] = ()
-    """The hits grouped by page, for a recipe with `group_by_page`."""
+    """The hits grouped by page, for a recipe with the stage `group_by_page`."""
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...

@@ -113,6 +113,15 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
+class ListStageTrace:
+    """What one stage before fusion did: why it changed a list's entry for a record, and what it dropped."""
+
+    name: str
+    dropped: Mapping[int, Dropped] = field(default_factory=dict)
+    reasons: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class StageTrace:
     """What one stage after fusion did: the keys and scores it kept, in order, and what it dropped."""
 
@@ -144,12 +153,15 @@ class Trace:
     raw_scores: Floats
     """The source's own score; nan where it has none."""
     stages: tuple[StageTrace, ...]
+    """The stages between fusion and the cut to the limit, and the cut itself."""
     read_ids: Callable[[Keys], Sequence[str]] = field(repr=False)
     milliseconds: Mapping[str, float]
     match_reasons: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """Why a source found a record, by list name and key."""
-    merged_into: Mapping[int, int] = field(default_factory=dict)
-    """Candidates that overlap another in one file, by key, and the candidate that represents both."""
+    list_stages: tuple[ListStageTrace, ...] = ()
+    """The stages before fusion."""
+    result_stages: tuple[StageTrace, ...] = ()
+    """The stages after the cut."""
     transform: Mapping[str, Json] = field(default_factory=dict)
     """How the query was rewritten; empty if it was not."""
 
@@ -166,8 +178,10 @@ class Trace:
     @cached_property
     def candidates(self) -> Keys:
         """What the sources found, and what a stage added."""
-        added = [key for stage in self.stages for key in stage.keys.tolist() if key not in self._columns]
-        return np.array([*self.fused_keys.tolist(), *dict.fromkeys(added)], np.int64)
+        dropped = [key for stage in self.list_stages for key in stage.dropped]
+        added = [key for stage in self.stages for key in stage.keys.tolist()]
+        others = dict.fromkeys(key for key in (*dropped, *added) if key not in self._columns)
+        return np.array([*self.fused_keys.tolist(), *others], np.int64)
 
     @cached_property
     def _columns(self) -> dict[int, int]:
@@ -192,7 +206,7 @@ class Trace:
         )
         score = fused = 0.0 if column is None else float(self.fused_scores[column])
         adjustments = []
-        for stage in self.stages:
+        for stage in (*self.stages, *self.result_stages):
             at = [i for i, other in enumerate(stage.keys.tolist()) if other == key]
             after = float(stage.scores[at[0]]) if at else score
             if after != score or key in stage.reasons:
@@ -200,7 +214,7 @@ class Trace:
             score = after
         displaced = tuple(
             self.ids[loser]
-            for stage in self.stages
+            for stage in self._dropping_stages
             for loser, drop in stage.dropped.items()
             if drop.lost_to == key
         )
@@ -208,7 +222,17 @@ class Trace:
 
     def dropped(self, key: int) -> Dropped | None:
         """Return how a stage dropped a candidate; None if none did."""
-        return next((stage.dropped[key] for stage in self.stages if key in stage.dropped), None)
+        return next((stage.dropped[key] for stage in self._dropping_stages if key in stage.dropped), None)
+
+    @property
+    def _dropping_stages(self) -> tuple[ListStageTrace | StageTrace, ...]:
+        """The stages that can drop a candidate, in order."""
+        return (*self.list_stages, *self.stages)
+
+    def remarks(self, key: int) -> list[str]:
+        """Return what the stages before fusion and after the cut did to a record, each with its stage."""
+        stages: tuple[ListStageTrace | StageTrace, ...] = (*self.list_stages, *self.result_stages)
+        return [f"{stage.name}: {stage.reasons[key]}" for stage in stages if key in stage.reasons]
 
     def to_dict(self) -> dict[str, Json]:
         """The trace as JSON values."""
@@ -230,6 +254,20 @@ class Trace:
                     "error": source.error,
                 }
                 for source in self.sources
+            ],
+            "stages": [
+                {
+                    "stage": stage.name,
+                    "runs": runs,
+                    "changed": len(stage.reasons),
+                    "dropped": len(stage.dropped),
+                }
+                for runs, stages in (
+                    ("before_fusion", self.list_stages),
+                    ("after_fusion", self.stages),
+                    ("after_cut", self.result_stages),
+                )
+                for stage in stages
             ],
             "candidates": [
                 {"id": self.ids[key], **explanation.to_dict(), **self._describe_outcome(key)}
