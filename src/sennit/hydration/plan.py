@@ -105,7 +105,12 @@ class DroppedEntity:
     tokens: int
 
     def to_dict(self) -> dict[str, Json]:
-        return {"key": self.key, "selection_reason": self.selection_reason, "reason": self.reason, "tokens": self.tokens}
+        return {
+            "key": self.key,
+            "selection_reason": self.selection_reason,
+            "reason": self.reason,
+            "tokens": self.tokens,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,7 +154,10 @@ def _show(found: Introspection) -> None:
         output.write_line("Dropped:")
         output.write_table(
             ("entity", "selected as", "tokens", "dropped because"),
-            [(entity.key, entity.selection_reason, str(entity.tokens), entity.reason) for entity in plan.dropped],
+            [
+                (entity.key, entity.selection_reason, str(entity.tokens), entity.reason)
+                for entity in plan.dropped
+            ],
             right=(2,),
             indent=2,
         )
