@@ -12,8 +12,8 @@ import pytest
 
 import sennit
 from sennit import Database, Record
-from sennit.engine.validation import MAX_QUERY_CHARACTERS
 from sennit.errors import FilterError, InvalidInput, NotFound, SennitError, SettingsError, StoreClosed
+from sennit.search_parameters import QUERY
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def db() -> Database:
         lambda db: db.search(None),
         lambda db: db.search(b"lights"),
         lambda db: db.search(["lights"]),
-        lambda db: db.search("x" * (MAX_QUERY_CHARACTERS + 1)),
+        lambda db: db.search("x" * (QUERY.max_characters + 1)),
         lambda db: db.search("lights", limit=0),
         lambda db: db.search("lights", limit=-1),
         lambda db: db.search("lights", limit=1001),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Unpack
@@ -15,7 +16,8 @@ from sennit.engine.configuration import default_caller, embedding_spec, is_embed
 from sennit.engine.file_access import FileAccess
 from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
-from sennit.engine.search_planner import FilterLike, SearchPlanner
+from sennit.engine.search_planner import SearchPlanner
+from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
 from sennit.engine.validation import check_id, check_included, check_instances, check_list
 from sennit.engine.writes import WriteService
 from sennit.errors import NotFound
@@ -35,7 +37,7 @@ from sennit.recipes import Recipe, find_recipe, load_recipes
 from sennit.records import Json, Record, full_id
 from sennit.results import SearchResult, Why
 from sennit.settings import Settings
-from sennit.sources.base import NO_REWRITE, QueryRewrite, SearchContext, Source
+from sennit.sources.base import SearchContext, Source
 from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
@@ -69,7 +71,7 @@ class Database:
         """The caller of a request that names none."""
         # An unknown clearance is an error now, not at the first search.
         self.policy.audience(self.caller)
-        self._planner = SearchPlanner(settings, self.recipes)
+        self._planner = SearchPlanner(settings, self.recipes, self.caller)
         self.store = EmbeddedStore(self.path, exact_vectors=settings.privacy.exact_vectors)
         self.tokens = TokenStore(self.store.sqlite)
         self._folders = IndexedFolders(self.store.sqlite)
@@ -219,60 +221,31 @@ class Database:
         audience = self.audience()
         return (record for record in self.store.iter_records() if matches(audience, record))
 
-    def search(
-        self,
-        query: str,
-        *,
-        recipe: str | Recipe | None = None,
-        limit: int | None = None,
-        filters: FilterLike = None,
-        caller: Caller | None = None,
-        keywords: Sequence[str] | None = None,
-        include: Sequence[str] = (),
-        neighbours: int = 0,
-        look_back: float | bool = False,
-        rewrite: QueryRewrite = NO_REWRITE,
-        explain: bool = False,
-    ) -> SearchResult:
+    def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResult:
         """Return the best records for a query, in one ranking.
 
-        `keywords` are exact texts for the sources that search for them. `include` adds collections that the recipe
-        searches on request. `neighbours` is the number of parts around a result that come with it. `look_back` is a
-        window in hours; True takes it from the settings. `rewrite` changes the query for some sources.
+        The options are the fields of a SearchRequest, which can also be given as a whole.
         """
-        requester = self.caller if caller is None else caller
-        audience = self.audience(caller)
-        plan = self._planner.plan(
-            query, recipe, limit, filters, requester, include, neighbours, look_back, explain=explain
-        )
+        request = as_request(query, options)
+        audience = self.audience(request.caller)
+        plan = self._planner.plan(request)
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
-            check_included(plan.recipe, include, snapshot)
-            return self._pipeline.run(plan, self._make_context(query, snapshot, audience, keywords, rewrite))
+            check_included(plan.recipe, request.include, snapshot)
+            return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
 
-    def why(
-        self,
-        query: str,
-        record_id: str,
-        *,
-        recipe: str | Recipe | None = None,
-        limit: int | None = None,
-        filters: FilterLike = None,
-        caller: Caller | None = None,
-        keywords: Sequence[str] | None = None,
-        include: Sequence[str] = (),
-        rewrite: QueryRewrite = NO_REWRITE,
-    ) -> Why:
-        """Explain why a record is in the results, or which stage and number excluded it."""
-        requester = self.caller if caller is None else caller
-        audience = self.audience(caller)
-        plan = self._planner.plan(query, recipe, limit, filters, requester, include, 0, explain=True)
+    def why(self, query: str | SearchRequest, record_id: str, **options: Unpack[SearchOptions]) -> Why:
+        """Explain why a record is in the results of a search, or which stage and number excluded it."""
+        request = replace(as_request(query, options), explain=True, neighbours=0)
+        tenant = (self.caller if request.caller is None else request.caller).tenant
+        audience = self.audience(request.caller)
+        plan = self._planner.plan(request)
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
-            check_included(plan.recipe, include, snapshot)
-            context = self._make_context(query, snapshot, audience, keywords, rewrite)
+            check_included(plan.recipe, request.include, snapshot)
+            context = self._make_context(request, snapshot, audience)
             result = self._pipeline.run(plan, context)
-            key = snapshot.find_key(full_id(requester.tenant, check_id(record_id)))
+            key = snapshot.find_key(full_id(tenant, check_id(record_id)))
             key = context.find_ephemeral(record_id) if key is None else key
             if key is None:
                 raise NotFound(f"There is no record {record_id!r}")
@@ -364,13 +337,12 @@ class Database:
         found = self.store.get(full_id(tenant, name) for name in ids)
         return {record.id: record for record in found.values() if matches(audience, record)}
 
-    def _make_context(
-        self,
-        query: str,
-        snapshot: Snapshot,
-        audience: Filter,
-        keywords: Sequence[str] | None,
-        rewrite: QueryRewrite = NO_REWRITE,
-    ) -> SearchContext:
-        embed = self.embeddings.embed_query
-        return SearchContext(query, snapshot, embed, audience=audience, keywords=keywords, rewrite=rewrite)
+    def _make_context(self, request: SearchRequest, snapshot: Snapshot, audience: Filter) -> SearchContext:
+        return SearchContext(
+            request.query,
+            snapshot,
+            self.embeddings.embed_query,
+            audience=audience,
+            keywords=request.keywords,
+            rewrite=request.rewrite,
+        )
