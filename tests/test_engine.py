@@ -107,7 +107,7 @@ def test_an_empty_database_can_be_searched(tmp_path: Path) -> None:
             assert not result.degraded
             assert len(empty) == 0
             assert list(empty) == []
-            empty.optimise()
+            empty.admin.optimise()
             with pytest.raises(NotFound):
                 empty.why("anything", "a")
 
@@ -138,7 +138,7 @@ def test_using_a_closed_database_is_an_error(tmp_path: Path, place: str) -> None
         lambda: db.get("a"),
         lambda: len(db),
         lambda: list(db),
-        db.optimise,
+        db.admin.optimise,
     ]
     for call in calls:
         with pytest.raises(StoreClosed, match="closed"):

@@ -92,6 +92,9 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "recipes": frozenset({"numpy"}),
 }
 
+DATABASE_INTERNALS = {"store", "embeddings", "maintainer", "writes", "policy"}
+DATABASE_NAME = re.compile(r"(\w+\.)*_?db")
+
 UNSAFE_LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 INTERNAL_EXTRAS = {"all", "bench", "dev", "docs"}
 """Extras for development, not for users."""
@@ -217,6 +220,18 @@ def test_only_apps_write_to_the_terminal(module: str) -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert not printed, f"{module} prints in line {printed}"
+
+
+@pytest.mark.parametrize("module", [m for m in FILES if package_of(m) in ("apps", "evaluation")])
+def test_apps_use_no_internals_of_a_database(module: str) -> None:
+    used = [
+        f"{node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(parse_module(module))
+        if isinstance(node, ast.Attribute)
+        and (node.attr in DATABASE_INTERNALS or node.attr.startswith("_"))
+        and DATABASE_NAME.fullmatch(ast.unparse(node.value))
+    ]
+    assert not used, f"{module} uses {used}; db.memory, db.files, db.code and db.admin have what it needs"
 
 
 @pytest.mark.parametrize("module", [m for m in FILES if not m.rpartition(".")[2].startswith("_")])

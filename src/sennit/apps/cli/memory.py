@@ -127,11 +127,10 @@ def context(
 
     Without QUERY, it looks for recent conversations and key facts.
     """
-    from sennit.context.briefing import briefing, memory_from_record
-
+    request = build_request(query, recipe=recipe, limit=limit, look_back=look_back)
     with session.open() as db:
-        result = db.search(build_request(query, recipe=recipe, limit=limit, look_back=look_back))
-    block = briefing([memory_from_record(hit.record) for hit in result], provenance=provenance)
+        found = db.memory.context(request, provenance=provenance)
+    result, block = found.result, found.block
     if session.json:
         output.write_json({**result.to_dict(), "block": block})
     else:
@@ -294,7 +293,7 @@ def extract(session: Session, ids: tuple[str, ...], dry_run: bool) -> None:
         records = [record for record in (map(db.get, ids) if ids else db) if record is not None]
         if len(records) < len(ids):
             raise NotFound("One of the records does not exist; nothing was extracted.")
-        found = db.extract_facts(records, keep=not dry_run)
+        found = db.memory.extract_facts(records, keep=not dry_run)
     for problem in found.problems:
         output.write_warning(sanitize_for_terminal(problem))
     if session.json:

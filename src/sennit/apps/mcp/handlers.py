@@ -87,7 +87,7 @@ def grep_search(call: ToolCall) -> ToolResponse:
         hidden=arguments.get("hidden", False),
     )
     keywords = [arguments["query"], *arguments.get("more_keywords", ())]
-    found = call.db.grep(keywords, options=options, caller=call.caller)
+    found = call.db.files.grep(keywords, options=options, caller=call.caller)
     return _response(render_passages(found, arguments.get("limit", 10)))
 
 
@@ -119,7 +119,7 @@ def read_file(call: ToolCall) -> ToolResponse:
     if "first_line" in arguments or "last_line" in arguments:
         first = arguments.get("first_line", 1)
         lines = (first, arguments.get("last_line", END_OF_FILE))
-    read = call.db.read_file(arguments["path"], lines=lines, caller=call.caller)
+    read = call.db.files.read(arguments["path"], lines=lines, caller=call.caller)
     text = sanitize(read.text)
     location = f"{one_line(read.path)}:{read.first}-{read.last} of {read.lines:,} lines. {DATA_NOTICE}"
     values = {

@@ -12,7 +12,6 @@ from sennit.apps.http.bodies import JSON_TYPE, StrictRoute
 from sennit.apps.http.limits import MAX_URL_QUERY_CHARACTERS
 from sennit.apps.http.request_context import ReadRequest
 from sennit.apps.http.serializers import encode_json, serialize_context, serialize_search, serialize_why
-from sennit.context.briefing import briefing, memory_from_record
 
 router: Final = APIRouter(tags=["search"], route_class=StrictRoute, responses=responses.ERROR_RESPONSES)
 
@@ -58,20 +57,21 @@ async def get_context(
     """Relevant conversation turns and facts, as JSON or as a ready-made block for a system prompt."""
 
     def work() -> Response:
-        result = context.db.search(
+        found = context.db.memory.context(
             query,
+            provenance=provenance,
             recipe=recipe,
             limit=limit,
             look_back=requests.look_back_hours(look_back),
             caller=context.caller,
         )
+        result = found.result
         context.record_search(result)
         if response_format == "json":
             return _json(encode_json(serialize_context(result, context.db)))
-        block = briefing((memory_from_record(hit.record) for hit in result), provenance=provenance)
         failed = ", ".join(quote(failure.source) for failure in result.degraded)
         return Response(
-            block, media_type=TEXT_TYPE, headers={"x-sennit-degraded": failed} if failed else None
+            found.block, media_type=TEXT_TYPE, headers={"x-sennit-degraded": failed} if failed else None
         )
 
     return await context.run(work)
