@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from pathlib import Path
@@ -372,6 +373,19 @@ def test_the_tools_have_the_declared_bounds() -> None:
     ):
         assert parameter.schema.items() <= properties[name].items()
     assert any(KEYWORDS.schema.items() <= one.items() for one in properties["exact_keywords"]["anyOf"])
+
+
+def test_the_documentation_has_the_declared_bounds() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
+    fields_text = inspect.getsource(SearchRequest)
+    for text in (page, fields_text):
+        assert f"{QUERY.max_characters:,} characters" in text
+        assert f"{LIMIT.maximum:,}" in text
+        assert f"{NEIGHBOURS.maximum}" in text
+    assert f"{URL_QUERY.max_characters:,} in a URL" in page
+    assert KEYWORDS.max_items == INCLUDE.max_items == COLLECTIONS.max_items
+    assert f"{KEYWORDS.max_items} each, a keyword of at most {KEYWORDS.max_characters:,} characters" in page
+    assert f"{LOOK_BACK.bounds} hours" in page
 
 
 @pytest.mark.parametrize("parameter", [LIMIT, NEIGHBOURS, LOOK_BACK], ids=lambda p: p.name)
