@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 db.add(batch)
                 batch = []
         db.add(batch)
-        db.optimise()
+        db.admin.optimise()
         list(measure(db, corpus.trial_queries[:30]))
         print(f"{options.size:,} passages in four collections, limit {LIMIT}")
         print("| | p50 ms | p99 ms | results that were not full |")

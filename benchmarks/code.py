@@ -87,7 +87,7 @@ def index_with_sennit(folders: dict[str, tuple[Path, str]], target: Path, stack:
         started = time.perf_counter()
         db = stack.enter_context(sennit.open(target / name))
         db.index(folder / root, recipe="code")
-        db.optimise()
+        db.admin.optimise()
         system.index_seconds += time.perf_counter() - started
         system.searches[name] = sennit_search(db)
     return system

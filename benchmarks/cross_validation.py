@@ -66,7 +66,7 @@ class Trials:
         for collection in collections:
             db = self._databases[collection.name] = stack.enter_context(sennit.open(folder / collection.name))
             db.add(collection.documents)
-            db.optimise()
+            db.admin.optimise()
 
     @property
     def count(self) -> int:

@@ -98,7 +98,7 @@ def build_database(folder: Path, count: int) -> None:
                 batch = []
         if batch:
             db.add(batch)
-        db.optimise()
+        db.admin.optimise()
 
 
 def measure(db: sennit.Database, queries: Sequence[str]) -> tuple[list[float], list[float], float]:

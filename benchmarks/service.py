@@ -306,8 +306,8 @@ def build(path: Path, texts: Sequence[str]) -> str:
                     for n, text in enumerate(texts[at : at + WRITE_BATCH_SIZE], at)
                 ]
             )
-        db.optimise()
-        return db.tokens.issue("load", OWNER, write=True)
+        db.admin.optimise()
+        return db.admin.tokens.issue("load", OWNER, write=True)
 
 
 def main() -> int:

@@ -12,8 +12,8 @@ import pytest
 
 import sennit
 from sennit import Database, Record
-from sennit.engine.validation import MAX_QUERY_CHARACTERS
 from sennit.errors import FilterError, InvalidInput, NotFound, SennitError, SettingsError, StoreClosed
+from sennit.search_parameters import QUERY
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def db() -> Database:
         lambda db: db.search(None),
         lambda db: db.search(b"lights"),
         lambda db: db.search(["lights"]),
-        lambda db: db.search("x" * (MAX_QUERY_CHARACTERS + 1)),
+        lambda db: db.search("x" * (QUERY.max_characters + 1)),
         lambda db: db.search("lights", limit=0),
         lambda db: db.search("lights", limit=-1),
         lambda db: db.search("lights", limit=1001),
@@ -107,7 +107,7 @@ def test_an_empty_database_can_be_searched(tmp_path: Path) -> None:
             assert not result.degraded
             assert len(empty) == 0
             assert list(empty) == []
-            empty.optimise()
+            empty.admin.optimise()
             with pytest.raises(NotFound):
                 empty.why("anything", "a")
 
@@ -138,7 +138,7 @@ def test_using_a_closed_database_is_an_error(tmp_path: Path, place: str) -> None
         lambda: db.get("a"),
         lambda: len(db),
         lambda: list(db),
-        db.optimise,
+        db.admin.optimise,
     ]
     for call in calls:
         with pytest.raises(StoreClosed, match="closed"):

@@ -23,6 +23,7 @@ VALUES = ("errors", "records", "facts", "turns", "filters", "analysis", "privacy
 FINDING = (*VALUES, "graph", "ranking", "embedding", "stores")
 SERVING = (
     *FINDING,
+    "search_parameters",
     "ingest",
     "folders",
     "embedding_service",
@@ -39,6 +40,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "records": ("errors",),
     "facts": ("errors", "records"),
     "turns": ("errors", "records"),
+    "search_parameters": ("errors", "records"),
     "filters": ("errors", "records"),
     "analysis": ("errors",),
     "graph": ("errors", "records", "facts", "analysis"),
@@ -49,15 +51,24 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "embedding": ("errors",),
     "stores": (*VALUES, "workers", "graph", "ranking", "embedding.base"),
     "ingest": (*FINDING, "workers"),
-    "folders": ("errors", "records", "ingest.ignore", "ingest.file_reader"),
+    "folders": ("errors", "records", "search_parameters", "ingest.ignore", "ingest.file_reader"),
     "embedding_service": FINDING,
     "sources": (*FINDING, "folders"),
     "context": (*FINDING, "folders"),
     "llm": ("errors", "records", "facts", "analysis", "embedding.http", "context.sanitize"),
     "hydration": ("errors", "records", "analysis", "results", "context"),
     "client": ("errors", "records", "facts", "context"),
-    "settings": ("errors",),
-    "recipes": (*VALUES, "ranking", "stores.contract", "sources", "context", "ingest", "settings"),
+    "settings": ("errors", "search_parameters"),
+    "recipes": (
+        *VALUES,
+        "search_parameters",
+        "ranking",
+        "stores.contract",
+        "sources",
+        "context",
+        "ingest",
+        "settings",
+    ),
     "pipeline": SERVING,
     "explain": (*SERVING, "pipeline"),
     "engine": (*RUNNING, "llm"),
@@ -80,6 +91,9 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "settings": frozenset({"filelock"}),
     "recipes": frozenset({"numpy"}),
 }
+
+DATABASE_INTERNALS = {"store", "embeddings", "maintainer", "writes", "policy"}
+DATABASE_NAME = re.compile(r"(\w+\.)*_?db")
 
 UNSAFE_LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 INTERNAL_EXTRAS = {"all", "bench", "dev", "docs", "testing"}
@@ -206,6 +220,18 @@ def test_only_apps_write_to_the_terminal(module: str) -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert not printed, f"{module} prints in line {printed}"
+
+
+@pytest.mark.parametrize("module", [m for m in FILES if package_of(m) in ("apps", "evaluation")])
+def test_apps_use_no_internals_of_a_database(module: str) -> None:
+    used = [
+        f"{node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(parse_module(module))
+        if isinstance(node, ast.Attribute)
+        and (node.attr in DATABASE_INTERNALS or node.attr.startswith("_"))
+        and DATABASE_NAME.fullmatch(ast.unparse(node.value))
+    ]
+    assert not used, f"{module} uses {used}; db.memory, db.files, db.code and db.admin have what it needs"
 
 
 @pytest.mark.parametrize("module", [m for m in FILES if not m.rpartition(".")[2].startswith("_")])

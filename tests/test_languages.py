@@ -37,7 +37,7 @@ def db(request: pytest.FixtureRequest) -> Iterator[Database]:
     with sennit.open(":memory:") as opened:
         opened.add(Record(id=name, text=text) for name, text in TEXTS.items())
         if request.param == "segment":
-            opened.optimise()
+            opened.admin.optimise()
         yield opened
 
 

@@ -49,7 +49,7 @@ def filled(
     with sennit.open(tmp_path_factory.mktemp("naughty") / "db", privacy__open=True) as db:
         written = db.add(records)
         assert written.added == len({record.id for record in records})
-        db.optimise()
+        db.admin.optimise()
         yield db, records
 
 

@@ -130,7 +130,7 @@ def test_exact_vectors_equal_those_of_a_database_without_the_hidden_records(
         whole.add(body)
         part.add([record for record in body if record.sensitivity == "normal"])
         for db in (whole, part):
-            db.optimise()
+            db.admin.optimise()
         for query in ("crane at the harbour", "copper lantern", "winter"):
             assert answer(whole, Caller(), query, "vector") == answer(part, Caller(), query, "vector")
         assert all(reached)
@@ -318,22 +318,22 @@ def test_remembered_record_has_provenance_and_is_visible_to_its_writer() -> None
 def test_token_admits_its_caller_and_is_stored_as_a_hash(tmp_path: Path) -> None:
     caller = Caller(clearance="sensitive", scopes=frozenset({"team"}), tenant="acme", name="bot")
     with sennit.open(tmp_path / "db", embedding__provider="none") as db:
-        token = db.tokens.issue("bot", caller)
+        token = db.admin.tokens.issue("bot", caller)
         assert token.startswith("sennit_")
-        assert db.tokens.find_caller(token) == caller
+        assert db.admin.tokens.find_caller(token) == caller
         for wrong in ("", "sennit_", token[:-1], token + "x", "' OR 1=1 --", "\ud800"):
-            assert db.tokens.find_caller(wrong) is None
-        assert [known.name for known in db.tokens.all()] == ["bot"]
+            assert db.admin.tokens.find_caller(wrong) is None
+        assert [known.name for known in db.admin.tokens.all()] == ["bot"]
         with pytest.raises(InvalidInput, match="exists; revoke it first"):
-            db.tokens.issue("bot", caller)
+            db.admin.tokens.issue("bot", caller)
     kept = b"".join(file.read_bytes() for file in (tmp_path / "db").iterdir() if file.is_file())
     assert token.encode() not in kept
     assert token.removeprefix("sennit_").encode() not in kept
     with sennit.open(tmp_path / "db", embedding__provider="none") as db:
-        db.tokens.revoke("bot")
-        assert db.tokens.find_caller(token) is None
+        db.admin.tokens.revoke("bot")
+        assert db.admin.tokens.find_caller(token) is None
         with pytest.raises(NotFound, match="no token"):
-            db.tokens.revoke("bot")
+            db.admin.tokens.revoke("bot")
 
 
 def test_levels_of_a_policy() -> None:

@@ -57,7 +57,7 @@ class SennitPeer:
             for batch in iterate_batches(corpus):
                 db.add(map(_record, batch))
             searchable_seconds = time.perf_counter() - started
-            db.optimise()
+            db.admin.optimise()
         return searchable_seconds
 
     def open(self, folder: Path) -> None:

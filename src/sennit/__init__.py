@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sennit.engine import Database, open  # noqa: A004
     from sennit.engine.answers import Answer
+    from sennit.engine.search_request import SearchRequest
     from sennit.errors import SennitError
     from sennit.facts import Entity, Fact
     from sennit.filters import Filter, field
@@ -29,6 +30,7 @@ _MODULE_OF = {
     "Hit": "sennit.results",
     "Recipe": "sennit.recipes",
     "Record": "sennit.records",
+    "SearchRequest": "sennit.engine.search_request",
     "SearchResult": "sennit.results",
     "Turn": "sennit.turns",
     "Settings": "sennit.settings",
@@ -55,6 +57,7 @@ __all__ = [
     "Hit",
     "Recipe",
     "Record",
+    "SearchRequest",
     "SearchResult",
     "SennitError",
     "Settings",

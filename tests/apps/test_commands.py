@@ -198,7 +198,7 @@ def test_models_use_warns_about_a_conflicting_setting(
 
 def test_doctor_finds_and_repairs(filled_cli: Cli, home: Path) -> None:
     with library.open(".sennit") as db:
-        db.optimise()
+        db.admin.optimise()
     assert filled_cli("doctor").exit_code == 0
     damaged = next((home / ".sennit" / "index" / "keyword").glob("*.seg"))
     damaged.write_bytes(damaged.read_bytes()[:-1])

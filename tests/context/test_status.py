@@ -55,4 +55,4 @@ def test_a_search_counts_chunks_and_a_grep_counts_files(tmp_path: Path) -> None:
         assert status_message(db.search("ferry", recipe="keyword")).startswith(
             "44 characters, 2 chunks found, "
         )
-        assert status_message(db.grep(["ferry"])).startswith("44 characters, 2 files matched, ")
+        assert status_message(db.files.grep(["ferry"])).startswith("44 characters, 2 files matched, ")

@@ -45,7 +45,7 @@ def test_facts_of_a_model_are_stored_with_their_sources(
     said(server, [{"subject": "Ana", "relation": "works at", "object": "Acme", "text": "works there"}])
     db = opened()
     record = Record(id="note", text=TEXT, sensitivity="sensitive", scope="me")
-    found = db.extract_facts([record])
+    found = db.memory.extract_facts([record])
     assert [fact.line for fact in found.facts] == ["Ana -> Acme: works there"]
     assert found.problems == ()
     (fact,) = found.facts
@@ -70,7 +70,7 @@ def test_a_fact_that_the_text_does_not_name_is_dropped(
     server: ChatServer, opened: Callable[..., sennit.Database], invented: object
 ) -> None:
     said(server, [invented, {"subject": "ana", "relation": "works at", "object": "ACME"}])
-    found = opened().extract_facts([Record(id="note", text=TEXT)])
+    found = opened().memory.extract_facts([Record(id="note", text=TEXT)])
     assert [(fact.subject, fact.object) for fact in found.facts] == [("ana", "ACME")]
 
 
@@ -79,7 +79,7 @@ def test_an_answer_without_a_list_falls_back_to_plain_statements_and_is_reported
     server: ChatServer, opened: Callable[..., sennit.Database], answer: str
 ) -> None:
     said(server, answer)
-    found = opened().extract_facts([Record(id="note", text=TEXT)])
+    found = opened().memory.extract_facts([Record(id="note", text=TEXT)])
     assert [fact.line for fact in found.facts] == ["Ana -> Acme: works at Acme"]
     assert len(found.problems) == 1
     assert found.problems[0].startswith("note: ")
@@ -88,11 +88,11 @@ def test_an_answer_without_a_list_falls_back_to_plain_statements_and_is_reported
 def test_without_a_model_plain_statements_are_read() -> None:
     with sennit.open(":memory:") as db:
         db.add([Record(id="note", text=TEXT)])
-        found = db.extract_facts(db)
+        found = db.memory.extract_facts(db)
         assert found.by == "offline"
         assert [fact.line for fact in found.facts] == ["Ana -> Acme: works at Acme"]
         assert (
             db.search("Where does Ana work?", recipe="memory", filters={"kind": "fact"})[0].text
             == found.facts[0].line
         )
-        assert db.extract_facts(db, keep=False).facts == found.facts
+        assert db.memory.extract_facts(db, keep=False).facts == found.facts

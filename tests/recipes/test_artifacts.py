@@ -84,9 +84,15 @@ def test_the_settings_can_be_changed() -> None:
         sennit.open(":memory:", artifacts__rrf_constant=0)
 
 
-@pytest.mark.parametrize("limit", [0, -1, 51, 1000, True, 2.5])
-def test_a_limit_outside_1_to_50_is_refused(db: sennit.Database, limit: int) -> None:
-    with pytest.raises(InvalidInput, match="from 1 to 50"):
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        *((limit, rf"from 1 to 1,000, not {limit}$") for limit in (0, -1, 1001, True, 2.5)),
+        *((limit, rf"from 1 to 50 for recipe 'artifacts', not {limit}$") for limit in (51, 1000)),
+    ],
+)
+def test_a_limit_outside_1_to_50_is_refused(db: sennit.Database, limit: int, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
         db.search("x", recipe="artifacts", limit=limit)
 
 

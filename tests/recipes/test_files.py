@@ -49,7 +49,7 @@ def db(tmp_path: Path, folder: Path) -> Iterator[sennit.Database]:
 
 
 def test_a_match_comes_with_ten_lines_around_it(db: sennit.Database, folder: Path) -> None:
-    (passage,) = db.grep("lighthouse").passages
+    (passage,) = db.files.grep("lighthouse").passages
     assert (passage.first, passage.last) == (20, 40)
     assert passage.matched == (30,)
     assert passage.path == str(folder / "harbour.txt")
@@ -61,7 +61,7 @@ def test_a_passage_ends_where_the_file_does(
     db: sennit.Database, folder: Path, at: int, lines: tuple[int, int]
 ) -> None:
     (folder / "edge.txt").write_text(page("periscope", at))
-    (passage,) = db.grep("periscope").passages
+    (passage,) = db.files.grep("periscope").passages
     assert (passage.first, passage.last) == lines
 
 
@@ -72,7 +72,7 @@ def test_two_matches_within_twenty_lines_are_one_passage(
     rows = page("periscope", 20, 80).splitlines()
     rows[20 + gap - 1] = "another periscope"
     (folder / "two.txt").write_text("\n".join(rows))
-    assert len(db.grep("periscope").passages) == passages
+    assert len(db.files.grep("periscope").passages) == passages
 
 
 # vector_search
@@ -132,7 +132,7 @@ def test_without_grep_matches_vector_results_keep_their_order(db: sennit.Databas
 
 def test_without_near_chunks_grep_matches_keep_their_order(db: sennit.Database) -> None:
     hits = db.search("qqq www eee", recipe="files", keywords=["lighthouse", "ferry", "water"])
-    found = db.grep(["lighthouse", "ferry", "water"]).passages
+    found = db.files.grep(["lighthouse", "ferry", "water"]).passages
     assert [hit.record.lines for hit in hits] == [(p.first, p.last) for p in found]
     assert all(hit.sources == ("grep",) for hit in hits)
 
@@ -181,7 +181,7 @@ def test_a_citation_is_the_real_path_with_its_lines(db: sennit.Database, folder:
 def test_every_search_reports_its_size(db: sennit.Database) -> None:
     result = db.search("the lighthouse", recipe="files", keywords=["lighthouse"])
     assert f"{sum(len(hit.text) for hit in result):,} characters" in status_message(result)
-    answer = db.grep("lighthouse")
+    answer = db.files.grep("lighthouse")
     assert "1 file matched" in status_message(answer)
     assert f"{sum(len(p.text) for p in answer.passages):,} characters" in status_message(answer)
     assert "chunk" in status_message(db.search("ferry", recipe="vector"))
@@ -203,9 +203,10 @@ def test_limit_reached_by_grep_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_whole(db: sennit.Database, folder: Path) -> None:
-    assert db.read_file("kitchen.md").text == (folder / "kitchen.md").read_text()
+    assert db.files.read("kitchen.md").text == (folder / "kitchen.md").read_text()
     assert (
-        db.read_file(str(folder / "harbour.txt"), lines=(30, 30)).text.strip() == "here the lighthouse stands"
+        db.files.read(str(folder / "harbour.txt"), lines=(30, 30)).text.strip()
+        == "here the lighthouse stands"
     )
 
 
@@ -221,7 +222,7 @@ def test_a_file_is_read_whole(db: sennit.Database, folder: Path) -> None:
 def test_each_read_failure_has_its_code(db: sennit.Database, folder: Path, path: str, code: str) -> None:
     (folder.parent / "outside.txt").write_text("secret")
     with pytest.raises(ReadError) as error:
-        db.read_file(path)
+        db.files.read(path)
     assert str(error.value).startswith(f"[ERROR: {code}]")
     if code == "ACCESS_DENIED":
         assert str(folder) in str(error.value)
@@ -235,7 +236,7 @@ def test_a_file_that_the_caller_may_not_see_is_neither_found_nor_read(
 ) -> None:
     hidden = [record for record in db if record.path == str(folder / "boats.md")]
     db.add([Record.from_dict({**record.to_dict(), "sensitivity": "private"}) for record in hidden])
-    assert not db.grep("ferry").passages
+    assert not db.files.grep("ferry").passages
     assert all(
         hit.record.path != str(folder / "boats.md")
         for hit in db.search("ferry", recipe="files", keywords=["ferry"])
@@ -244,28 +245,28 @@ def test_a_file_that_the_caller_may_not_see_is_neither_found_nor_read(
     unseen: list[str] = []
     for said, path in ((missing, "nowhere.md"), (unseen, "boats.md")):
         with pytest.raises(ReadError) as error:
-            db.read_file(path)
+            db.files.read(path)
         said.append(str(error.value).replace(path, ""))
     assert missing == unseen
     cleared = Caller(clearance="private")
-    assert db.grep("ferry", caller=cleared).passages
-    assert "ferry" in db.read_file("boats.md", caller=cleared).text
+    assert db.files.grep("ferry", caller=cleared).passages
+    assert "ferry" in db.files.read("boats.md", caller=cleared).text
 
 
 def test_unindexed_files_have_the_sensitivity_of_the_settings(tmp_path: Path, folder: Path) -> None:
     with sennit.open(tmp_path / "db", files__folders=[str(folder)], files__sensitivity="sensitive") as db:
-        assert not db.grep("ferry").passages
-        assert db.grep("ferry", caller=Caller(clearance="sensitive")).passages
-        assert not db.grep("ferry", caller=Caller(tenant="acme", clearance="private")).passages
+        assert not db.files.grep("ferry").passages
+        assert db.files.grep("ferry", caller=Caller(clearance="sensitive")).passages
+        assert not db.files.grep("ferry", caller=Caller(tenant="acme", clearance="private")).passages
 
 
 def test_grep_does_not_search_the_database_folder(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("periscope")
     with sennit.open(tmp_path / "visible.sennit") as db:
         db.add([Record(id="a", text="periscope")])
-        assert [Path(p.path).name for p in db.grep("periscope").passages] == ["note.txt"]
+        assert [Path(p.path).name for p in db.files.grep("periscope").passages] == ["note.txt"]
         with pytest.raises(ReadError, match="NOT_FOUND"):
-            db.read_file("visible.sennit/sennit.db")
+            db.files.read("visible.sennit/sennit.db")
 
 
 def test_a_source_that_cannot_run_is_reported_and_the_other_answers(

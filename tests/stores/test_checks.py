@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     with sennit.open(path) as db:
         db.add([record(at) for at in range(40)])
         db.remove(["r3", "r4"])
-        db.optimise()
+        db.admin.optimise()
         db.add([record(at) for at in range(40, 45)])
         db.maintainer.flush(wait=True)
         db.remove(["r5", "r41"])

@@ -56,7 +56,7 @@ def assert_repaired(folder: Path, expected: Expected, *, reported: bool = True) 
     with sennit.open(folder) as db:
         assert_contains_exactly(db, expected, DELETED_WORDS)
         assert bool(db.store.notices) == reported, db.store.notices
-        db.optimise()
+        db.admin.optimise()
         assert_contains_exactly(db, expected, DELETED_WORDS)
     with sennit.open(folder) as db:
         assert_contains_exactly(db, expected, DELETED_WORDS)
@@ -223,14 +223,14 @@ def test_older_copy_of_the_index_folder_gives_right_results(
     folder, expected = tmp_path / "db", {}
     with sennit.open(folder) as db:
         db.add([versioned_record(f"r{n}", n) for n in range(30)])
-        db.optimise()
+        db.admin.optimise()
         shutil.copytree(folder / "index", tmp_path / "earlier")
         expected = {
             record.id: record for record in [versioned_record(f"r{n}", 100 + n) for n in range(10, 30)]
         }
         db.add(expected.values())
         db.remove([f"r{n}" for n in range(10)])
-        db.optimise()
+        db.admin.optimise()
         assert db.store.purge_tombstones(1) == 30
     shutil.rmtree(folder / "index")
     shutil.copytree(tmp_path / "earlier", folder / "index")
@@ -247,7 +247,7 @@ def test_older_copy_of_the_database_gives_right_results_with_a_newer_index(tmp_p
     shutil.copy(folder / "sennit.db", tmp_path / "backup.db")
     with sennit.open(folder) as db:
         db.add([versioned_record(f"r{n}", 100 + n) for n in range(20)])
-        db.optimise()
+        db.admin.optimise()
     for path in folder.glob("sennit.db*"):
         path.unlink()
     shutil.copy(tmp_path / "backup.db", folder / "sennit.db")
@@ -263,7 +263,7 @@ def test_index_of_another_database_is_not_used(tmp_path: Path) -> None:
     for name, first in (("one", 0), ("two", 500)):
         with sennit.open(tmp_path / name) as db:
             db.add([versioned_record(f"r{n}", first + n) for n in range(20)])
-            db.optimise()
+            db.admin.optimise()
     shutil.rmtree(tmp_path / "two" / "index")
     shutil.copytree(tmp_path / "one" / "index", tmp_path / "two" / "index")
     with sennit.open(tmp_path / "two") as db:
@@ -317,7 +317,7 @@ def test_damage_to_an_open_database_is_repaired(
         db.add([versioned_record("new", 999)])
         expected["new"] = versioned_record("new", 999)
         assert_contains_exactly(db, expected, DELETED_WORDS)
-        db.optimise()
+        db.admin.optimise()
         assert_contains_exactly(db, expected, DELETED_WORDS)
         assert "rebuilt" in caplog.text
     assert_repaired(folder, expected, reported=False)
@@ -327,7 +327,7 @@ def test_replaced_files_are_deleted_at_once(prepared: tuple[Path, Expected]) -> 
     folder, expected = prepared
     with sennit.open(folder) as db, sennit.open(folder) as other:
         assert_contains_exactly(other, expected, DELETED_WORDS)
-        db.optimise()
+        db.admin.optimise()
         assert len(segments(folder, "keyword")) == len(segments(folder, "vector-1")) == 1
         assert_contains_exactly(other, expected, DELETED_WORDS)
         assert not other.store.notices

@@ -108,7 +108,7 @@ def test_write_adds_no_table_rows_for_fields(tmp_path: Path) -> None:
 def test_access_fields_are_stored_without_a_filter(tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db") as db:
         db.add(some(0, 20))
-        db.optimise()
+        db.admin.optimise()
     assert stored_seqs(tmp_path / "db").keys() == set(field_index.ACCESS_FIELDS)
 
 
@@ -134,7 +134,7 @@ def test_naming_ever_new_fields_does_not_fill_memory_or_disk(
         for turn in range(2):
             for name in ("n", "even", "missing", "absent", "gone", "never", "n"):
                 assert len(found(db, field(name) >= turn)) == (20 - turn if name == "n" else 0)
-        db.optimise()
+        db.admin.optimise()
         others = stored_seqs(tmp_path / "db").keys() - set(field_index.ACCESS_FIELDS)
         assert len(others) == 3
         assert len(list((tmp_path / "db" / "index" / "fields").glob("*.seg"))) == 3 + len(

@@ -53,7 +53,7 @@ def test_filtered_search_finds_what_the_filter_accepts(
         expected = {record.id: record for record in named(first)}
         db.add(expected.values())
         if flush:
-            db.optimise()
+            db.admin.optimise()
         for one in wanted:
             assert_filter_matches(db, one, expected)
         changes = {record.id: record for record in named(later, len(first) // 2)}
@@ -64,7 +64,7 @@ def test_filtered_search_finds_what_the_filter_accepts(
         for name in gone:
             del expected[name]
         if flush:
-            db.optimise()
+            db.admin.optimise()
         for one in wanted:
             assert_filter_matches(db, one, expected)
 
@@ -97,7 +97,7 @@ def test_selective_filter_still_fills_the_limit(tmp_path: Path) -> None:
                 result = db.search("harbour", recipe=recipe, limit=10, filters="kind = 'rare'")
                 assert len(result) == 10
                 assert all(hit.record.kind == "rare" for hit in result)
-            db.optimise()
+            db.admin.optimise()
 
 
 def test_fields_written_by_another_handle_are_seen(tmp_path: Path) -> None:

@@ -135,15 +135,15 @@ def test_index_is_used_extended_and_reopened(tmp_path: Path, monkeypatch: pytest
         db.maintainer.flush(wait=True)
         assert len(segments(folder, "vector-1")) >= 3
         assert_contains_exactly(db, expected)
-        db.optimise()
+        db.admin.optimise()
         more = {f"m{n}": versioned_record(f"m{n}", 500 + n) for n in range(20)}
         db.add(more.values())
-        db.optimise()
+        db.admin.optimise()
         expected |= more
         db.remove(["r3", "r5"])
         del expected["r3"], expected["r5"]
         assert_contains_exactly(db, expected)
-        db.optimise()
+        db.admin.optimise()
     with sennit.open(folder) as db:
         assert_contains_exactly(db, expected)
         assert not db.store.notices
@@ -167,7 +167,7 @@ def test_many_copies_of_one_text_are_found(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(vector_segment, "IVFPQ_MIN_VECTORS", 30)
     with sennit.open(tmp_path / "db") as db:
         db.add(sennit.Record(id=f"{n:03}", text="the same words") for n in range(200))
-        db.optimise()
+        db.admin.optimise()
         assert len(search_vector(db, "same words", limit=50)) == 50
         for _ in range(3):
             few = db.search("same words", recipe="vector", limit=5, filters="id >= '150'")
@@ -299,6 +299,6 @@ def test_only_a_merge_with_the_oldest_segment_builds_an_index_at_once(
         segments = [view.segment for view in index._view.segments]
         assert [len(segment.rows) for segment in segments] == [200, 80]
         assert segments[1]._ivfpq is None
-        db.optimise()
+        db.admin.optimise()
         (whole,) = [view.segment for view in index._view.segments]
         assert whole._ivfpq is not None

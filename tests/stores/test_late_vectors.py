@@ -136,7 +136,7 @@ def test_late_vectors_are_indexed_once_in_any_order_of_flushes(
         result = db.search(COMMON_WORD, recipe="vector", limit=100)
         assert not result.degraded
         assert sorted(hit.id for hit in result) == sorted(records)
-        db.optimise()
+        db.admin.optimise()
         assert found(db) == set(records)
         (info,) = db.store.vector_index(model).segment_infos()
         assert info.count == 10

@@ -234,7 +234,7 @@ def test_a_rebuilt_index_contains_each_record_once(tmp_path: Path, monkeypatch: 
         entries = db.store.vector_index(model).segment_infos()
         assert sum(entry.count for entry in entries) == 100
         assert_contains_exactly(db, expected)
-        db.optimise()
+        db.admin.optimise()
         assert_contains_exactly(db, expected)
 
 

@@ -131,9 +131,9 @@ def test_a_full_disk_under_the_indexes_fails_no_write(
             db.add([record])
         assert_contains_exactly(db, expected)
         with pytest.raises(StoreError, match="No space left"):
-            db.optimise()
+            db.admin.optimise()
         monkeypatch.undo()
-        db.optimise()
+        db.admin.optimise()
         assert_contains_exactly(db, expected)
 
 

@@ -83,7 +83,7 @@ def test_rankings_do_not_depend_on_segmentation(
             lambda: None,
             db.maintainer.flush,
             db.maintainer.merge,
-            db.optimise,
+            db.admin.optimise,
         ]
         for arrange in arrangements:
             arrange()
@@ -146,7 +146,7 @@ def test_keyword_scores_are_those_of_the_formula(bm25: BM25, flushed: bool) -> N
     with sennit.open(":memory:") as db:
         db.add(records)
         if flushed:
-            db.optimise()
+            db.admin.optimise()
         for query in QUERIES:
             found = dict(scores(db.search(query, recipe=recipe, limit=500)))
             expected = reference(records, query, bm25)
@@ -172,7 +172,7 @@ def test_equal_scores_are_ordered_by_id_across_segments(tmp_path: Path) -> None:
 def test_score_does_not_depend_on_filter_or_limit(tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db") as db:
         db.add(corpus(60, 3))
-        db.optimise()
+        db.admin.optimise()
         for recipe in ("keyword", "vector"):
             whole = dict(scores(db.search("river bread", recipe=recipe, limit=500)))
             few = dict(scores(db.search("river bread", recipe=recipe, limit=2, filters="kind = 'page'")))
@@ -190,7 +190,7 @@ def test_cached_impacts_give_the_scores_of_a_fresh_database(
     records = corpus(80, 3)
     with sennit.open(":memory:", store__flush_at=10**6) as db:
         db.add(records[:60])
-        db.optimise()
+        db.admin.optimise()
         before = None
         for count, times in ((60, 2), (63, 1), (66, 1), (70, 3), (72, 1), (72, 1), (80, 2)):
             db.add(records[:count])
@@ -215,7 +215,7 @@ def test_cached_impacts_are_not_shared_between_bm25_constants() -> None:
     ]
     with sennit.open(":memory:") as db:
         db.add(corpus(60, 5))
-        db.optimise()
+        db.admin.optimise()
         expected = []
         for recipe in recipes:
             with sennit.open(":memory:") as fresh:

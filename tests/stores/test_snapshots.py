@@ -102,7 +102,7 @@ def test_an_earlier_snapshot_does_not_corrupt_the_fields_of_a_later_one(tmp_path
 def test_an_earlier_snapshot_does_not_see_later_writes(tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db") as db:
         db.add([versioned_record(f"r{n}", n) for n in range(5)])
-        db.optimise()
+        db.admin.optimise()
 
         def look(snapshot: Snapshot) -> list[int]:
             vector = db.embeddings.embed_query(snapshot.model, COMMON_WORD)
@@ -111,7 +111,7 @@ def test_an_earlier_snapshot_does_not_see_later_writes(tmp_path: Path) -> None:
         with earlier_snapshot(db, look) as seen:
             db.remove(["r1"])
             db.add([versioned_record("r2", 99)])
-            db.optimise()
+            db.admin.optimise()
             assert set(search_vector(db, COMMON_WORD)) == {"r0", "r2", "r3", "r4"}
         assert seen == [5, 5]
 
@@ -200,7 +200,7 @@ def test_a_term_frequency_of_a_hundred_thousand_survives_a_flush(tmp_path: Path)
     with sennit.open(tmp_path / "db") as db:
         db.add([Record(id="many", text="echo " * 100_000), Record(id="one", text="echo chamber")])
         before = db.search("echo", recipe="keyword")
-        db.optimise()
+        db.admin.optimise()
         after = db.search("echo", recipe="keyword")
         assert not before.degraded
         assert [(hit.id, hit.score) for hit in before] == [(hit.id, hit.score) for hit in after]

@@ -95,7 +95,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 1))
     def optimise(self, index: int) -> None:
-        self.handles[index % len(self.handles)].optimise()
+        self.handles[index % len(self.handles)].admin.optimise()
 
     @rule(index=st.integers(0, 1))
     def purge(self, index: int) -> None:

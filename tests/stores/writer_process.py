@@ -38,7 +38,7 @@ def main(folder: str, seed: str, first: str, flush_at: str, existing: str) -> No
         names = [name for name in dict.fromkeys([*names, *added]) if name not in removed]
         print("done", step, flush=True)
         if rng.random() < 0.1:
-            db.optimise()
+            db.admin.optimise()
 
 
 if __name__ == "__main__":

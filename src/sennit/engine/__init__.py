@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping
 
 from sennit.engine.database import MEMORY, Database
-from sennit.engine.search_planner import FilterLike
+from sennit.engine.search_request import FilterLike, SearchRequest
 from sennit.errors import InvalidInput
 from sennit.privacy import Rule
 from sennit.settings import Settings, load_settings
 from sennit.sources.base import Source
 
-__all__ = ["MEMORY", "Database", "FilterLike", "open"]
+__all__ = ["MEMORY", "Database", "FilterLike", "SearchRequest", "open"]
 
 
 def open(  # noqa: A001 - sennit.open is the public name

@@ -7,8 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Final, Protocol, TypedDict, Unpack
+from dataclasses import dataclass, replace
+from typing import Final, TypedDict, Unpack
 
 from sennit.analysis import content_terms, term_hash
 from sennit.context.citations import CitationFilter
@@ -16,7 +16,7 @@ from sennit.context.expansion import GroupByPage
 from sennit.context.extractive_answer import Weight, format_answer, select_sentences
 from sennit.context.prompt import Prompt, build_prompt, pages_from_hits
 from sennit.engine.answers import Answer, AnswerStream
-from sennit.engine.search_planner import FilterLike
+from sennit.engine.search_request import FilterLike, SearchRequest
 from sennit.errors import InvalidInput, SourceError
 from sennit.filters import Filter
 from sennit.ingest.editor import editor_keywords
@@ -59,20 +59,7 @@ class AskOptions(TypedDict, total=False):
     """If False, only the material of an answer is returned; its text is empty."""
 
 
-class Search(Protocol):
-    """The part of `Database.search` that answering needs."""
-
-    def __call__(
-        self,
-        query: str,
-        *,
-        recipe: str | Recipe | None,
-        limit: int | None,
-        filters: FilterLike,
-        caller: Caller | None,
-        rewrite: QueryRewrite,
-        explain: bool,
-    ) -> SearchResult: ...
+Search = Callable[[SearchRequest], SearchResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +210,16 @@ class AnswerService:
         settings = self._settings
         recipe_name = options.get("recipe") or "docs"
         recipe = recipe_name if isinstance(recipe_name, Recipe) else find_recipe(recipe_name, self._recipes)
-        caller, filters = options.get("caller"), options.get("filters")
-        audience = self._audience(caller)
+        limit = options.get("limit")
+        request = SearchRequest(
+            query,
+            recipe=recipe,
+            limit=DEFAULT_LIMIT if limit is None else limit,
+            filters=options.get("filters"),
+            caller=options.get("caller"),
+            explain=True,
+        )
+        audience = self._audience(request.caller)
         editor = _check_editor(options.get("editor"))
         hints: tuple[str, ...] = ()
         if editor.strip() and settings.docs.editor_keywords:
@@ -246,26 +241,16 @@ class AnswerService:
         )
         degraded = [] if transformed.error is None else [Degraded("transform", transformed.error)]
 
-        def search(recipe: Recipe, limit: int) -> SearchResult:
-            result = self._search(
-                query,
-                recipe=recipe,
-                limit=limit,
-                filters=filters,
-                caller=caller,
-                rewrite=rewrite,
-                explain=True,
-            )
-            degraded.extend(one for one in result.degraded if one not in degraded)
-            return result
-
-        limit = options.get("limit")
-        result = search(recipe, DEFAULT_LIMIT if limit is None else limit)
+        request = replace(request, rewrite=rewrite)
+        result = self._search(request)
+        degraded += [failure for failure in result.degraded if failure not in degraded]
         examples: tuple[Hit, ...] = ()
         if EXAMPLES_RECIPE in self._recipes and any(
             isinstance(stage, GroupByPage) for stage in recipe.stages
         ):
-            examples = search(self._recipes[EXAMPLES_RECIPE], MAX_EXAMPLES).hits
+            found = self._search(replace(request, recipe=self._recipes[EXAMPLES_RECIPE], limit=MAX_EXAMPLES))
+            degraded += [failure for failure in found.degraded if failure not in degraded]
+            examples = found.hits
         pages = result.pages or pages_from_hits(result)
         return Material(
             query,

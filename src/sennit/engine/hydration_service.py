@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypedDict, Unpack
 
 from sennit.engine.catalogue import CODE, StoreCatalogue
-from sennit.engine.validation import check_count, check_episode, check_query
+from sennit.engine.search_request import SearchRequest
+from sennit.engine.validation import check_count, check_episode
 from sennit.errors import NotFound
 from sennit.filters import EVERYTHING, Filter
 from sennit.hydration import (
@@ -32,6 +33,7 @@ from sennit.privacy import Caller
 from sennit.ranking.fusion import Weighted
 from sennit.recipes import Recipe, SourceConfig
 from sennit.records import full_id
+from sennit.search_parameters import QUERY
 from sennit.settings import Settings
 from sennit.sources.base import SearchContext
 from sennit.stores.contract import BM25
@@ -83,7 +85,7 @@ class HydrationService:
         store: EmbeddedStore,
         settings: Settings,
         pipeline: Pipeline,
-        make_context: Callable[..., SearchContext],
+        make_context: Callable[[SearchRequest, Snapshot, Filter], SearchContext],
     ) -> None:
         self._store = store
         self._settings = settings.hydration
@@ -144,7 +146,7 @@ class HydrationService:
 
     def _check_request(self, query: str, options: PlanOptions) -> PlanRequest:
         """Check the arguments; the settings give the default budget."""
-        check_query(query)
+        QUERY.check(query)
         settings = self._settings
         tokens, entities = options.get("max_tokens"), options.get("max_entities")
         budget = Budget(
@@ -194,7 +196,7 @@ class HydrationService:
         exclusion = self._exclusion(snapshot)
         if exclusion:
             return [], [_structural_warning(exclusion)]
-        context = self._make_context(request.query, snapshot, audience, None)
+        context = self._make_context(SearchRequest(request.query), snapshot, audience)
         known = {anchor.unit.key for anchor in anchors}
         max_candidates = max(request.budget.max_entities, MIN_CANDIDATES)
         found, error = self._run_source("vector", max_candidates + len(known), context, catalogue)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from sennit.errors import InvalidInput, NotFound
 from sennit.filters import Equal
@@ -12,9 +12,6 @@ from sennit.records import MAX_ID_BYTES, is_unicode
 from sennit.stores.embedded.snapshot import Snapshot
 
 T = TypeVar("T")
-
-MAX_QUERY_CHARACTERS: Final = 100_000
-"""A longer text is a document, and belongs in the database."""
 
 
 def check_list(values: Iterable[T], expected: str) -> list[T]:
@@ -40,19 +37,6 @@ def check_id(value: object) -> str:
     if not is_unicode(value):
         raise InvalidInput("The id has a lone surrogate; it is not valid Unicode")
     return value
-
-
-def check_query(query: object) -> None:
-    """Refuse a query that is no string, not valid Unicode, or too long."""
-    if not isinstance(query, str):
-        raise InvalidInput(f"The query must be a string, not {type(query).__name__}")
-    if not is_unicode(query):
-        raise InvalidInput("The query has a lone surrogate; it is not valid Unicode")
-    if len(query) > MAX_QUERY_CHARACTERS:
-        raise InvalidInput(
-            f"The query has {len(query):,} characters; the limit is {MAX_QUERY_CHARACTERS:,}. "
-            "Search for a part of it."
-        )
 
 
 def check_included(recipe: Recipe, include: Sequence[str], snapshot: Snapshot) -> None:

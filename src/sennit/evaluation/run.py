@@ -224,14 +224,14 @@ def _index(collection: Collection, settings: Settings, folder: Path, progress: P
     """Write the documents and build all vectors. What the database already has is not built again."""
     documents = collection.documents
     with sennit.open(folder, settings=settings) as db:
-        db.embeddings.select_model()  # fails here if the model cannot be used, instead of a degraded search later
+        db.admin.select_model()  # fails here if the model cannot be used, instead of a degraded search later
         with progress(f"Indexing {label}") as update:
             for start in range(0, len(documents), WRITE_BATCH_SIZE):
                 db.add(documents[start : start + WRITE_BATCH_SIZE])
                 update(min(start + WRITE_BATCH_SIZE, len(documents)), len(documents))
         with progress(f"Embedding {label}") as update:
             _wait_for_vectors(db, update)
-        db.optimise()
+        db.admin.optimise()
 
 
 def _wait_for_vectors(db: sennit.Database, update: ProgressUpdate) -> None:
@@ -239,14 +239,14 @@ def _wait_for_vectors(db: sennit.Database, update: ProgressUpdate) -> None:
     fewest = total = None
     since = time.monotonic()
     while True:
-        states = db.store.models.progress()
+        states = db.admin.models()
         pending = sum(state.pending for state in states)
         if not pending and len(states) <= 1:
             return
         if total is None:
             total = pending
-        if db.maintainer.last_error is not None:
-            raise EmbeddingError(db.maintainer.last_error)
+        if db.admin.last_error is not None:
+            raise EmbeddingError(db.admin.last_error)
         if fewest is None or pending < fewest:
             fewest, since = pending, time.monotonic()
         elif time.monotonic() - since > STALL_SECONDS:

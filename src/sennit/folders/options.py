@@ -10,9 +10,10 @@ from typing import Final, Literal
 from sennit.errors import InvalidInput
 from sennit.folders.globs import expand_globs
 from sennit.records import is_unicode
+from sennit.search_parameters import KEYWORDS
 
 MAX_KEYWORDS: Final = 1000
-MAX_KEYWORD_CHARACTERS: Final = 1000
+MAX_KEYWORD_CHARACTERS: Final = KEYWORDS.max_characters
 
 _REGEX_META_CHARACTERS: Final = frozenset("\\.+*?()|[]{}^$#&-~")
 _NOT_LITERAL: Final = re.compile(r"\\[pP]\{[^}]*\}|\\.|\(\?P?<[^>]*>", re.DOTALL)

@@ -16,6 +16,7 @@ from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Filter, In, Range, parse_filter
 from sennit.ranking.fusion import Fusion, check_fusion, fusion_to_dict, named_sources
 from sennit.ranking.stages import ListStage, RankingStage, ResultStage, Stage, check_stages, stage_to_dict
+from sennit.search_parameters import LIMIT
 from sennit.settings import Metric
 from sennit.stores.contract import BM25
 
@@ -27,7 +28,7 @@ DISTANCES: Final[Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64
 }
 """The distance of two unit vectors, computed from their cosine, by metric."""
 
-MAX_LIMIT: Final = 1000
+MAX_LIMIT: Final = LIMIT.maximum
 
 
 @dataclass(frozen=True, slots=True)

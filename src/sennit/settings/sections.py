@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
+from sennit.search_parameters import LIMIT, LOOK_BACK
 from sennit.settings.setting import FieldSpec, Section
 
 Provider: TypeAlias = Literal["static", "onnx", "openai", "ollama", "none"]
@@ -150,7 +151,7 @@ class SearchSettings(Section):
         FieldSpec("The recipe of a search that names none.", pattern=".+", expected="the name of a recipe"),
     ] = "default"
     limit: Annotated[
-        int, FieldSpec("The number of results when no limit is given.", minimum=1, maximum=1000)
+        int, FieldSpec("The number of results when no limit is given.", minimum=1, maximum=LIMIT.maximum)
     ] = 10
     deadline: Annotated[
         float,
@@ -292,7 +293,7 @@ class ArtifactsSettings(Section):
         int, FieldSpec("Each collection fetches this many times the limit.", minimum=1, maximum=100)
     ] = 3
     max_hybrid_search_results: Annotated[
-        int, FieldSpec("The largest limit of a search.", minimum=1, maximum=1000)
+        int, FieldSpec("The largest limit of a search.", minimum=1, maximum=LIMIT.maximum)
     ] = 50
     collections: Annotated[tuple[str, ...], FieldSpec("Collections that are always searched.")] = (
         "artifacts",
@@ -321,7 +322,7 @@ class MemorySettings(Section):
     ] = 2.0
     graph_overfetch: Annotated[float, FieldSpec("Facts per result.", minimum=0.1, maximum=100)] = 1.0
     look_back_hours: Annotated[
-        float, FieldSpec("The default look-back window in hours.", minimum=0.01, maximum=1e6)
+        float, FieldSpec("The default look-back window in hours.", minimum=0.01, maximum=LOOK_BACK.maximum)
     ] = 168.0
     half_life_days: Annotated[
         float, FieldSpec("The half-life of a score in days.", minimum=0.01, maximum=1e6)

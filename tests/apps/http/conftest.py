@@ -85,7 +85,8 @@ def make_sample(folder: Path) -> SampleDatabase:
         db.add(RECORDS)
         db.add_facts([FACT])
         tokens = {
-            name: db.tokens.issue(name, caller, write=write) for name, (caller, write) in CALLERS.items()
+            name: db.admin.tokens.issue(name, caller, write=write)
+            for name, (caller, write) in CALLERS.items()
         }
     return SampleDatabase(path, tokens)
 

@@ -58,7 +58,7 @@ def test_bearer_scheme_is_case_insensitive(service: Service) -> None:
 
 def test_revoked_token_is_rejected_at_once(service: Service) -> None:
     assert service.get("/v1/context", "reader", query="x").status_code == 200
-    service.db.tokens.revoke("reader")
+    service.db.admin.tokens.revoke("reader")
     assert_error(service.get("/v1/context", "reader", query="x"), 401, "unauthorized")
     assert service.get("/v1/context", "writer", query="x").status_code == 200
 

@@ -92,7 +92,7 @@ def test_documented_examples_are_accepted(document: Any, service: Service) -> No
 def test_limits_are_documented(document: Any) -> None:
     search = document["components"]["schemas"]["SearchBody"]
     assert search["additionalProperties"] is False
-    assert search["properties"]["query"]["maxLength"] == 10_000
+    assert search["properties"]["query"]["maxLength"] == 100_000
     body = operations(document)["post", "/v1/records"]["requestBody"]["content"]["application/json"]["schema"]
     assert {"maxItems": 1000, "minItems": 1}.items() <= {
         key: value for one in body["oneOf"] for key, value in one.items()

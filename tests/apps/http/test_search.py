@@ -145,7 +145,7 @@ def test_why_returns_the_deciding_stage(service: Service) -> None:
         ({"query": "x", "explain": "yes"}, "body.explain"),
         ({"query": "x", "filters": ["a"]}, "body.filters"),
         ({"query": "x", "caller": {"clearance": "private"}}, "body.caller"),
-        ({"query": "x" * 10_001}, "body.query"),
+        ({"query": "x" * 100_001}, "body.query"),
         ([], "body"),
         ("query", "body"),
     ],

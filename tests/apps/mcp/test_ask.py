@@ -78,7 +78,7 @@ async def test_invalid_arguments_get_a_clear_error(documented: SampleDatabase) -
         for given, said in (
             ({}, "ask needs the argument 'query'"),
             ({"query": "x", "recipe": "soup"}, "There is no recipe 'soup'"),
-            ({"query": "x", "limit": 51}, "limit"),
+            ({"query": "x", "limit": 1001}, "limit"),
             ({"query": "x", "clearance": "private"}, "no argument 'clearance'"),
         ):
             answer = await client.call_tool("ask", given)

@@ -136,7 +136,8 @@ def test_allowed_hosts_and_origins_are_accepted(url: str) -> None:
 async def test_token_determines_visible_records(sample: SampleDatabase, mode: str) -> None:
     with sennit.open(sample.db) as db:
         tokens = {
-            level: db.tokens.issue(level, Caller(clearance=level, name=level), write=True) for level in LEVELS
+            level: db.admin.tokens.issue(level, Caller(clearance=level, name=level), write=True)
+            for level in LEVELS
         }
     ask = {"query": "vineyard for sale"}
     with serving(sample) as url:
@@ -157,7 +158,7 @@ async def test_token_determines_visible_records(sample: SampleDatabase, mode: st
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_token_without_write_access_does_not_get_remember(sample: SampleDatabase, mode: str) -> None:
     with sennit.open(sample.db) as db:
-        token = db.tokens.issue("reader", Caller())
+        token = db.admin.tokens.issue("reader", Caller())
     with serving(sample) as url:
         async with with_token(url, token, mode) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == [
@@ -170,7 +171,7 @@ async def test_token_without_write_access_does_not_get_remember(sample: SampleDa
 @pytest.mark.anyio
 async def test_require_token_rejects_requests_without_a_valid_token(sample: SampleDatabase) -> None:
     with sennit.open(sample.db) as db:
-        token = db.tokens.issue("ana", Caller())
+        token = db.admin.tokens.issue("ana", Caller())
         with serving(sample, "--require-token") as url:
             for shown in ("", "Bearer", "Bearer sennit_guess", f"Basic {token}", token, f"Bearer {token}x"):
                 refused = greeted(url, **({"authorization": shown} if shown else {}))
@@ -178,7 +179,7 @@ async def test_require_token_rejects_requests_without_a_valid_token(sample: Samp
                 assert refused.headers["www-authenticate"] == "Bearer"
             assert greeted(url, authorization=f"Bearer {token}").status_code == 200
             assert greeted(url, authorization=f"bearer {token}", host="evil.example").status_code == 421
-            db.tokens.revoke("ana")
+            db.admin.tokens.revoke("ana")
             assert greeted(url, authorization=f"Bearer {token}").status_code == 401
 
 

@@ -334,12 +334,22 @@ async def test_explain_result_reports_the_deciding_stage(sample: SampleDatabase)
         (
             "hybrid_search",
             {"query": "x", "limit": 0},
-            "hybrid_search: limit: 0 is less than the minimum of 1",
+            "hybrid_search: limit: limit must be a whole number from 1 to 1,000, not 0",
         ),
         (
             "hybrid_search",
+            {"query": "x", "limit": 1001},
+            "hybrid_search: limit: limit must be a whole number from 1 to 1,000, not 1001",
+        ),
+        (
+            "hybrid_search",
+            {"query": "x", "limit": 51, "recipe": "artifacts"},
+            "limit must be a whole number from 1 to 50 for recipe 'artifacts', not 51",
+        ),
+        (
+            "grep_search",
             {"query": "x", "limit": 51},
-            "hybrid_search: limit: 51 is greater than the maximum of 50",
+            "grep_search: limit: 51 is greater than the maximum of 50",
         ),
         ("hybrid_search", {"query": "x", "recipe": "soup"}, "There is no recipe 'soup'. Recipes: "),
         (

@@ -69,7 +69,7 @@ def test_record_without_a_file_is_shown_as_text(database: sennit.Database) -> No
 
 
 def test_preview_of_a_grep_starts_at_the_first_match(database: sennit.Database, folder: Path) -> None:
-    item = from_grep("rglob", database.grep(["rglob"])).items[0]
+    item = from_grep("rglob", database.files.grep(["rglob"])).items[0]
     assert item.citation == f"{folder / 'src' / 'copy.py'}:1-14"
     page = load_preview(database, item)
     assert page.start == 8

@@ -9,9 +9,11 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
+from sennit.apps.cli.options import search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput
+from sennit.search_parameters import LIMIT
 
 if TYPE_CHECKING:
     from sennit.engine.answers import Answer
@@ -32,9 +34,7 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False, exists=True, allow_das
     show_default=True,
     help="How to search; see 'sennit recipes'.",
 )
-@click.option(
-    "-n", "--limit", type=int, default=5, show_default=True, help="Number of sections to answer from."
-)
+@search_option(LIMIT, "-n", "--limit", help_text="Maximum number of sections to answer from.", default=5)
 @click.option(
     "--editor",
     metavar="FILE",

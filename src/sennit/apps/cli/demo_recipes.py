@@ -156,7 +156,7 @@ def run_files(db: Database, report: DemoReport, folder: Path) -> None:
     report.check(
         "its citation is a real file with lines", result[0].citation.startswith(str(folder.resolve()))
     )
-    text = db.read_file(str(folder / "concepts" / "leases.md"), lines=(1, 5)).text
+    text = db.files.read(str(folder / "concepts" / "leases.md"), lines=(1, 5)).text
     report.check("the file can be read", bool(text.strip()), show=False)
 
 

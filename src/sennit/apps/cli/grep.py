@@ -105,4 +105,4 @@ def _grep(
 
         return grep_folders(folders, keywords, options)
     with open_for_files(session, "search") as db:
-        return db.grep(keywords, options=options)
+        return db.files.grep(keywords, options=options)

@@ -10,9 +10,11 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
+from sennit.apps.cli.options import build_request, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, NotFound
+from sennit.search_parameters import LIMIT, LOOK_BACK
 
 if TYPE_CHECKING:
     from sennit.facts import Fact
@@ -104,8 +106,8 @@ def _read_turns(file: Path, name: str | None) -> list[Turn]:
     show_default=True,
     help="How to search; see 'sennit recipes'.",
 )
-@click.option("-n", "--limit", type=int, help="Number of memories.")
-@click.option("--look-back", type=float, metavar="HOURS", help="Leave out what is older than this.")
+@search_option(LIMIT, "-n", "--limit")
+@search_option(LOOK_BACK, "--look-back")
 @click.option("--provenance", is_flag=True, help="Add the source of each line.")
 @common_options
 @pass_session
@@ -125,13 +127,10 @@ def context(
 
     Without QUERY, it looks for recent conversations and key facts.
     """
-    from sennit.context.briefing import briefing, memory_from_record
-
+    request = build_request(query, recipe=recipe, limit=limit, look_back=look_back)
     with session.open() as db:
-        result = db.search(
-            query, recipe=recipe, limit=limit, look_back=False if look_back is None else look_back
-        )
-    block = briefing([memory_from_record(hit.record) for hit in result], provenance=provenance)
+        found = db.memory.context(request, provenance=provenance)
+    result, block = found.result, found.block
     if session.json:
         output.write_json({**result.to_dict(), "block": block})
     else:
@@ -294,7 +293,7 @@ def extract(session: Session, ids: tuple[str, ...], dry_run: bool) -> None:
         records = [record for record in (map(db.get, ids) if ids else db) if record is not None]
         if len(records) < len(ids):
             raise NotFound("One of the records does not exist; nothing was extracted.")
-        found = db.extract_facts(records, keep=not dry_run)
+        found = db.memory.extract_facts(records, keep=not dry_run)
     for problem in found.problems:
         output.write_warning(sanitize_for_terminal(problem))
     if session.json:

@@ -142,12 +142,12 @@ def use(session: Session, model: str) -> None:
             "SENNIT_EMBEDDING_PROVIDER=none."
         )
     with session.open(embedding__provider=provider, embedding__model=name) as db:
-        db.embeddings.select_model()
+        db.admin.select_model()
         with output.progress_bar(session, f"Vectors of {model}") as update:
             _build(db, update)
         # Flush the vectors into an index segment, so that the next search need not read them all.
-        db.maintainer.flush(wait=True)
-        active = db.store.models.current()[0]
+        db.admin.flush()
+        active = db.admin.current_models()[0]
         records = len(db)
     _warn_about_settings(provider, name)
     if session.json:
@@ -158,16 +158,16 @@ def use(session: Session, model: str) -> None:
 
 def _build(db: Database, update: output.ProgressCallback) -> None:
     """Compute a vector for every record, until the new model is the active one."""
-    fingerprint = db.store.models.current()[-1].fingerprint
+    fingerprint = db.admin.current_models()[-1].fingerprint
     total = _pending(db, fingerprint)
     left = total + 1
     while True:
-        db.maintainer.embed_pending(lambda *_: update(total - _pending(db, fingerprint), total))
+        db.admin.embed_pending(lambda *_: update(total - _pending(db, fingerprint), total))
         before, left = left, _pending(db, fingerprint)
-        if not left and db.store.models.current()[0].fingerprint == fingerprint:
+        if not left and db.admin.current_models()[0].fingerprint == fingerprint:
             return
-        if db.maintainer.last_error is not None:
-            raise EmbeddingError(f"{db.maintainer.last_error} The old model still answers; try again later.")
+        if db.admin.last_error is not None:
+            raise EmbeddingError(f"{db.admin.last_error} The old model still answers; try again later.")
         if left >= before:
             raise EmbeddingError(
                 f"{left:,} records still have no vector, and the model returns none. The old model still "
@@ -177,7 +177,7 @@ def _build(db: Database, update: output.ProgressCallback) -> None:
 
 def _pending(db: Database, fingerprint: str) -> int:
     """Return the number of records without a vector of the model."""
-    for state in db.store.models.progress():
+    for state in db.admin.models():
         if state.model.fingerprint == fingerprint:
             return state.pending
     raise EmbeddingError("Another process has changed the model in the meantime; see 'sennit models'.")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from sennit.apps.cli.session import TEXT, Command, Session
 from sennit.errors import NotFound
+from sennit.search_parameters import Count, Hours, Parameter, Texts
 
 if TYPE_CHECKING:
     from sennit.engine import Database
+    from sennit.engine.search_request import SearchRequest
 
 
 def host_and_port(default_port: int) -> Callable[[Command], Command]:
@@ -47,6 +49,38 @@ def allowed_origins(help_text: str) -> Callable[[Command], Command]:
     """Add --allowed-origin; the meaning depends on the server, so the command gives the help text."""
     return click.option(
         "--allowed-origin", "origins", type=TEXT, multiple=True, help=f"{help_text}; repeatable."
+    )
+
+
+def search_option(
+    parameter: Parameter, *names: str, help_text: str = "", default: object = None
+) -> Callable[[Command], Command]:
+    """Add the option of a parameter of a search. Its help has the bounds, which the request checks."""
+    types = {Count: click.INT, Hours: click.FLOAT}
+    return click.option(
+        *names,
+        type=types.get(type(parameter), TEXT),
+        multiple=isinstance(parameter, Texts),
+        metavar="HOURS" if isinstance(parameter, Hours) else None,
+        default=() if isinstance(parameter, Texts) else default,
+        show_default=default is not None,
+        help=f"{help_text or parameter.help}{_bounds(parameter)}",
+    )
+
+
+def _bounds(parameter: Parameter) -> str:
+    """The bounds that a person may run into."""
+    return f" {parameter.bounds.capitalize()}." if isinstance(parameter, Count | Hours) else ""
+
+
+def build_request(
+    query: str, *, keywords: tuple[str, ...] = (), look_back: float | None = None, **options: Any
+) -> SearchRequest:
+    """Make the request of a search from the values of its options."""
+    from sennit.engine.search_request import SearchRequest
+
+    return SearchRequest(
+        query, keywords=keywords or None, look_back=False if look_back is None else look_back, **options
     )
 
 

@@ -85,7 +85,7 @@ def _read(session: Session, path: str, lines: LineRange | None, folders: tuple[P
         allowed = Folders(folders)
         return _read_first(path, lambda name: allowed.read(name, lines))
     with open_for_files(session, "read") as db:
-        return _read_first(path, lambda name: db.read_file(name, lines=lines))
+        return _read_first(path, lambda name: db.files.read(name, lines=lines))
 
 
 def _read_first(path: str, read: Reader) -> FileText:

@@ -4,50 +4,40 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
+from sennit.apps.cli.options import build_request, search_option
 from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
+from sennit.search_parameters import COLLECTIONS, INCLUDE, KEYWORDS, LIMIT, LOOK_BACK, NEIGHBOURS, RECIPE
 
 if TYPE_CHECKING:
-    from sennit.filters import Filter
     from sennit.results import Hit, SearchResult, Why
 
 SNIPPET_CHARACTERS: Final = 200
 """Characters of text shown for a hit when the output is not a terminal."""
 
 _SEARCH_OPTIONS: Final = (
-    click.option("-r", "--recipe", type=TEXT, help="How to search; see 'sennit recipes'."),
-    click.option(
-        "-c",
-        "--collection",
-        "collections",
-        type=TEXT,
-        multiple=True,
-        help="Search only this collection; repeatable.",
+    search_option(RECIPE, "-r", "--recipe", help_text="How to search; see 'sennit recipes'."),
+    search_option(
+        COLLECTIONS, "-c", "--collection", "collections", help_text="Search only this collection; repeatable."
     ),
-    click.option("-n", "--limit", type=int, help="Number of results."),
+    search_option(LIMIT, "-n", "--limit"),
     click.option(
         "-f",
         "--filter",
-        "where",
+        "filters",
         type=TEXT,
         help="Condition on records, e.g. 'kind = \"note\" and timestamp >= 2026-01-01'.",
     ),
-    click.option(
-        "-k",
-        "--keyword",
-        "keywords",
-        type=TEXT,
-        multiple=True,
-        help="Exact text for the grep source; repeatable.",
+    search_option(
+        KEYWORDS, "-k", "--keyword", "keywords", help_text="Exact text for the grep source; repeatable."
     ),
-    click.option(
-        "--include", type=TEXT, multiple=True, help="Add an optional collection of the recipe; repeatable."
-    ),
+    search_option(INCLUDE, "--include", help_text="Add an optional collection of the recipe; repeatable."),
+    search_option(LOOK_BACK, "--look-back"),
 )
 
 
@@ -61,22 +51,11 @@ def _search_options(command: Command) -> Command:
 @click.command()
 @click.argument("query", type=TEXT)
 @_search_options
-@click.option("--neighbours", type=int, default=0, help="Add this many chunks before and after each hit.")
+@search_option(NEIGHBOURS, "--neighbours", default=0)
 @click.option("-e", "--explain", is_flag=True, help="Show rank, score and share of every source.")
 @common_options
 @pass_session
-def search(
-    session: Session,
-    query: str,
-    recipe: str | None,
-    collections: tuple[str, ...],
-    limit: int | None,
-    where: str | None,
-    keywords: tuple[str, ...],
-    include: tuple[str, ...],
-    neighbours: int,
-    explain: bool,
-) -> int:
+def search(session: Session, /, query: str, **options: Any) -> int:
     """Search the records by keyword and by meaning, and print one ranking.
 
     \b
@@ -84,16 +63,7 @@ def search(
       sennit search "how do I restore a backup?" --limit 3 --explain
     """
     with session.open() as db:
-        result = db.search(
-            query,
-            recipe=recipe,
-            limit=limit,
-            filters=_build_filter(collections, where),
-            keywords=keywords or None,
-            include=include,
-            neighbours=neighbours,
-            explain=explain,
-        )
+        result = db.search(build_request(query, **options))
     if session.json:
         output.write_json(result.to_dict())
     else:
@@ -110,17 +80,7 @@ def search(
 @_search_options
 @common_options
 @pass_session
-def why(
-    session: Session,
-    query: str,
-    record_id: str,
-    recipe: str | None,
-    collections: tuple[str, ...],
-    limit: int | None,
-    where: str | None,
-    keywords: tuple[str, ...],
-    include: tuple[str, ...],
-) -> int:
+def why(session: Session, /, query: str, record_id: str, **options: Any) -> int:
     """Explain why the record ID is in the result of a search, or which stage dropped it.
 
     \b
@@ -128,15 +88,7 @@ def why(
       sennit why "how do I restore a backup?" note-17
     """
     with session.open() as db:
-        found = db.why(
-            query,
-            record_id,
-            recipe=recipe,
-            limit=limit,
-            filters=_build_filter(collections, where),
-            keywords=keywords or None,
-            include=include,
-        )
+        found = db.why(build_request(query, **options), record_id)
     if session.json:
         output.write_json(found.to_dict())
     else:
@@ -233,13 +185,3 @@ def show_why(found: Why) -> None:
         output.write_line(f"    it has {found.number:.4f} and would need {found.needed:.4f}")
     if found.source_scores:
         output.write_source_scores(found.source_scores, indent=4)
-
-
-def _build_filter(collections: tuple[str, ...], where: str | None) -> Filter:
-    from sennit.filters import EVERYTHING, In, parse_filter
-
-    condition = parse_filter(where)
-    if not collections:
-        return condition
-    in_collections = In("collection", collections)
-    return in_collections if condition == EVERYTHING else in_collections & condition

@@ -144,7 +144,7 @@ def _open_database(session: Session, *, is_open: bool) -> Database:
         session.writable_database() if is_open and is_named else session.existing_database(),
         settings=load_settings(),
     )
-    if not is_open and not db.tokens.all():
+    if not is_open and not db.admin.tokens.all():
         db.close()
         raise InvalidInput(
             "No tokens exist, so every request would be rejected. Create one with 'sennit tokens add NAME' (add "

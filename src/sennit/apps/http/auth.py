@@ -49,7 +49,7 @@ class Authenticator:
         if token:
             # Looked up at each request, so that a revoked token stops working at once. Looked up on the event loop:
             # reading one row is cheaper than handing it to a thread, and must not queue behind searches.
-            found = self.executor.db.tokens.find(token)
+            found = self.executor.db.admin.tokens.find(token)
         if found is not None:
             return Principal(found.caller, found.write and not self.read_only, found.name)
         if path in PUBLIC_PATHS:

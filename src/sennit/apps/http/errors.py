@@ -110,4 +110,7 @@ def describe_validation_errors(errors: Sequence[Any]) -> str:
     # "one" and "many" are the tags of OneOrMany, which the client does not know.
     path = ".".join(str(step) for step in error["loc"] if step not in ("one", "many"))
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"{path[:200]}: {error['msg']}{more}"
+    # A check of ours says what is wrong by itself; pydantic would put "Value error" before it.
+    refusal = error.get("ctx", {}).get("error")
+    message = refusal if isinstance(refusal, InvalidInput) else error["msg"]
+    return f"{path[:200]}: {message}{more}"

@@ -10,16 +10,14 @@ from typing import Final
 
 from sennit.errors import InvalidInput
 
-MAX_QUERY_CHARACTERS: Final = 10_000
-"""A longer text is a document and not a query."""
-
 MAX_BATCH_ITEMS: Final = 1000
 """Records, facts or turns in one request. A larger load takes several requests, each acknowledged by itself."""
 
-MAX_KEYWORDS: Final = 100
-
 MAX_EDITOR_CHARACTERS: Final = 500_000
 """The code in an editor. Escaped as JSON, a character takes at most twelve bytes, so this many always fit into a body."""
+
+MAX_URL_QUERY_CHARACTERS: Final = 10_000
+"""A query in a URL. The server accepts a request line of 64 KB, so a URL cannot carry the longest query of a body."""
 
 BURST_SECONDS: Final = 2.0
 """A caller who has been idle may send this many seconds' worth of requests at once."""

@@ -3,32 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, TypeVar
+from dataclasses import replace
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from sennit.apps.http.limits import (
-    MAX_BATCH_ITEMS,
-    MAX_EDITOR_CHARACTERS,
-    MAX_KEYWORDS,
-    MAX_QUERY_CHARACTERS,
-)
+from sennit.apps.http.limits import MAX_BATCH_ITEMS, MAX_EDITOR_CHARACTERS, MAX_URL_QUERY_CHARACTERS
 from sennit.engine.hydration_service import MAX_PLAN_ENTITIES, MAX_PLAN_TOKENS
-from sennit.engine.search_planner import MAX_NEIGHBOURS
+from sennit.engine.search_request import SearchRequest
 from sennit.facts import MAX_WEIGHT
-from sennit.recipes.recipe import MAX_LIMIT
+from sennit.privacy import Caller
 from sennit.records import MAX_ID_BYTES
+from sennit.search_parameters import (
+    COLLECTIONS,
+    INCLUDE,
+    KEYWORDS,
+    LIMIT,
+    LOOK_BACK,
+    NEIGHBOURS,
+    QUERY,
+    RECIPE,
+)
 
 MAX_INT64: Final = (1 << 63) - 1
 """The largest integer that SQLite stores."""
 
 Name = Annotated[str, Field(min_length=1, max_length=MAX_ID_BYTES)]
+
+# The parameters of a search. Pydantic checks the types, and the declaration checks and documents the values.
 Query = Annotated[
-    str, Field(max_length=MAX_QUERY_CHARACTERS, description="A question or a few words, in any language.")
+    str, AfterValidator(QUERY.check), Field(description=QUERY.help, json_schema_extra=QUERY.schema)
+]
+URL_QUERY: Final = replace(
+    QUERY, max_characters=MAX_URL_QUERY_CHARACTERS, advice=" POST /v1/search takes a longer one."
+)
+UrlQuery = Annotated[
+    str,
+    AfterValidator(URL_QUERY.check),
+    Field(description=URL_QUERY.help, json_schema_extra=URL_QUERY.schema),
+]
+Recipe = Annotated[
+    str,
+    AfterValidator(RECIPE.check),
+    Field(description=f"{RECIPE.help} Default: the service's recipe.", json_schema_extra=RECIPE.schema),
 ]
 Limit = Annotated[
-    int, Field(ge=1, le=MAX_LIMIT, description="Maximum number of results. Default: the recipe's limit.")
+    int, AfterValidator(LIMIT.check), Field(description=LIMIT.help, json_schema_extra=LIMIT.schema)
 ]
+Collections = Annotated[
+    list[str],
+    AfterValidator(COLLECTIONS.check),
+    Field(description=COLLECTIONS.help, json_schema_extra=COLLECTIONS.schema),
+]
+Keywords = Annotated[
+    list[str],
+    AfterValidator(KEYWORDS.check),
+    Field(description=KEYWORDS.help, json_schema_extra=KEYWORDS.schema),
+]
+Include = Annotated[
+    list[str],
+    AfterValidator(INCLUDE.check),
+    Field(description=INCLUDE.help, json_schema_extra=INCLUDE.schema),
+]
+Neighbours = Annotated[
+    int,
+    AfterValidator(NEIGHBOURS.check),
+    Field(description=NEIGHBOURS.help, json_schema_extra=NEIGHBOURS.schema),
+]
+LookBack = Annotated[
+    float | bool,
+    AfterValidator(LOOK_BACK.check),
+    Field(
+        description=f"{LOOK_BACK.help} True: the window from the settings.",
+        json_schema_extra=LOOK_BACK.schema,
+    ),
+]
+
+
+def _check_look_back(value: float | Literal["default"]) -> float | Literal["default"]:
+    return value if value == "default" else LOOK_BACK.check(value)
+
+
+LookBackParameter = Annotated[
+    float | Literal["default"],
+    AfterValidator(_check_look_back),
+    Field(
+        description=f"{LOOK_BACK.help} `default`: the window from the settings.",
+        json_schema_extra=LOOK_BACK.schema,
+    ),
+]
+"""The look-back in a query string, where True has a name; `look_back_hours` returns that of the request."""
+
+
+def look_back_hours(value: float | Literal["default"] | None) -> float | bool:
+    """The look-back of a request, from its form in a query string."""
+    if value is None:
+        return False
+    return True if value == "default" else value
+
+
 Timestamp = Annotated[
     str | int | float, Field(description="ISO 8601, or seconds since 1970. Without a time zone: UTC.")
 ]
@@ -38,12 +111,6 @@ Filters = Annotated[
     Field(
         description='Return only records that match: {"kind": "note", "timestamp": {"gte": "2026-01-01"}}, or as text '
         "`kind = 'note' and timestamp >= 2026-01-01`."
-    ),
-]
-Recipe = Annotated[
-    str,
-    Field(
-        min_length=1, max_length=200, description="The recipe to search with. Default: the service's recipe."
     ),
 ]
 Sensitivity = Annotated[Name, Field(description="A sensitivity level that you are cleared for.")]
@@ -72,27 +139,17 @@ class SearchBody(RequestBody):
     recipe: Recipe | None = None
     limit: Limit | None = None
     filters: Filters | None = None
-    include: Annotated[
-        list[Name],
-        Field(max_length=100, description="Optional collections of the recipe to search as well."),
-    ] = []
-    keywords: (
-        Annotated[
-            list[str],
-            Field(
-                max_length=MAX_KEYWORDS,
-                description="Texts to match exactly. Default: extracted from the query.",
-            ),
-        ]
-        | None
-    ) = None
-    neighbours: Annotated[
-        int,
-        Field(
-            ge=0, le=MAX_NEIGHBOURS, description="Chunks to add before and after each chunk that is found."
-        ),
-    ] = 0
+    collections: Collections = []
+    include: Include = []
+    keywords: Keywords | None = None
+    neighbours: Neighbours = 0
+    look_back: LookBack = False
     explain: Annotated[bool, Field(description="Return what every stage did to every candidate.")] = False
+
+    def to_request(self, caller: Caller) -> SearchRequest:
+        """The search of this caller."""
+        # The fields have the names of the request.
+        return SearchRequest(**dict(self), caller=caller)
 
 
 class AskBody(RequestBody):

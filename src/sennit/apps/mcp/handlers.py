@@ -13,7 +13,7 @@ from sennit.errors import InvalidInput
 if TYPE_CHECKING:
     from sennit.context.tool_output import ToolOutput
     from sennit.engine import Database
-    from sennit.filters import Filter
+    from sennit.engine.search_request import SearchRequest
     from sennit.privacy import Caller
     from sennit.recipes import Recipe
 
@@ -47,34 +47,28 @@ def hybrid_search(call: ToolCall) -> ToolResponse:
     """Search several sources at once and fuse them into one ranking."""
     from sennit.context.tool_output import render_results
 
-    search = _search_arguments(call)
-    expand = bool(call.arguments.get("expand_neighbors"))
-    result = call.db.search(
-        search.query,
-        recipe=search.recipe,
-        limit=call.arguments.get("limit"),
-        filters=call.arguments.get("filters"),
-        keywords=search.keywords,
-        include=search.include,
-        neighbours=int(expand),
-        caller=call.caller,
+    request, recipe = build_request(call)
+    result = call.db.search(request)
+    return _response(
+        render_results(
+            result,
+            (*recipe.collections, *request.include),
+            passages=bool(request.neighbours),
+            excerpt=_excerpt(request.query),
+        )
     )
-    collections = (*search.recipe.collections, *search.include)
-    return _response(render_results(result, collections, passages=expand, excerpt=_excerpt(search.query)))
 
 
 def memory_search(call: ToolCall) -> ToolResponse:
     """Search the memory collection only."""
     from sennit.context.tool_output import render_memories
-    from sennit.filters import In, parse_filter
 
-    in_memory: Filter = In("collection", (MEMORY_COLLECTION,))
-    filters = call.arguments.get("filters")
     result = call.db.search(
         call.arguments["query"],
         recipe="default",
         limit=call.arguments.get("limit", 5),
-        filters=in_memory & parse_filter(filters) if filters else in_memory,
+        filters=call.arguments.get("filters"),
+        collections=(MEMORY_COLLECTION,),
         caller=call.caller,
     )
     return _response(render_memories(result))
@@ -93,7 +87,7 @@ def grep_search(call: ToolCall) -> ToolResponse:
         hidden=arguments.get("hidden", False),
     )
     keywords = [arguments["query"], *arguments.get("more_keywords", ())]
-    found = call.db.grep(keywords, options=options, caller=call.caller)
+    found = call.db.files.grep(keywords, options=options, caller=call.caller)
     return _response(render_passages(found, arguments.get("limit", 10)))
 
 
@@ -125,7 +119,7 @@ def read_file(call: ToolCall) -> ToolResponse:
     if "first_line" in arguments or "last_line" in arguments:
         first = arguments.get("first_line", 1)
         lines = (first, arguments.get("last_line", END_OF_FILE))
-    read = call.db.read_file(arguments["path"], lines=lines, caller=call.caller)
+    read = call.db.files.read(arguments["path"], lines=lines, caller=call.caller)
     text = sanitize(read.text)
     location = f"{one_line(read.path)}:{read.first}-{read.last} of {read.lines:,} lines. {DATA_NOTICE}"
     values = {
@@ -164,18 +158,8 @@ def explain_result(call: ToolCall) -> ToolResponse:
     """Explain why a record is in a result, or not."""
     from sennit.context.tool_output import render_explanation
 
-    search = _search_arguments(call)
-    why = call.db.why(
-        search.query,
-        call.arguments["id"],
-        recipe=search.recipe,
-        limit=call.arguments.get("limit"),
-        filters=call.arguments.get("filters"),
-        keywords=search.keywords,
-        include=search.include,
-        caller=call.caller,
-    )
-    return _response(render_explanation(why))
+    request, _ = build_request(call)
+    return _response(render_explanation(call.db.why(request, call.arguments["id"])))
 
 
 def plan_context(call: ToolCall) -> ToolResponse:
@@ -237,15 +221,9 @@ def ask(call: ToolCall) -> ToolResponse:
     return ToolResponse((text, "\n".join([*notes, DATA_NOTICE])), values)
 
 
-class _SearchArguments(NamedTuple):
-    query: str
-    recipe: Recipe
-    keywords: tuple[str, ...] | None
-    include: tuple[str, ...]
-
-
-def _search_arguments(call: ToolCall) -> _SearchArguments:
-    """The arguments that hybrid_search and explain_result share, resolved."""
+def build_request(call: ToolCall) -> tuple[SearchRequest, Recipe]:
+    """The search that hybrid_search and explain_result ask for, from the names that the tools have, and its recipe."""
+    from sennit.engine.search_request import SearchRequest
     from sennit.recipes import find_recipe
 
     arguments = call.arguments
@@ -262,7 +240,17 @@ def _search_arguments(call: ToolCall) -> _SearchArguments:
     # A recipe without a list of collections searches all of them, and memory with them.
     leaves_memory_out = recipe.collections and MEMORY_COLLECTION not in recipe.collections
     include = (MEMORY_COLLECTION,) if leaves_memory_out and arguments.get("include_memory") else ()
-    return _SearchArguments(query, recipe, keywords, include)
+    request = SearchRequest(
+        query,
+        recipe=recipe,
+        limit=arguments.get("limit"),
+        filters=arguments.get("filters"),
+        caller=call.caller,
+        keywords=keywords,
+        include=include,
+        neighbours=int(arguments.get("expand_neighbors", False)),
+    )
+    return request, recipe
 
 
 def parse_keywords(given: str | Sequence[str], query: str) -> tuple[str, ...] | None:

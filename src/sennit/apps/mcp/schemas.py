@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from sennit import search_parameters as parameters
 from sennit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 Schema = dict[str, Any]
 
-MAX_RESULTS: Final = 50
-"""Results of one call. More would fill the model's context; a better query helps more."""
+MAX_PASSAGES: Final = 50
+"""Passages of one grep. More would fill the model's context; a better pattern helps more."""
 
 MAX_ERROR_CHARACTERS: Final = 200
 """Characters of a validation error, which may quote the argument."""
@@ -66,11 +70,22 @@ def nullable(kind: str) -> Schema:
     return {"anyOf": [{"type": kind}, {"type": "null"}]}
 
 
-QUERY: Final = string("What to search for: a question or a few words, in any language.", maxLength=100_000)
-LIMIT: Final = integer("Maximum number of results. Default: the recipe's limit.", maximum=MAX_RESULTS)
+def number_of(what: str, default: str) -> Schema:
+    """The limit of a search for something."""
+    return integer(
+        f"Maximum number of {what}. Default: {default}.", parameters.LIMIT.minimum, parameters.LIMIT.maximum
+    )
+
+
+# The parameters of a search, under the names that tools have for them.
+QUERY: Final = string(
+    "What to search for: a question or a few words, in any language.", **parameters.QUERY.schema
+)
+LIMIT: Final = number_of("results", "the recipe's limit")
 RECIPE: Final = string(
     "How to search. `default`: keyword and meaning, for anything; `files`: exact text and meaning in folders of "
-    "text; `artifacts`: a personal knowledge base, one result per document. Leave it out unless one is asked for."
+    "text; `artifacts`: a personal knowledge base, one result per document. Leave it out unless one is asked for.",
+    **parameters.RECIPE.schema,
 )
 FILTERS: Final[Schema] = {
     "type": "object",
@@ -79,11 +94,20 @@ FILTERS: Final[Schema] = {
     'combined with {"and": [...]}, {"or": [...]}, {"not": {...}}.',
 }
 KEYWORDS: Final[Schema] = {
-    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+    "anyOf": [{"type": "string"}, {"type": "array", **parameters.KEYWORDS.schema}],
     "description": "Texts to match exactly as written, such as names, identifiers and error codes: a list, or words "
     'with "phrases" in quotes. They select the recipe `files`. If empty or equal to the query, they are extracted '
     "from it.",
 }
+
+DECLARED: Final[Mapping[str, parameters.Parameter]] = {
+    "query": parameters.QUERY,
+    "semantic_query": parameters.QUERY,
+    "exact_keywords": parameters.KEYWORDS,
+    "recipe": parameters.RECIPE,
+    "limit": parameters.LIMIT,
+}
+"""The parameter of a search behind each argument of a tool; its check says what is wrong."""
 
 INCLUDE_MEMORY: Final = boolean("Also search the collection `memory`, if the recipe leaves it out.")
 
@@ -250,5 +274,16 @@ def validate_arguments(tool: str, schema: Schema, given: Mapping[str, Any] | Non
     error = best_match(Draft202012Validator(schema).iter_errors(present))
     if error is not None:
         path = ".".join(str(step) for step in error.absolute_path)
-        raise InvalidInput(f"{tool}: {path}: {error.message[:MAX_ERROR_CHARACTERS]}")
+        raise InvalidInput(f"{tool}: {path}: {_describe(error, present)[:MAX_ERROR_CHARACTERS]}")
     return present
+
+
+def _describe(error: ValidationError, given: Mapping[str, Any]) -> str:
+    """What is wrong with an argument; about a bound of a search, in the words of every interface."""
+    name = str(error.absolute_path[0]) if error.absolute_path else ""
+    if error.validator != "type" and name in DECLARED:
+        try:
+            DECLARED[name].check(given[name])
+        except InvalidInput as refusal:
+            return str(refusal)
+    return str(error.message)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sennit.apps.mcp import handlers, schemas
+from sennit.search_parameters import QUERY, RECIPE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class Tool:
 
 _SEARCH_PROPERTIES: Final = {
     "query": schemas.QUERY,
-    "semantic_query": schemas.string("Another name for `query`.", maxLength=100_000),
+    "semantic_query": schemas.string("Another name for `query`.", **QUERY.schema),
     "exact_keywords": schemas.KEYWORDS,
     "recipe": schemas.RECIPE,
     "limit": schemas.LIMIT,
@@ -62,7 +63,7 @@ TOOLS: Final = (
         input_schema=schemas.arguments(
             "query",
             query=schemas.QUERY,
-            limit=schemas.integer("Maximum number of memories. Default: 5.", maximum=schemas.MAX_RESULTS),
+            limit=schemas.number_of("memories", "5"),
             filters=schemas.FILTERS,
         ),
         output_schema=schemas.MEMORIES,
@@ -87,7 +88,7 @@ TOOLS: Final = (
             ),
             globs=schemas.strings('Search only matching files, such as ["*.py", "!tests/**"].'),
             hidden=schemas.boolean("Also search files whose names begin with a dot."),
-            limit=schemas.integer("Maximum number of passages. Default: 10.", maximum=schemas.MAX_RESULTS),
+            limit=schemas.integer("Maximum number of passages. Default: 10.", maximum=schemas.MAX_PASSAGES),
         ),
         output_schema=schemas.PASSAGES,
         run=handlers.grep_search,
@@ -163,7 +164,7 @@ TOOLS: Final = (
             "query",
             query=schemas.string(
                 "The task in words, with the names of files and symbols, and stack traces unchanged.",
-                maxLength=100_000,
+                **QUERY.schema,
             ),
             episode=schemas.string(
                 "The name of the task or conversation. Later turns then include the code of earlier ones.",
@@ -195,10 +196,8 @@ TOOLS: Final = (
         input_schema=schemas.arguments(
             "query",
             query=schemas.QUERY,
-            recipe=schemas.string("How to search. Default: `docs`, pages of documentation."),
-            limit=schemas.integer(
-                "Maximum number of sections to answer from. Default: 5.", maximum=schemas.MAX_RESULTS
-            ),
+            recipe=schemas.string("How to search. Default: `docs`, pages of documentation.", **RECIPE.schema),
+            limit=schemas.number_of("sections to answer from", "5"),
             filters=schemas.FILTERS,
             editor=schemas.string("The code that the question is about.", maxLength=500_000),
             language=schemas.string("The programming language of that code. Default: detected."),

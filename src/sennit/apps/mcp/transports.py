@@ -107,7 +107,7 @@ class TokenMiddleware:
 
     def _find_token(self, secret: str) -> Token | None:
         # Looked up at each request, so that a revoked token stops working at once.
-        return self._database.get().tokens.find(secret)
+        return self._database.get().admin.tokens.find(secret)
 
 
 def _with_port(names: Iterable[str], port: int) -> list[str]:

@@ -61,7 +61,7 @@ class ResultList:
 def run_query(db: Database, query: str, recipe: str) -> ResultList:
     """Search with a recipe, or grep."""
     if recipe == GREP and GREP not in db.recipes:
-        return from_grep(query, db.grep([query]))
+        return from_grep(query, db.files.grep([query]))
     return from_search(db.search(query, recipe=recipe, explain=True))
 
 

@@ -43,7 +43,7 @@ def load_preview(db: Database, item: ResultRow) -> PreviewContent:
         return record_preview(item, "")
     first, last = item.lines[0], min(item.lines[1], item.lines[0] + MAX_RESULT_LINES)
     try:
-        found = db.read_file(item.path, lines=(max(1, first - CONTEXT_LINES), last + CONTEXT_LINES))
+        found = db.files.read(item.path, lines=(max(1, first - CONTEXT_LINES), last + CONTEXT_LINES))
     except SennitError as error:
         return record_preview(item, str(error))
     lines = tuple(split_lines(found.text))

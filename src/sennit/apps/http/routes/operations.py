@@ -37,17 +37,16 @@ async def metrics(context: ReadRequest) -> Response:
     """Requests, searches, source failures, written records and pending vectors."""
 
     def work() -> bytes:
-        pending = sum(state.pending for state in context.db.store.models.progress())
-        context.metrics.vectors_pending.set(pending)
+        context.metrics.vectors_pending.set(context.db.admin.pending_vectors())
         return context.metrics.render()
 
     return Response(await context.run(work), headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4})
 
 
 def _readiness(context: RequestContext) -> dict[str, Any]:
-    db = context.db
-    progress = db.store.models.progress()
-    if db.embeddings.disabled:
+    admin = context.db.admin
+    progress = admin.models()
+    if admin.embedding_is_off:
         vectors = "off"
     elif not progress:
         vectors = "none"
@@ -55,7 +54,7 @@ def _readiness(context: RequestContext) -> dict[str, Any]:
         vectors = "building" if any(state.pending for state in progress) else "complete"
     values: dict[str, Any] = {"status": "ready", "database": "open", "vectors": vectors}
     if context.principal.authenticated:
-        error = db.maintainer.last_error
+        error = admin.last_error
         values["models"] = [
             {
                 "model": state.model.name,

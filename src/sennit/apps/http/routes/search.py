@@ -9,10 +9,9 @@ from fastapi import APIRouter, Query, Response
 
 from sennit.apps.http import requests, responses
 from sennit.apps.http.bodies import JSON_TYPE, StrictRoute
-from sennit.apps.http.limits import MAX_KEYWORDS, MAX_QUERY_CHARACTERS
+from sennit.apps.http.limits import MAX_URL_QUERY_CHARACTERS
 from sennit.apps.http.request_context import ReadRequest
 from sennit.apps.http.serializers import encode_json, serialize_context, serialize_search, serialize_why
-from sennit.context.briefing import briefing, memory_from_record
 
 router: Final = APIRouter(tags=["search"], route_class=StrictRoute, responses=responses.ERROR_RESPONSES)
 
@@ -36,17 +35,7 @@ async def search(body: requests.SearchBody, context: ReadRequest) -> Response:
     """
 
     def work() -> bytes:
-        result = context.db.search(
-            body.query,
-            recipe=body.recipe,
-            limit=body.limit,
-            filters=body.filters,
-            include=body.include,
-            keywords=body.keywords,
-            neighbours=body.neighbours,
-            explain=body.explain,
-            caller=context.caller,
-        )
+        result = context.db.search(body.to_request(context.caller))
         context.record_search(result)
         return encode_json(serialize_search(result, context.db))
 
@@ -56,13 +45,10 @@ async def search(body: requests.SearchBody, context: ReadRequest) -> Response:
 @router.get("/v1/context", summary="Get context for a prompt", responses=_CONTEXT_RESPONSES)
 async def get_context(
     context: ReadRequest,
-    query: requests.Query,
+    query: requests.UrlQuery,
     limit: requests.Limit | None = None,
     recipe: requests.Recipe = "memory",
-    look_back: Annotated[
-        float | Literal["default"] | None,
-        Query(description="Maximum age in hours. `default`: the window from the settings."),
-    ] = None,
+    look_back: requests.LookBackParameter | None = None,
     response_format: Annotated[Literal["json", "prompt"], Query(alias="format")] = "json",
     provenance: Annotated[
         bool, Query(description="With `format=prompt`: add the source of each line.")
@@ -71,20 +57,21 @@ async def get_context(
     """Relevant conversation turns and facts, as JSON or as a ready-made block for a system prompt."""
 
     def work() -> Response:
-        result = context.db.search(
+        found = context.db.memory.context(
             query,
+            provenance=provenance,
             recipe=recipe,
             limit=limit,
-            look_back=True if look_back == "default" else look_back or False,
+            look_back=requests.look_back_hours(look_back),
             caller=context.caller,
         )
+        result = found.result
         context.record_search(result)
         if response_format == "json":
             return _json(encode_json(serialize_context(result, context.db)))
-        block = briefing((memory_from_record(hit.record) for hit in result), provenance=provenance)
         failed = ", ".join(quote(failure.source) for failure in result.degraded)
         return Response(
-            block, media_type=TEXT_TYPE, headers={"x-sennit-degraded": failed} if failed else None
+            found.block, media_type=TEXT_TYPE, headers={"x-sennit-degraded": failed} if failed else None
         )
 
     return await context.run(work)
@@ -97,13 +84,15 @@ async def get_context(
 )
 async def why(
     context: ReadRequest,
-    query: requests.Query,
+    query: requests.UrlQuery,
     record_id: Annotated[str, Query(alias="id", min_length=1, max_length=4096)],
     recipe: requests.Recipe | None = None,
     limit: requests.Limit | None = None,
-    filters: Annotated[str, Query(max_length=MAX_QUERY_CHARACTERS, description="As text.")] = "",
-    keywords: Annotated[list[str], Query(max_length=MAX_KEYWORDS)] = [],  # noqa: B006 - FastAPI copies it
-    include: Annotated[list[requests.Name], Query(max_length=100)] = [],  # noqa: B006
+    filters: Annotated[str, Query(max_length=MAX_URL_QUERY_CHARACTERS, description="As text.")] = "",
+    collections: Annotated[requests.Collections, Query()] = [],  # noqa: B006 - FastAPI copies it
+    keywords: Annotated[requests.Keywords, Query()] = [],  # noqa: B006
+    include: Annotated[requests.Include, Query()] = [],  # noqa: B006
+    look_back: requests.LookBackParameter | None = None,
 ) -> Response:
     """The stage and the number that put a record into the result or kept it out.
 
@@ -117,8 +106,10 @@ async def why(
             recipe=recipe,
             limit=limit,
             filters=filters or None,
+            collections=collections,
             keywords=keywords or None,
             include=include,
+            look_back=requests.look_back_hours(look_back),
             caller=context.caller,
         )
         return encode_json(serialize_why(explanation, context.db))

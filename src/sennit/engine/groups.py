@@ -1,0 +1,300 @@
+"""The groups of a database: `db.memory`, `db.files`, `db.code` and `db.admin`."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Unpack
+
+from sennit.context.briefing import briefing, memory_from_record
+from sennit.embedding_service import EmbeddingService
+from sennit.engine.access import Access
+from sennit.engine.answer_service import AnswerService
+from sennit.engine.file_access import FileAccess
+from sennit.engine.hydration_service import HydrationService, PlanOptions
+from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
+from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
+from sennit.engine.validation import check_instances, check_list
+from sennit.engine.writes import WriteService
+from sennit.facts import Fact
+from sennit.folders import FileText, Folders
+from sennit.folders.options import GrepOptions
+from sennit.folders.passages import GrepResult
+from sennit.hydration import HydrationPlan, Introspection
+from sennit.ingest import IndexReport, Progress, Scope
+from sennit.ingest import index as index_files
+from sennit.ingest.indexer import IndexTarget
+from sennit.privacy import Caller
+from sennit.recipes import Recipe, find_recipe
+from sennit.records import Json, Record
+from sennit.results import SearchResult
+from sennit.stores.embedded.files import IndexedFolders
+from sennit.stores.embedded.maintenance import IndexMaintainer
+from sennit.stores.embedded.models import Model, ModelProgress
+from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.embedded.tokens import TokenStore
+from sennit.stores.embedded.transaction import WriteResult
+from sennit.turns import Turn
+
+CONTEXT_QUERY: Final = "recent conversations and key facts"
+CONTEXT_RECIPE: Final = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryContext:
+    """What is remembered about a query, and the same as a block for a system prompt."""
+
+    result: SearchResult
+    provenance: bool = False
+    """Whether the block names the source of each line."""
+
+    @property
+    def block(self) -> str:
+        """The block, which marks its content as data; empty if nothing was found."""
+        memories = (memory_from_record(hit.record) for hit in self.result)
+        return briefing(memories, provenance=self.provenance)
+
+
+class MemoryGroup:
+    """`db.memory`: what an assistant was told and what it knows."""
+
+    def __init__(
+        self,
+        access: Access,
+        writes: WriteService,
+        answers: AnswerService,
+        search: Callable[[SearchRequest], SearchResult],
+        llm_timeout: float,
+    ) -> None:
+        self._access = access
+        self._writes = writes
+        self._answers = answers
+        self._search = search
+        self._llm_timeout = llm_timeout
+
+    def add_turns(self, turns: Iterable[Turn], *, caller: Caller | None = None) -> WriteResult:
+        """Add turns of conversations, all or none; a turn without a position goes to the end of its session."""
+        batch = check_instances(Turn, turns, "add_turns()")
+        return self._writes.add_turns(batch, self._access.write_audience(caller))[0]
+
+    def add_facts(
+        self, facts: Iterable[Fact], *, same_relation: bool = False, caller: Caller | None = None
+    ) -> WriteResult:
+        """Add or replace facts, all or none. A superseded fact ends when the new one begins, and stays in history.
+
+        With `same_relation`, a fact also ends the other facts of its subject with the same relation.
+        """
+        batch = check_instances(Fact, facts, "add_facts()")
+        audience = self._access.write_audience(caller)
+        return self._writes.add_facts(batch, same_relation=same_relation, audience=audience)[0]
+
+    def extract_facts(self, records: Iterable[Record], *, keep: bool = True) -> ExtractedFacts:
+        """Extract facts with the configured language model; without one, take what the texts state outright."""
+        extracted = extract_facts(records, self._answers.model, self._llm_timeout)
+        if keep:
+            self.add_facts(extracted.facts)
+        return extracted
+
+    def remember(
+        self,
+        text: str,
+        *,
+        collection: str = "memory",
+        title: str = "",
+        kind: str = "",
+        metadata: Mapping[str, Json] | None = None,
+        sensitivity: str | None = None,
+        scope: str | None = None,
+        source: str = "remember",
+        caller: Caller | None = None,
+    ) -> Record:
+        """Store a memory with its provenance; return the record."""
+        record = make_memory(
+            self._access.policy,
+            self._access.resolve(caller),
+            text,
+            collection=collection,
+            title=title,
+            kind=kind,
+            metadata=metadata,
+            sensitivity=sensitivity,
+            scope=scope,
+            source=source,
+        )
+        self._writes.add([record])
+        return record
+
+    def context(
+        self,
+        query: str | SearchRequest = CONTEXT_QUERY,
+        *,
+        provenance: bool = False,
+        **options: Unpack[SearchOptions],
+    ) -> MemoryContext:
+        """Return what is remembered about a query, by default with the recipe `memory`, for a system prompt."""
+        if not isinstance(query, SearchRequest):
+            options.setdefault("recipe", CONTEXT_RECIPE)
+        return MemoryContext(self._search(as_request(query, options)), provenance)
+
+
+class FilesGroup:
+    """`db.files`: index files, and read and grep those in the allowed folders."""
+
+    def __init__(
+        self,
+        access: Access,
+        target: IndexTarget,
+        maintainer: IndexMaintainer,
+        files: FileAccess,
+        indexed: IndexedFolders,
+        recipes: Mapping[str, Recipe],
+    ) -> None:
+        self._access = access
+        self._target = target
+        self._maintainer = maintainer
+        self._files = files
+        self._indexed = indexed
+        self._recipes = recipes
+
+    def index(
+        self,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        recipe: str | None = None,
+        collection: str | None = None,
+        scope: Scope | None = None,
+        progress: Progress | None = None,
+    ) -> IndexReport:
+        """Index files and folders incrementally: add new and changed files, remove deleted ones.
+
+        `recipe` decides how files are read, and to which collection the records go: its first, or `files`.
+        """
+        as_list = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        given = check_list(as_list, "index() takes paths of files and folders")
+        chosen = None if recipe is None else find_recipe(recipe, self._recipes)
+        default_collection = chosen.collections[0] if chosen is not None and chosen.collections else "files"
+        began = time.perf_counter()
+        with self._maintainer.bulk_load():
+            report = index_files(
+                self._target,
+                given,
+                collection=default_collection if collection is None else collection,
+                scope=scope,
+                progress=progress,
+                profile="text" if chosen is None else chosen.index_profile,
+            )
+            self._indexed.add(os.path.realpath(path) for path in given if Path(path).is_dir())
+        report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
+        return report
+
+    @property
+    def folders(self) -> Folders:
+        """The folders that may be searched and read: those of the settings, or those that were indexed."""
+        return self._files.folders()
+
+    def read(
+        self, path: str, *, lines: tuple[int, int] | None = None, caller: Caller | None = None
+    ) -> FileText:
+        """Return the text of a file in an allowed folder, or of some of its lines; ReadError says why not."""
+        audience = self._access.audience(caller)
+        with self._target.store.snapshot(audience) as snapshot:
+            return self._files.read(path, lines, snapshot, audience)
+
+    def grep(
+        self,
+        keywords: str | Sequence[str],
+        *,
+        options: GrepOptions | None = None,
+        caller: Caller | None = None,
+    ) -> GrepResult:
+        """Return the passages of files in allowed folders that contain the keywords exactly."""
+        audience = self._access.audience(caller)
+        texts = (keywords,) if isinstance(keywords, str) else tuple(keywords)
+        with self._target.store.snapshot(audience) as snapshot:
+            return self._files.passages(texts, snapshot, audience, options or GrepOptions())
+
+
+class CodeGroup:
+    """`db.code`: the code that belongs in a prompt."""
+
+    def __init__(self, access: Access, embeddings: EmbeddingService, hydration: HydrationService) -> None:
+        self._access = access
+        self._embeddings = embeddings
+        self._hydration = hydration
+
+    def plan(
+        self, query: str, *, caller: Caller | None = None, **options: Unpack[PlanOptions]
+    ) -> HydrationPlan:
+        """Plan which code goes into a prompt: the entities that the query names, then related ones, within a budget."""
+        self._embeddings.ensure_model()
+        return self._hydration.plan(
+            query, self._access.resolve(caller), self._access.audience(caller), **options
+        )
+
+    def introspect(
+        self, episode: str, turn: int | None = None, *, caller: Caller | None = None, replay: bool = False
+    ) -> Introspection:
+        """Return a plan of an episode; `replay` compares it with what the same query would select today."""
+        audience = self._access.audience(caller)
+        return self._hydration.introspect(
+            episode, turn, self._access.resolve(caller), audience, replay=replay
+        )
+
+
+class AdminGroup:
+    """`db.admin`: tokens, embedding models and maintenance, for the operator."""
+
+    def __init__(
+        self,
+        store: EmbeddedStore,
+        tokens: TokenStore,
+        embeddings: EmbeddingService,
+        maintainer: IndexMaintainer,
+    ) -> None:
+        self.tokens = tokens
+        """The access tokens of the servers."""
+        self._store = store
+        self._embeddings = embeddings
+        self._maintainer = maintainer
+
+    def optimise(self) -> None:
+        """Flush the buffers and merge the segments now, for the fastest searches. It is never required."""
+        self.flush()
+        self._maintainer.merge(whole=True, wait=True)
+
+    def flush(self) -> None:
+        """Write the buffers to index segments now, so that the next process need not read them again."""
+        self._maintainer.flush(wait=True)
+
+    @property
+    def embedding_is_off(self) -> bool:
+        """Whether the settings switch embedding off."""
+        return self._embeddings.disabled
+
+    def models(self) -> list[ModelProgress]:
+        """Return each embedding model with its number of records and of those that have no vector yet."""
+        return self._store.models.progress()
+
+    def current_models(self) -> list[Model]:
+        """Return the model that answers, and after it one that is being built to replace it."""
+        return self._store.models.current()
+
+    def pending_vectors(self) -> int:
+        """Return how many vectors are not computed yet."""
+        return sum(state.pending for state in self.models())
+
+    def select_model(self) -> None:
+        """Choose the model of the settings now; raise if it cannot be used. Otherwise the first write or search does."""
+        self._embeddings.select_model()
+
+    def embed_pending(self, progress: Callable[[Model, int, int], None] | None = None) -> None:
+        """Compute the missing vectors in this thread."""
+        self._maintainer.embed_pending(progress)
+
+    @property
+    def last_error(self) -> str | None:
+        """Why the background could not compute vectors the last time; None if it could."""
+        return self._maintainer.last_error

@@ -1,0 +1,108 @@
+"""The request of a search: one checked value, which every interface builds and the engine takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TypedDict
+
+from sennit.errors import InvalidInput
+from sennit.filters import EVERYTHING, Filter, In, parse_filter
+from sennit.privacy import Caller
+from sennit.recipes import Recipe
+from sennit.search_parameters import (
+    COLLECTIONS,
+    INCLUDE,
+    KEYWORDS,
+    LIMIT,
+    LOOK_BACK,
+    NEIGHBOURS,
+    QUERY,
+    RECIPE,
+)
+from sennit.sources.base import NO_REWRITE, QueryRewrite
+
+FilterLike = Filter | Mapping[str, object] | str | None
+
+
+class SearchOptions(TypedDict, total=False):
+    """The optional arguments of a search: the fields of a SearchRequest."""
+
+    recipe: str | Recipe | None
+    limit: int | None
+    filters: FilterLike
+    collections: Sequence[str]
+    caller: Caller | None
+    keywords: Sequence[str] | None
+    include: Sequence[str]
+    neighbours: int
+    look_back: float | bool
+    rewrite: QueryRewrite
+    explain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A query and how to search for it. Whatever is out of bounds is refused when the request is made."""
+
+    query: str
+    """A question or a few words, of at most 100,000 characters."""
+    _: KW_ONLY
+    recipe: str | Recipe | None = None
+    """How to search; None for the recipe of the settings."""
+    limit: int | None = None
+    """The maximum number of results, from 1 to 1,000 or to what the recipe allows; None for the recipe's own."""
+    filters: FilterLike = None
+    """A condition on the records. Each search parses it, so "last 3 days" counts from that search."""
+    collections: Sequence[str] = ()
+    """Search only these collections; empty for all that the recipe searches."""
+    caller: Caller | None = None
+    """Who searches; None for the default caller of the database."""
+    keywords: Sequence[str] | None = None
+    """Exact texts for the sources that search for them; None extracts them from the query."""
+    include: Sequence[str] = ()
+    """Collections that the recipe searches on request."""
+    neighbours: int = 0
+    """How many parts before and after a result come with it, up to 50."""
+    look_back: float | bool = False
+    """A window in hours; True takes it from the settings."""
+    rewrite: QueryRewrite = NO_REWRITE
+    """What some sources search for in place of the query."""
+    explain: bool = False
+    """Whether the result has a trace."""
+
+    def __post_init__(self) -> None:
+        QUERY.check(self.query)
+        if isinstance(self.recipe, str):
+            RECIPE.check(self.recipe)
+        if self.limit is not None:
+            LIMIT.check(self.limit)
+        NEIGHBOURS.check(self.neighbours)
+        if self.look_back is not False:
+            LOOK_BACK.check(self.look_back)
+        if self.collections != ():
+            object.__setattr__(self, "collections", COLLECTIONS.check(self.collections))
+        if self.include != ():
+            object.__setattr__(self, "include", INCLUDE.check(self.include))
+        if self.keywords is not None:
+            object.__setattr__(self, "keywords", KEYWORDS.check(self.keywords))
+
+    def build_filter(self) -> Filter:
+        """Return what the records must match: the filter, parsed now, and the collections."""
+        condition = parse_filter(self.filters)
+        if not self.collections:
+            return condition
+        in_collections = In("collection", tuple(self.collections))
+        return in_collections if condition == EVERYTHING else in_collections & condition
+
+
+def as_request(query: str | SearchRequest, options: SearchOptions) -> SearchRequest:
+    """Return the request that was given, or make it from the arguments of a search."""
+    if not isinstance(query, SearchRequest):
+        return SearchRequest(query, **options)
+    if options:
+        raise InvalidInput(
+            f"The search has a SearchRequest and also {', '.join(sorted(options))}; put everything into the request: "
+            "dataclasses.replace(request, limit=5)"
+        )
+    return query

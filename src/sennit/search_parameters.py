@@ -1,0 +1,205 @@
+"""The parameters of a search: what each means and which values it takes, declared once for every interface.
+
+The library, the command line, HTTP, MCP and the terminal interface take their help texts, their JSON Schema and their
+checks from here, so a value is accepted everywhere or refused everywhere with the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from sennit.errors import InvalidInput
+from sennit.records import MAX_ID_BYTES, is_unicode
+
+MAX_QUOTED_CHARACTERS: Final = 80
+"""Characters of a refused value that an error shows."""
+
+
+class Parameter(Protocol):
+    """A declared parameter."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def help(self) -> str:
+        """What it means, for help texts and schemas."""
+
+    @property
+    def bounds(self) -> str:
+        """Which values it takes, in words, for help texts."""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Which values it takes, as keywords of JSON Schema."""
+
+    def check(self, value: Any) -> Any:
+        """Return a valid value; raise InvalidInput for another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string with a maximum length."""
+
+    name: str
+    help: str
+    max_characters: int
+    advice: str = ""
+    """What to do about a value that is too long."""
+
+    @property
+    def bounds(self) -> str:
+        return f"at most {self.max_characters:,} characters"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"maxLength": self.max_characters}
+
+    def check(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise InvalidInput(f"The {self.name} must be a string, not {type(value).__name__}")
+        if len(value) > self.max_characters:
+            raise InvalidInput(
+                f"The {self.name} has {len(value):,} characters; the limit is {self.max_characters:,}.{self.advice}"
+            )
+        if not is_unicode(value):
+            raise InvalidInput(f"The {self.name} has a lone surrogate; it is not valid Unicode")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A whole number within a range."""
+
+    name: str
+    help: str
+    minimum: int
+    maximum: int
+
+    @property
+    def bounds(self) -> str:
+        return f"from {self.minimum:,} to {self.maximum:,}"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"minimum": self.minimum, "maximum": self.maximum}
+
+    def check(self, value: object) -> int:
+        if type(value) is not int or not self.minimum <= value <= self.maximum:
+            raise InvalidInput(f"{self.name} must be a whole number {self.bounds}, not {_quote(value)}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A list of strings, limited in number and length."""
+
+    name: str
+    help: str
+    max_items: int
+    max_characters: int
+    min_characters: int = 0
+    items: str = "strings"
+    """What the strings are."""
+
+    @property
+    def bounds(self) -> str:
+        return f"at most {self.max_items:,}, each of at most {self.max_characters:,} characters"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        item: dict[str, Any] = {"type": "string", "maxLength": self.max_characters}
+        if self.min_characters:
+            item["minLength"] = self.min_characters
+        return {"maxItems": self.max_items, "items": item}
+
+    def check(self, value: object) -> tuple[str, ...]:
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            raise InvalidInput(f"{self.name} must be a list of {self.items}, not {_quote(value)}")
+        items = tuple(value)
+        if len(items) > self.max_items:
+            raise InvalidInput(f"{self.name} has {len(items):,} entries; the limit is {self.max_items:,}.")
+        for item in items:
+            if not isinstance(item, str):
+                raise InvalidInput(f"{self.name} must be a list of {self.items}; {_quote(item)} is none.")
+            if not self.min_characters <= len(item) <= self.max_characters:
+                raise InvalidInput(
+                    f"{self.name} has an entry of {len(item):,} characters; an entry has from {self.min_characters} "
+                    f"to {self.max_characters:,}."
+                )
+            if not is_unicode(item):
+                raise InvalidInput(f"{self.name} has an entry with a lone surrogate; it is not valid Unicode")
+        return items
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """A time window in hours; True takes it from the settings, False has none."""
+
+    name: str
+    help: str
+    maximum: float
+
+    @property
+    def bounds(self) -> str:
+        return f"above 0 and at most {self.maximum:,.0f}"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"exclusiveMinimum": 0, "maximum": self.maximum}
+
+    def check(self, value: object) -> float | bool:
+        # Not a number is neither above 0 nor below the maximum.
+        if isinstance(value, bool) or (isinstance(value, (int, float)) and 0 < value <= self.maximum):
+            return value
+        raise InvalidInput(
+            f"{self.name} must be True or a number of hours {self.bounds}, not {_quote(value)}"
+        )
+
+
+def _quote(value: object) -> str:
+    return repr(value)[:MAX_QUOTED_CHARACTERS]
+
+
+QUERY: Final = Text(
+    "query", "A question or a few words, in any language.", 100_000, " Search for a part of it."
+)
+"""A longer text is a document, and belongs in the database."""
+
+RECIPE: Final = Text("recipe", "How to search.", 200)
+
+LIMIT: Final = Count("limit", "Maximum number of results. Default: the recipe's limit.", 1, 1000)
+"""A recipe may allow fewer: the field `max_limit`."""
+
+COLLECTIONS: Final = Texts(
+    "collections",
+    "Search only these collections.",
+    max_items=100,
+    max_characters=MAX_ID_BYTES,
+    min_characters=1,
+    items="collection names",
+)
+
+KEYWORDS: Final = Texts(
+    "keywords",
+    "Texts to match exactly. Default: extracted from the query.",
+    max_items=100,
+    max_characters=1000,
+)
+
+INCLUDE: Final = Texts(
+    "include",
+    "Optional collections of the recipe to search as well.",
+    max_items=100,
+    max_characters=MAX_ID_BYTES,
+    min_characters=1,
+    items="collection names",
+)
+
+NEIGHBOURS: Final = Count("neighbours", "Chunks to add before and after each chunk that is found.", 0, 50)
+
+LOOK_BACK: Final = Hours(
+    "look_back", "Leave out what is older than this many hours, where the recipe uses it.", 1_000_000.0
+)
