@@ -114,7 +114,8 @@ class Pipeline(SourceRunner):
         for stage in plan.recipe.list_stages:
             output = stage.apply(lists, stage_context)
             lists = output.lists
-            run.add_list_stage(stage.name, output)
+            if plan.explain:
+                run.add_list_stage(stage.name, output)
         run.lists = lists
         return lists
 

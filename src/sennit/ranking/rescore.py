@@ -50,4 +50,4 @@ def _extend(found: CandidateList, keys: Keys) -> tuple[CandidateList, Keys]:
     all_keys = np.concatenate([found.keys, keys])
     all_scores = np.concatenate([found.scores, scores])
     best = (-all_scores).argsort(kind="stable")
-    return found._replace(keys=all_keys[best], scores=all_scores[best]), keys
+    return CandidateList(found.name, all_keys[best], all_scores[best], found.rescore), keys
