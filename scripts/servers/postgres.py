@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from scripts.servers.common import (
@@ -44,7 +43,9 @@ class PostgresServer:
         self._data = self.folder / "data"
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
-        self._run("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-D", str(self._data))
+        self._run(
+            "initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-D", str(self._data)
+        )
 
     def dsn(self, database: str = "postgres") -> str:
         """The connection string of a database."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Unpack
+from typing import Unpack
 
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
@@ -43,12 +43,10 @@ from sennit.sources.vector import VectorSource
 from sennit.stores.embedded.files import IndexedFolders
 from sennit.stores.embedded.maintenance import IndexMaintainer
 from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.embedded.tokens import TokenStore
 from sennit.stores.embedded.transaction import WriteResult
+from sennit.stores.open import MEMORY, open_store
 from sennit.turns import Turn
-
-MEMORY: Final = ":memory:"
 
 
 class Database:
@@ -70,9 +68,9 @@ class Database:
         # An unknown clearance is an error now, not at the first search.
         self.policy.audience(self.caller)
         self._planner = SearchPlanner(settings, self.recipes)
-        self.store = EmbeddedStore(self.path, exact_vectors=settings.privacy.exact_vectors)
-        self.tokens = TokenStore(self.store.sqlite)
-        self._folders = IndexedFolders(self.store.sqlite)
+        self.store = open_store(path, exact_vectors=settings.privacy.exact_vectors)
+        self.tokens = TokenStore(self.store.pool)
+        self._folders = IndexedFolders(self.store.pool)
         explicit = is_embedding_configured(settings)
         self.embeddings = EmbeddingService(self.store, embedding_spec(settings), explicit=explicit)
         self.maintainer = IndexMaintainer(

@@ -65,9 +65,9 @@ class Session:
 
     def open_store(self) -> EmbeddedStore:
         """Open only the record store: this loads no model and starts no background work."""
-        from sennit.stores.embedded.store import EmbeddedStore
+        from sennit.stores.open import open_store
 
-        return EmbeddedStore(self.existing_database())
+        return open_store(self.existing_database())
 
     def _chosen_path(self) -> Path | None:
         """Return the path from --db or SENNIT_DB, if there is one."""
