@@ -46,6 +46,7 @@ from sennit.stores.embedded.snapshot import Snapshot
 from sennit.stores.embedded.tokens import TokenStore
 from sennit.stores.embedded.transaction import WriteResult
 from sennit.stores.open import MEMORY, open_store
+from sennit.stores.sql.target import is_postgres
 from sennit.turns import Turn
 
 
@@ -60,7 +61,9 @@ class Database:
         rule: Rule | None = None,
     ) -> None:
         self.settings = settings
-        self.path = None if os.fspath(path) == MEMORY else Path(path)
+        is_folder = os.fspath(path) != MEMORY and not is_postgres(os.fspath(path))
+        self.path = Path(path) if is_folder else None
+        """The folder of the database; None when it is in memory or on a server."""
         self.recipes: Mapping[str, Recipe] = load_recipes(settings)
         self.policy = make_policy(settings, rule)
         self.caller = default_caller(settings)

@@ -34,6 +34,10 @@ IDLE_SECONDS: Final = 3.0
 MIN_TOMBSTONES_TO_PURGE: Final = 1000
 """Tombstones kept before those that every index has applied are purged."""
 
+MIN_SHARED_TOMBSTONES_TO_PURGE: Final = 100_000
+"""The same where other machines have indexes of their own: one that has not applied a purged tombstone reads its records
+again."""
+
 RETRY_SECONDS: Final = 5.0
 """The pause after an embedding model did not answer."""
 
@@ -175,7 +179,11 @@ class IndexMaintainer:
                 if idle:
                     self._store.stop_worker()
                 with self._translate_os_errors():
-                    self._store.purge_tombstones(MIN_TOMBSTONES_TO_PURGE)
+                    self._store.purge_tombstones(
+                        MIN_SHARED_TOMBSTONES_TO_PURGE
+                        if self._store.pool.is_shared
+                        else MIN_TOMBSTONES_TO_PURGE
+                    )
                 self._select_model()
                 self.embed_pending()
             except (Cancelled, StoreClosed):

@@ -91,6 +91,10 @@ class SqlPool(Protocol):
         """Leave a read connection to a thread that may still use it; it is closed when that thread drops it."""
         ...
 
+    def identity(self) -> str:
+        """Distinguishes the database from a copy of it in another place."""
+        ...
+
     def find_damage(self, connection: Connection, *, quick: bool) -> list[str]:
         """What is wrong with the database itself; empty when it is sound."""
         ...

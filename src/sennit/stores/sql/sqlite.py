@@ -189,6 +189,10 @@ class SqlitePool:
         with self._pool_lock:
             self._abandoned.add(connection)
 
+    def identity(self) -> str:
+        """Distinguishes the file from a copy of it in another place."""
+        return self.location
+
     def find_damage(self, connection: Connection, *, quick: bool) -> list[str]:
         """Let SQLite verify the file; empty when it is sound."""
         pragma = "quick_check" if quick else "integrity_check"
