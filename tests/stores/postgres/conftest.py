@@ -1,0 +1,50 @@
+"""A real Postgres server for these tests, with a new database and a new cache folder for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from scripts.servers.common import ServerUnavailable
+from scripts.servers.postgres import PostgresServer
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def server(leave_out: Callable[[str], NoReturn]) -> Iterator[PostgresServer]:
+    """A running server, which a test may kill and must then start again."""
+    pytest.importorskip("psycopg")
+    try:
+        running = PostgresServer()
+    except ServerUnavailable as error:
+        leave_out(str(error))
+    try:
+        running.start()
+        yield running
+    except ServerUnavailable as error:
+        leave_out(str(error))
+    finally:
+        running.close()
+
+
+@pytest.fixture
+def dsn(server: PostgresServer) -> str:
+    """The connection string of a new database."""
+    import psycopg
+
+    name = f"test_{next(_numbers)}"
+    with psycopg.connect(server.dsn(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return server.dsn(name)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for the indexes of this test."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("SENNIT_CACHE", str(folder))
+    return folder
