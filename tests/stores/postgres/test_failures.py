@@ -14,7 +14,7 @@ from scripts.servers.common import free_port
 from scripts.servers.postgres import PostgresServer
 
 import sennit
-from sennit.errors import InvalidInput, StoreClosed, StoreError, StoreUnavailable, StoreVersion
+from sennit.errors import InvalidInput, MissingExtra, StoreClosed, StoreError, StoreUnavailable, StoreVersion
 from sennit.stores.sql.target import describe_target
 
 from ..helpers import assert_contains_exactly, search_keyword, versioned_record, word
@@ -197,6 +197,13 @@ def test_a_closed_database_says_so(dsn: str) -> None:
         db.search("river")
     with pytest.raises(StoreClosed):
         db.add([versioned_record("a", 1)])
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "sennit.stores.sql.postgres", raising=False)
+    with pytest.raises(MissingExtra, match=r"sennit\[postgres\]"):
+        sennit.open("postgresql://host/db")
 
 
 def test_a_full_disk_is_reported_as_such() -> None:

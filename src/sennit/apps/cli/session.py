@@ -101,6 +101,7 @@ class DatabaseTarget(click.Path):
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, file_okay=False)
+        self.name = "target"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and is_postgres(value):

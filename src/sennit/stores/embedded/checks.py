@@ -100,16 +100,17 @@ def repair(findings: Iterable[Finding], progress: Callable[[int, int], None] | N
 
 
 def _check_database(pool: SqlPool, connection: Connection, quick: bool) -> list[Finding]:
+    name = pool.location if pool.is_shared else Path(pool.location).name
     advice = "Restore it from a backup, or from an export made with 'sennit export --everything'."
     damage = pool.find_damage(connection, quick=quick)
     if damage:
-        return [Finding("database", "problem", f"{pool.location} is damaged: {'; '.join(damage)}. {advice}")]
+        return [Finding("database", "problem", f"{name} is damaged: {'; '.join(damage)}. {advice}")]
     version = pool.schema_version(connection)
     if version != VERSION:
         return [
             Finding("database", "problem", f"the schema has version {version}; this sennit uses {VERSION}.")
         ]
-    return [Finding("database", "ok", f"{pool.location} is sound, schema {version}")]
+    return [Finding("database", "ok", f"{name} is sound, schema {version}")]
 
 
 def _check_records(

@@ -104,12 +104,14 @@ class PostgresConnection:
 
     dialect = POSTGRES
 
-    __slots__ = ("_begin", "_names", "_pool", "_version", "raw")
+    __slots__ = ("_begin", "_is_first", "_names", "_pool", "_version", "raw")
 
     def __init__(self, pool: PostgresPool, begin: bytes | None) -> None:
         """`begin` is the statement that begins the transaction; None for single statements outside one."""
         self._pool = pool
         self._begin = begin
+        self._is_first = begin is None
+        """Whether the next statement may be repeated on another connection, because nothing has been done yet."""
         self._names = count()
         self._version: tuple[int, int, int] | None = None
         self.raw: Raw | None = None
@@ -160,10 +162,7 @@ class PostgresConnection:
             if not _is_lost(raw, error):
                 raw.close()
                 self._pool.fail(error)
-            # The connection ended with its server, which may be back. Nothing has been done yet.
-            self._pool.drop_idle()
-            raw.close()
-            raw = self._pool.connect()
+            raw = self._reconnect(raw)
             result = self._begin_on(raw)
         if self._begin is _BEGIN_READ:
             seq, purged, model = (int(result.get_value(0, column) or b"0") for column in range(3))
@@ -176,6 +175,7 @@ class PostgresConnection:
         try:
             return _simple_query(raw, self._begin)
         except psycopg.Error as error:
+            self.raw = None
             raw.close()
             self._pool.fail(error)
 
@@ -185,8 +185,21 @@ class PostgresConnection:
             cursor = raw.cursor(binary=True)
             cursor.execute(sql, parameters or None)
         except psycopg.Error as error:
-            self._pool.fail(error)
+            if not self._is_first or not _is_lost(raw, error):
+                self._pool.fail(error)
+            self._is_first = False
+            self._reconnect(raw)
+            return self._run(sql, parameters)
+        self._is_first = False
         return cursor  # type: ignore[return-value]
+
+    def _reconnect(self, lost: Raw) -> Raw:
+        """Take a new connection, because an idle one ended with its server, which may be back."""
+        self.raw = None
+        lost.close()
+        self._pool.drop_idle()
+        self.raw = self._pool.connect()
+        return self.raw
 
     def __del__(self) -> None:
         # Only a connection that was abandoned to its thread is still here.
@@ -511,23 +524,19 @@ def _is_ready(raw: Raw) -> bool:
     """Whether an idle connection is sound. Discards the answer that `end_read` did not wait for; no round trip."""
     connection = raw.pgconn
     try:
+        # Reads what has arrived without waiting, and fails when the server has closed the connection.
+        connection.consume_input()
         while True:
             while connection.is_busy():
-                if not _is_readable(connection.socket, ANSWER_SECONDS):
-                    return False
+                with selectors.DefaultSelector() as selector:
+                    selector.register(connection.socket, selectors.EVENT_READ)
+                    if not selector.select(ANSWER_SECONDS):
+                        return False
                 connection.consume_input()
             if connection.get_result() is None:
-                break
-        # A server that has ended has closed the socket, which is then readable. So is a notice; it costs a connection.
-        return not _is_readable(connection.socket, 0)
+                return connection.status == pq.ConnStatus.OK
     except psycopg.Error:
         return False
-
-
-def _is_readable(socket: int, seconds: float) -> bool:
-    with selectors.DefaultSelector() as selector:
-        selector.register(socket, selectors.EVENT_READ)
-        return bool(selector.select(seconds))
 
 
 _ESCAPES: Final = {0: "\x01\x01", 1: "\x01\x02"}
