@@ -80,10 +80,9 @@ _SESSION: Final = f"""
 """.encode()
 """Run on every new connection. A commit returns only when it would survive a power cut."""
 
-_VERSION: Final = """
-    SELECT s.value, p.value, m.value FROM state s, state p, state m
-    WHERE s.key = 'seq' AND p.key = 'purged' AND m.key = 'model'
-"""
+_VERSION: Final = "SELECT key, value FROM state"
+"""The whole table: half a dozen rows, and nothing to plan."""
+
 _BEGIN_READ: Final = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_VERSION}".encode()
 """One round trip: the snapshot is taken by the SELECT, which returns its version."""
 
@@ -146,9 +145,8 @@ class PostgresConnection:
             self.start()
         if self._version is not None:
             return self._version
-        found: tuple[int, int, int] | None = self.execute(_VERSION).fetchone()
-        assert found is not None
-        return found
+        state = dict(self.execute(_VERSION).fetchall())
+        return state["seq"], state["purged"], state["model"]
 
     def start(self) -> Raw:
         """Take a connection and begin the transaction."""
@@ -165,8 +163,9 @@ class PostgresConnection:
             raw = self._reconnect(raw)
             result = self._begin_on(raw)
         if self._begin is _BEGIN_READ:
-            seq, purged, model = (int(result.get_value(0, column) or b"0") for column in range(3))
-            self._version = (seq, purged, model)
+            rows = range(result.ntuples)
+            state = {result.get_value(row, 0): int(result.get_value(row, 1) or 0) for row in rows}
+            self._version = (state[b"seq"], state[b"purged"], state[b"model"])
         self.raw = raw
         return raw
 
