@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import NoReturn
@@ -17,7 +18,8 @@ _numbers = count(1)
 @pytest.fixture(scope="session")
 def server(leave_out: Callable[[str], NoReturn]) -> Iterator[PostgresServer]:
     """A running server, which a test may kill and must then start again."""
-    pytest.importorskip("psycopg")
+    if find_spec("psycopg") is None:
+        leave_out("psycopg is not installed: pip install 'sennit[postgres]'")
     try:
         running = PostgresServer()
     except ServerUnavailable as error:
