@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from filelock import FileLock
 
@@ -35,7 +35,7 @@ def cache_folder() -> Path:
     return folder
 
 
-def run_as() -> dict[str, str]:
+def run_as() -> dict[str, Any]:
     """Arguments for subprocess that drop root's rights."""
     return {"user": UNPRIVILEGED_USER, "group": "nogroup"} if os.geteuid() == 0 else {}
 

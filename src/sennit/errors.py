@@ -11,6 +11,7 @@
     │   ├── StoreCorrupt          the primary store is damaged; derived indexes are rebuilt instead
     │   ├── StoreVersion          written by a newer sennit, or not a sennit database
     │   ├── StoreFull             the disk is full; nothing was written
+    │   ├── StoreUnavailable      the database server cannot be reached; the next operation tries again
     │   └── StoreClosed           used after close()
     ├── SourceError               one source of a search failed; the search reports it as degraded
     │   └── EmbeddingError        an embedding model is missing, unreachable or gave an invalid answer
@@ -75,6 +76,10 @@ class StoreVersion(StoreError):
 
 class StoreFull(StoreError):
     """The disk is full; nothing was written."""
+
+
+class StoreUnavailable(StoreError):
+    """The database server cannot be reached."""
 
 
 class StoreClosed(StoreError):

@@ -102,7 +102,7 @@ def test_an_episode_stores_no_text_of_removed_entities(shop: Open, project: Path
     db.plan("basket.go", episode="e")
     (project / "internal" / "store" / "basket.go").unlink()
     index_code(db, project)
-    with db.store.sqlite.read() as connection:
+    with db.store.pool.read() as connection:
         kept = str(connection.execute("SELECT plan FROM plans").fetchall())
     assert "about to buy" not in kept
     entries = [entry for entry in db.introspect("e").plan.entries if entry.path.endswith("basket.go")]

@@ -222,7 +222,7 @@ def test_a_changed_file_is_read_alone_and_only_new_entities_are_embedded(shop: O
 
 
 def vectors_of(db: sennit.Database) -> set[bytes]:
-    with db.store.sqlite.read() as connection:
+    with db.store.pool.read() as connection:
         return {digest for (digest,) in connection.execute("SELECT hash FROM vectors")}
 
 

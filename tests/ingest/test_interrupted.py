@@ -144,7 +144,7 @@ def real_files(root: Path, count: int, leave_out: Callable[[str], NoReturn]) -> 
 
 
 def vectors_of(db: sennit.Database) -> tuple[int, int, float]:
-    with db.store.sqlite.read() as connection:
+    with db.store.pool.read() as connection:
         found: tuple[int, int, float] = connection.execute(
             "SELECT count(*), max(number), max(created) FROM vectors"
         ).fetchone()

@@ -77,7 +77,7 @@ def tree(root: Path, count: int, times: int = 1) -> None:
 
 
 def vectors_of(db: sennit.Database) -> dict[bytes, bytes]:
-    with db.store.sqlite.read() as connection:
+    with db.store.pool.read() as connection:
         return dict(connection.execute("SELECT hash, vector FROM vectors"))
 
 

@@ -17,6 +17,7 @@ import xxhash
 import sennit
 from sennit.embedding import EmbeddingSpec, create_embedder
 from sennit.filters import field
+from sennit.stores import open as stores
 from sennit.stores.embedded import field_index
 from sennit.stores.embedded.arrays import read_arrays, write_arrays
 from sennit.stores.embedded.checks import Finding, check, repair
@@ -52,7 +53,7 @@ def record(number: int, verb: str = "says") -> sennit.Record:
 
 @contextmanager
 def open_store(folder: Path) -> Iterator[EmbeddedStore]:
-    with closing(EmbeddedStore(folder)) as store:
+    with closing(stores.open_store(folder)) as store:
         yield store
 
 

@@ -25,7 +25,8 @@ from sennit.stores.embedded.field_columns import (
     type_of,
 )
 from sennit.stores.embedded.ranges import read_version
-from sennit.stores.embedded.schema import APPLICATION_ID, MIGRATIONS
+from sennit.stores.sql.connection import Connection
+from sennit.stores.sql.schema import APPLICATION_ID, MIGRATIONS
 from test_filters import records
 
 from .helpers import COMMON_WORD, ids, versioned_record, wait_until
@@ -49,7 +50,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     """The field and range of changes of each read from the records."""
     ranges: list[tuple[str, int, int]] = []
 
-    def record_read(connection: sqlite3.Connection, name: str, low: int, high: int) -> object:
+    def record_read(connection: Connection, name: str, low: int, high: int) -> object:
         ranges.append((name, low, high))
         return read_values(connection, name, low, high)
 
@@ -66,7 +67,7 @@ def found(db: sennit.Database, where: Filter) -> set[str]:
 
 
 def changes(db: sennit.Database) -> int:
-    with db.store.sqlite.read() as connection:
+    with db.store.pool.read() as connection:
         return read_version(connection)[0]
 
 
@@ -247,7 +248,7 @@ def test_columns_do_not_depend_on_when_they_were_compacted(pairs: list[tuple[Sca
 def test_read_values_returns_the_values_of_flatten(record: Record) -> None:
     with sennit.open(":memory:") as db:
         db.add([record])
-        with db.store.sqlite.read() as connection:
+        with db.store.pool.read() as connection:
             for name in {name for name, _ in flatten(record)} | {"missing", "kind", "tenant"}:
                 wanted = {(type_of(value), value) for other, value in flatten(record) if other == name}
                 given = list(read_values(connection, name, 0, 10))

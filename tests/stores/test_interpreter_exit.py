@@ -21,7 +21,7 @@ def slow(model, texts):
 
 db.maintainer._embed = slow
 db.add([sennit.Record(id="a", text="harbour")])
-with db.store.sqlite.write() as connection:
+with db.store.pool.write() as connection:
     connection.execute("INSERT INTO pending_vectors SELECT number, (SELECT row FROM records) FROM models")
 db.maintainer.wake()
 working.wait(30)

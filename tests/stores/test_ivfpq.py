@@ -156,8 +156,9 @@ def test_index_is_used_extended_and_reopened(tmp_path: Path, monkeypatch: pytest
 def test_catching_up_reads_only_new_records() -> None:
     with sennit.open(":memory:") as db:
         db.add(versioned_record(f"r{n}", n) for n in range(50))
-        with db.store.sqlite.read() as connection:
-            plan = connection.execute(f"EXPLAIN QUERY PLAN {vector_index.LOAD_SQL}", (1, 49, 50)).fetchall()
+        with db.store.pool.read() as connection:
+            sql, values = vector_index.select_vectors(connection.dialect, 1, 49, 50)
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {sql}", values).fetchall()
     steps = [step for *_, step in plan if step.startswith(("SEARCH", "SCAN"))]
     assert steps[0].startswith("SEARCH r USING INTEGER PRIMARY KEY (rowid>?")
     assert not any(step.startswith("SCAN") or step.endswith("(model=?)") for step in steps)

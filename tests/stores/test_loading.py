@@ -49,7 +49,7 @@ def test_segments_of_a_load_are_merged_when_it_ends(tmp_path: Path) -> None:
             assert_contains_exactly(db, {**EXPECTED, "buffered": versioned_record("buffered", 99)})
         assert max(segment_counts(db)) < len(BATCHES)
     with sennit.open(tmp_path / "db") as db:
-        with db.store.sqlite.read() as connection:
+        with db.store.pool.read() as connection:
             (last,) = connection.execute("SELECT max(row) FROM records").fetchone()
         # No record is left to be read into a buffer.
         assert all(index.segment_infos()[-1].high >= last for index in db.store.live_indexes())
@@ -104,7 +104,7 @@ def test_prepared_records_are_written_like_others(tmp_path: Path) -> None:
         with sennit.open(tmp_path / name) as db:
             assert write_all(db, given_records).added == len(RECORDS)
             assert write_all(db, given_records).unchanged == len(RECORDS)
-            with db.store.sqlite.read() as connection:
+            with db.store.pool.read() as connection:
                 found.append([sorted(connection.execute(select), key=repr) for select in everything])
             assert [record for record in db.store.iter_records() if not record.tenant] == [
                 RECORDS[2],

@@ -36,7 +36,7 @@ def model_of(db: Database) -> str:
 
 def stored_vectors(db: Database) -> dict[int, int]:
     """The number of stored vectors by their dimensions."""
-    with db.store.sqlite.read() as connection:
+    with db.store.pool.read() as connection:
         found = connection.execute("SELECT length(vector) / 2, count(*) FROM vectors GROUP BY 1").fetchall()
     return dict(found)
 

@@ -20,8 +20,10 @@ from sennit.stores.embedded import graph, name_index
 from sennit.stores.embedded.codec import INSERT, record_to_row
 from sennit.stores.embedded.graph import NEVER, Graph
 from sennit.stores.embedded.name_index import NameIndex, TextCache
-from sennit.stores.embedded.schema import APPLICATION_ID, MIGRATIONS
 from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.open import open_store
+from sennit.stores.sql.schema import APPLICATION_ID, MIGRATIONS
+from sennit.stores.sql.sqlite import SqliteConnection
 
 from .helpers import add_records, remove_records
 
@@ -65,7 +67,7 @@ def facts_of(store: EmbeddedStore, name: str, count: int = 10, **options: object
 
 
 def tables(store: EmbeddedStore) -> tuple[list[object], list[object]]:
-    with store.sqlite.read() as connection:
+    with store.pool.read() as connection:
         return (
             connection.execute("SELECT * FROM names ORDER BY row, name").fetchall(),
             connection.execute(
@@ -80,7 +82,7 @@ def lives(place: str, **fields: object) -> Record:
 
 @pytest.fixture
 def store(tmp_path: Path) -> EmbeddedStore:
-    return EmbeddedStore(tmp_path / "db")
+    return open_store(tmp_path / "db")
 
 
 def test_names_and_facts_are_visible_when_the_write_returns(store: EmbeddedStore) -> None:
@@ -109,7 +111,7 @@ def test_a_removed_record_leaves_no_names_or_facts(store: EmbeddedStore) -> None
 
 
 def test_another_process_sees_what_was_written(tmp_path: Path) -> None:
-    one, other = EmbeddedStore(tmp_path / "db"), EmbeddedStore(tmp_path / "db")
+    one, other = open_store(tmp_path / "db"), open_store(tmp_path / "db")
     assert ids_named(other, "Goa") == []
     add_records(one, [GOA, TRIP])
     assert ids_named(other, "Goa") == ["goa"]
@@ -120,10 +122,10 @@ def test_another_process_sees_what_was_written(tmp_path: Path) -> None:
 
 
 def test_names_and_facts_outlive_the_process(tmp_path: Path) -> None:
-    first = EmbeddedStore(tmp_path / "db")
+    first = open_store(tmp_path / "db")
     add_records(first, [PRIYA, TRIP])
     first.close()
-    again = EmbeddedStore(tmp_path / "db")
+    again = open_store(tmp_path / "db")
     assert ids_named(again, "Priya S") == ["priya"]
     assert facts_of(again, "Priya") == ["trip"]
 
@@ -141,7 +143,7 @@ def test_opening_an_older_database_fills_the_tables(tmp_path: Path) -> None:
     connection.execute(f"PRAGMA user_version = {before}")
     connection.commit()
     connection.close()
-    store = EmbeddedStore(tmp_path / "db")
+    store = open_store(tmp_path / "db")
     assert ids_named(store, "Priya S.") == ["priya"]
     assert facts_of(store, "Rajesh") == ["trip"]
 
@@ -151,13 +153,13 @@ def test_changed_rules_for_names_rebuild_the_tables(
 ) -> None:
     add_records(store, [PRIYA, GOA, TRIP])
     filled = tables(store)
-    with store.sqlite.write() as connection:
+    with store.pool.write() as connection:
         connection.execute("UPDATE names SET name = name + 1")
         connection.execute("DELETE FROM edges")
-    graph.ensure_tables(store.sqlite)
+    graph.ensure_tables(store.pool)
     assert tables(store) != filled
     monkeypatch.setattr(graph, "IDENTITY", 7)
-    graph.ensure_tables(store.sqlite)
+    graph.ensure_tables(store.pool)
     assert tables(store) == filled
 
 
@@ -190,19 +192,19 @@ writes = st.lists(st.lists(records | made_facts, max_size=3) | st.integers(0, 4)
 @settings(max_examples=50)
 @given(writes)
 def test_after_any_writes_the_tables_match_the_records(writes: list[list[Record] | int]) -> None:
-    store = EmbeddedStore(None)
+    store = open_store(":memory:")
     for write in writes:
         if isinstance(write, int):
             remove_records(store, [f"r{write}"])
         else:
             add_records(store, write)
     kept = tables(store)
-    with store.sqlite.write() as connection:
+    with store.pool.write() as connection:
         assert graph.find_wrong_rows(connection) == set()
         graph.rebuild_tables(connection)
     assert tables(store) == kept
     for name in ("Goa", "Priya Sharma", "P", "北京"):
-        fresh = EmbeddedStore(None)
+        fresh = open_store(":memory:")
         add_records(fresh, list(store.iter_records()))
         assert ids_named(store, name) == ids_named(fresh, name)
     store.close()
@@ -267,7 +269,7 @@ def test_facts_with_a_known_end_do_not_hide_heavier_ones(store: EmbeddedStore) -
 def test_facts_that_new_facts_may_end_are_found(store: EmbeddedStore) -> None:
     add_records(store, [lives("Pune"), lives("Delhi", superseded_at=NOW), lives("Goa")])
     new = Fact(subject="priya", relation="lives in", object="Kochi", supersedes=("Pune",))
-    with store.sqlite.read() as connection:
+    with store.pool.read() as connection:
         assert {old.id for old in graph.find_superseded(connection, [new], same_relation=False)} == {"Pune"}
         assert {old.id for old in graph.find_superseded(connection, [new], same_relation=True)} == {
             "Pune",
@@ -279,7 +281,7 @@ def test_facts_that_new_facts_may_end_are_found(store: EmbeddedStore) -> None:
 
 
 def test_many_new_names_reload_the_name_index() -> None:
-    connection = sqlite3.connect(":memory:")
+    connection = sqlite3.connect(":memory:", factory=SqliteConnection)
     connection.execute("CREATE TABLE names (row INTEGER, name INTEGER, flags INTEGER)")
     index = NameIndex()
     assert not index.catch_up(connection, 0)
@@ -324,7 +326,7 @@ def test_the_text_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_wrong_tables_are_found_and_rebuilt(store: EmbeddedStore) -> None:
     add_records(store, [PRIYA, GOA, TRIP])
-    with store.sqlite.write() as connection:
+    with store.pool.write() as connection:
         connection.execute("DELETE FROM names WHERE row = 2")
         connection.execute("UPDATE edges SET other_name = 5 WHERE negative_row = -3")
         connection.execute("INSERT INTO names VALUES (99, 1, 0)")

@@ -10,7 +10,7 @@ import pytest
 
 import sennit
 from sennit.errors import StoreCorrupt, StoreError, StoreFull, StoreVersion
-from sennit.stores.embedded.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from sennit.stores.sql.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 from .helpers import assert_contains_exactly, search_keyword, versioned_record
 
@@ -76,7 +76,7 @@ def test_a_damaged_page_is_reported_when_it_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "db"
     with sennit.open(folder) as db:
         db.add(versioned_record(f"r{n}", n) for n in range(500))
-        with db.store.sqlite.write() as connection:
+        with db.store.pool.write() as connection:
             (page,) = connection.execute(
                 "SELECT rootpage FROM sqlite_master WHERE name = 'records'"
             ).fetchone()
@@ -100,13 +100,13 @@ def test_an_empty_file_becomes_an_empty_database(tmp_path: Path) -> None:
 def test_a_full_disk_loses_no_committed_write(tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db") as db:
         db.add([versioned_record("a", 1, metadata={"colour": "red"})])
-        with db.store.sqlite.write() as connection:
+        with db.store.pool.write() as connection:
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
             connection.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreFull, match="Free some space"):
             db.add(versioned_record(f"r{n}", 10 + n, metadata={"shape": "round"}) for n in range(300))
         assert_contains_exactly(db, {"a": versioned_record("a", 1, metadata={"colour": "red"})})
-        with db.store.sqlite.write() as connection:
+        with db.store.pool.write() as connection:
             connection.execute("PRAGMA max_page_count = 1073741823")
         db.add([versioned_record("b", 2, metadata={"shape": "round"})])
         # A field that first occurred in the failed batch works in filters.
@@ -168,7 +168,7 @@ def test_a_database_of_any_earlier_version_is_migrated(tmp_path: Path, start: in
 def test_a_failed_migration_leaves_the_database_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sennit.stores.embedded import sqlite
+    from sennit.stores.sql import sqlite
 
     folder = tmp_path / "db"
     with sennit.open(folder) as db:

@@ -116,8 +116,8 @@ def test_record_deleted_during_a_build_stays_visible_to_an_older_snapshot(db: Da
     assert builder is not None
     with db.store.snapshot() as before:
         assert before.count() == len(RECORDS)
-        assert db.store.sqlite.path is not None
-        with sennit.open(db.store.sqlite.path.parent) as other:
+        assert db.path is not None
+        with sennit.open(db.path) as other:
             other.remove(["r3"])
             info = builder.build(0, before.seq)
             assert info is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sennit
-from sennit.stores.embedded.sqlite import PREALLOCATE_WAL_AT_WRITE, WAL_BYTES
+from sennit.stores.sql.sqlite import PREALLOCATE_WAL_AT_WRITE, WAL_BYTES
 
 from .helpers import assert_contains_exactly, versioned_record
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from sennit.engine.database import MEMORY, Database
+from sennit.engine.database import Database
 from sennit.engine.search_request import FilterLike, SearchRequest
 from sennit.errors import InvalidInput
 from sennit.privacy import Rule
 from sennit.settings import Settings, load_settings
 from sennit.sources.base import Source
+from sennit.stores.open import MEMORY
 
 __all__ = ["MEMORY", "Database", "FilterLike", "SearchRequest", "open"]
 

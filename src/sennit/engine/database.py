@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Unpack
+from typing import Unpack
 
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
@@ -41,12 +41,11 @@ from sennit.sources.vector import VectorSource
 from sennit.stores.embedded.files import IndexedFolders
 from sennit.stores.embedded.maintenance import IndexMaintainer
 from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.embedded.tokens import TokenStore
 from sennit.stores.embedded.transaction import WriteResult
+from sennit.stores.open import MEMORY, open_store
+from sennit.stores.sql.target import is_postgres
 from sennit.turns import Turn
-
-MEMORY: Final = ":memory:"
 
 
 class Database:
@@ -60,7 +59,9 @@ class Database:
         rule: Rule | None = None,
     ) -> None:
         self.settings = settings
-        self.path = None if os.fspath(path) == MEMORY else Path(path)
+        is_folder = os.fspath(path) != MEMORY and not is_postgres(os.fspath(path))
+        self.path = Path(path) if is_folder else None
+        """The folder of the database; None when it is in memory or on a server."""
         self.recipes: Mapping[str, Recipe] = load_recipes(settings)
         self.policy = make_policy(settings, rule)
         self.caller = default_caller(settings)
@@ -69,8 +70,8 @@ class Database:
         self.policy.audience(self.caller)
         self._access = Access(self.policy, self.caller)
         self._planner = SearchPlanner(settings, self.recipes, self.caller)
-        self.store = EmbeddedStore(self.path, exact_vectors=settings.privacy.exact_vectors)
-        folders = IndexedFolders(self.store.sqlite)
+        self.store = open_store(path, exact_vectors=settings.privacy.exact_vectors)
+        folders = IndexedFolders(self.store.pool)
         explicit = is_embedding_configured(settings)
         self.embeddings = EmbeddingService(self.store, embedding_spec(settings), explicit=explicit)
         self.maintainer = IndexMaintainer(
@@ -95,7 +96,7 @@ class Database:
         """Index files, and read and grep those in the allowed folders."""
         self.code = CodeGroup(self._access, self.embeddings, hydration)
         """The code that belongs in a prompt."""
-        self.admin = AdminGroup(self.store, TokenStore(self.store.sqlite), self.embeddings, self.maintainer)
+        self.admin = AdminGroup(self.store, TokenStore(self.store.pool), self.embeddings, self.maintainer)
         """Tokens, embedding models and maintenance."""
         if self.store.has_pending_vectors() or (self.embeddings.explicit and self.store.models.current()):
             self.maintainer.wake()

@@ -260,6 +260,11 @@ class AdminGroup:
         self._embeddings = embeddings
         self._maintainer = maintainer
 
+    @property
+    def location(self) -> str:
+        """Where the database is, for messages: a folder, or a server without its password."""
+        return self._store.location
+
     def optimise(self) -> None:
         """Flush the buffers and merge the segments now, for the fastest searches. It is never required."""
         self.flush()

@@ -94,8 +94,8 @@ class HydrationService:
         self._bm25 = BM25(keyword.k1, keyword.b, keyword.text_weight, keyword.title_weight)
         self._pipeline = pipeline
         self._make_context = make_context
-        self._episodes = EpisodeStore(store.sqlite)
-        self._files = FileManifest(store.sqlite)
+        self._episodes = EpisodeStore(store.pool)
+        self._files = FileManifest(store.pool)
         self._estimate_reported = False
 
     def plan(

@@ -192,7 +192,7 @@ class _IndexRun:
         profile: str,
     ) -> None:
         self.report = IndexReport()
-        self.table = FileManifest(db.store.sqlite)
+        self.table = FileManifest(db.store.pool)
         self._db = db
         self._collection = collection
         self._scope = scope

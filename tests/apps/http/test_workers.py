@@ -96,4 +96,4 @@ def test_worker_that_cannot_start_stops_the_service(tmp_path: Path) -> None:
     nothing = tmp_path / "file"
     nothing.write_text("not a folder")
     with listen("127.0.0.1", 0) as listener, pytest.raises(StoreError, match="failed with exit code"):
-        serve_with_workers(WorkerConfig(path=nothing, options=HttpOptions(), quiet=True), listener, 2)
+        serve_with_workers(WorkerConfig(database=nothing, options=HttpOptions(), quiet=True), listener, 2)

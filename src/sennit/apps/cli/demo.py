@@ -210,6 +210,8 @@ def _database_folder(session: Session) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="sennit-demo-") as temporary:
             yield Path(temporary) / "demo.sennit"
         return
+    if isinstance(session.db, str):
+        raise InvalidInput("The demo needs a database of its own: give --db a new folder, or leave it out.")
     if (session.db / DATABASE_FILE).exists():
         raise InvalidInput(
             f"{session.db} is already a database. Give the demo a new folder, so that yours does not change."

@@ -13,6 +13,7 @@ from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, PROBLEMS_FOUND
 from sennit.apps.cli.session import Session, common_options, load_settings, pass_session
 from sennit.errors import SennitError, StoreCorrupt
+from sennit.stores.sql.target import describe_target
 
 if TYPE_CHECKING:
     from sennit.stores.embedded.checks import Finding
@@ -54,7 +55,7 @@ def doctor(session: Session, quick: bool, repair: bool) -> int:
     if session.json:
         output.write_json(
             {
-                "database": str(folder),
+                "database": describe_target(str(folder)),
                 "ok": is_sound,
                 "findings": [finding.to_dict() for finding in findings],
                 "repaired": repaired,

@@ -114,7 +114,7 @@ def export(session: Session, file: Path, everything: bool) -> None:
     store = session.open_store()
     try:
         # One read transaction for both passes: the header says how many records follow.
-        with store.sqlite.read() as connection:
+        with store.pool.read() as connection:
             rows = map(record_from_row, connection.execute(f"{SELECT} ORDER BY id"))
             count = sum(everything or matches(audience, record) for record in rows)
             rows = map(record_from_row, connection.execute(f"{SELECT} ORDER BY id"))

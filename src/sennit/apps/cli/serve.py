@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -123,11 +124,9 @@ def serve(
         if workers == 1:
             serve_in_process(db, listener, options)
             return
-        path = db.path
-        assert path is not None, "a service has a database on disk"
         db.close()
         config = WorkerConfig(
-            path=path,
+            database=_chosen_database(session, is_open=is_open),
             options=options,
             quiet=session.quiet,
             verbose=session.verbose,
@@ -135,15 +134,16 @@ def serve(
         serve_with_workers(config, listener, workers)
 
 
+def _chosen_database(session: Session, *, is_open: bool) -> Path | str:
+    is_named = session.db is not None or os.environ.get("SENNIT_DB")
+    return session.writable_database() if is_open and is_named else session.existing_database()
+
+
 def _open_database(session: Session, *, is_open: bool) -> Database:
     """Open the database; refuse if no caller could be accepted."""
     import sennit
 
-    is_named = session.db is not None or os.environ.get("SENNIT_DB")
-    db = sennit.open(
-        session.writable_database() if is_open and is_named else session.existing_database(),
-        settings=load_settings(),
-    )
+    db = sennit.open(_chosen_database(session, is_open=is_open), settings=load_settings())
     if not is_open and not db.admin.tokens.all():
         db.close()
         raise InvalidInput(

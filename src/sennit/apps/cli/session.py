@@ -13,6 +13,7 @@ import click
 
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, NotFound
+from sennit.stores.sql.target import is_postgres
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -29,16 +30,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 class Session:
     """The values of the common options, which may come before or after the command's name."""
 
-    db: Path | None = None
+    db: Path | str | None = None
+    """A folder, or the connection string of a Postgres database, which may hold a password."""
     json: bool = False
     quiet: bool = False
     verbose: int = 0
 
-    def existing_database(self) -> Path:
-        """Return the folder of the database to use, which must exist."""
-        path = self._chosen_path()
+    def existing_database(self) -> Path | str:
+        """Return the folder of the database to use, which must exist, or a connection string."""
+        path = self._chosen_database()
         if path is not None:
-            if not (path / DATABASE_FILE).is_file():
+            if isinstance(path, Path) and not (path / DATABASE_FILE).is_file():
                 raise NotFound(
                     f"There is no sennit database in {path}. Choose another with --db, or create this one with "
                     "'sennit index' or 'sennit import'."
@@ -52,9 +54,9 @@ class Session:
             )
         return found
 
-    def writable_database(self) -> Path:
-        """Return the folder of the database to write to; if there is none, a new one in the current folder."""
-        return self._chosen_path() or nearest_database(Path.cwd()) or Path(DATABASE_FOLDER)
+    def writable_database(self) -> Path | str:
+        """Return the database to write to; if there is none, a new one in the current folder."""
+        return self._chosen_database() or nearest_database(Path.cwd()) or Path(DATABASE_FOLDER)
 
     def open(self, *, create: bool = False, **overrides: object) -> Database:
         """Open the database with its embedding models."""
@@ -65,15 +67,17 @@ class Session:
 
     def open_store(self) -> EmbeddedStore:
         """Open only the record store: this loads no model and starts no background work."""
-        from sennit.stores.embedded.store import EmbeddedStore
+        from sennit.stores.open import open_store
 
-        return EmbeddedStore(self.existing_database())
+        return open_store(self.existing_database())
 
-    def _chosen_path(self) -> Path | None:
-        """Return the path from --db or SENNIT_DB, if there is one."""
+    def _chosen_database(self) -> Path | str | None:
+        """Return the database from --db or SENNIT_DB, if there is one."""
         if self.db is not None:
             return self.db
         variable = os.environ.get("SENNIT_DB")
+        if variable and is_postgres(variable):
+            return variable
         return Path(variable).expanduser() if variable else None
 
 
@@ -90,6 +94,19 @@ def load_settings(**overrides: object) -> Settings:
     from sennit.settings import load_settings
 
     return load_settings(overrides={key.replace("__", "."): value for key, value in overrides.items()})
+
+
+class DatabaseTarget(click.Path):
+    """A database folder, or the connection string of a Postgres database."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False)
+        self.name = "target"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and is_postgres(value):
+            return value
+        return super().convert(value, param, ctx)
 
 
 class UnicodeText(click.types.StringParamType):
@@ -139,10 +156,10 @@ def _configure(ctx: click.Context, session: Session) -> None:
 _OPTIONS: Final = (
     click.option(
         "--db",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=DatabaseTarget(),
         expose_value=False,
         callback=_store_in_session("db"),
-        help="Database folder. Default: $SENNIT_DB, else the nearest .sennit here or above.",
+        help="Database folder, or postgresql://… . Default: $SENNIT_DB, else the nearest .sennit here or above.",
     ),
     click.option(
         "--json", is_flag=True, expose_value=False, callback=_store_in_session("json"), help="Print JSON."

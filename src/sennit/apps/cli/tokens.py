@@ -51,16 +51,16 @@ def add(
     """
     from sennit.engine.configuration import make_policy
     from sennit.privacy import Caller
-    from sennit.stores.embedded.store import EmbeddedStore
     from sennit.stores.embedded.tokens import TokenStore
+    from sennit.stores.open import open_store
 
     caller = Caller(
         clearance=clearance, scopes=frozenset(scopes), tenant=tenant, name=name, everything=everything
     )
     make_policy(load_settings()).audience(caller)
-    store = EmbeddedStore(session.writable_database())
+    store = open_store(session.writable_database())
     try:
-        token = TokenStore(store.sqlite).issue(name, caller, write=write)
+        token = TokenStore(store.pool).issue(name, caller, write=write)
     finally:
         store.close()
     if session.json:
@@ -86,7 +86,7 @@ def list_(session: Session) -> None:
 
     store = session.open_store()
     try:
-        found = TokenStore(store.sqlite).all()
+        found = TokenStore(store.pool).all()
     finally:
         store.close()
     if session.json:
@@ -138,7 +138,7 @@ def remove(session: Session, name: str) -> None:
 
     store = session.open_store()
     try:
-        TokenStore(store.sqlite).revoke(name)
+        TokenStore(store.pool).revoke(name)
     finally:
         store.close()
     if session.json:

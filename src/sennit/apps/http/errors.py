@@ -50,6 +50,7 @@ MAX_MESSAGE_CHARACTERS: Final = 1000
 _QUOTED_PATH: Final = re.compile(r"""(['"])(?:~|[A-Za-z]:)?[/\\].*?\1""")
 _LOCATION: Final = re.compile(
     r"""\b[a-z][a-z0-9+.-]*://[^\s'",;)]+"""  # a URL
+    r"""|(?<=server at )"[^"]*\""""  # a database server
     r"""|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"""  # an IPv4 address
     r"""|(?<![\w./])(?:~|[A-Za-z]:)?[/\\][^\s'",;:()]+"""  # a path
 )

@@ -45,7 +45,8 @@ POLL_SECONDS: Final = 1.0
 class WorkerConfig:
     """What a worker process needs to start."""
 
-    path: Path
+    database: Path | str
+    """A folder or a connection string. It reaches the worker through a pipe, because it may hold a password."""
     options: HttpOptions
     quiet: bool = False
     verbose: int = 0
@@ -140,7 +141,7 @@ def _worker_main(config: WorkerConfig, listener: socket.socket) -> None:
     configure_logging(quiet=config.quiet, verbose=config.verbose)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     try:
-        with sennit.open(config.path, settings=load_settings()) as db, listener:
+        with sennit.open(config.database, settings=load_settings()) as db, listener:
             _run(db, listener, config.options)
     except SennitError as error:
         log.error("worker failed: %s", error)

@@ -120,6 +120,10 @@ class SennitApp(App[None]):
         self._debounce_timer: Timer | None = None
         self.result_list: ResultList | None = None
 
+    def _database_name(self) -> str:
+        path = self._db.path
+        return self._db.admin.location if path is None else shorten_path(str(path))
+
     def compose(self) -> ComposeResult:
         # Kept as attributes, because a timer or a search may end after the screen has been removed.
         self._prompt = Static(id="recipe", markup=False)
@@ -132,7 +136,7 @@ class SennitApp(App[None]):
         with Horizontal(id="top"):
             yield self._prompt
             yield self._query
-            yield Static(sanitize_title(shorten_path(str(self._db.path or ""))), id="database", markup=False)
+            yield Static(sanitize_title(self._database_name()), id="database", markup=False)
         with Container(id="body"):
             yield self._results
             with Vertical(id="side"):

@@ -7,7 +7,6 @@ indexes are derived from them. A finding about one of those carries its repair.
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -29,11 +28,12 @@ from sennit.stores.embedded.findings import Finding
 from sennit.stores.embedded.models import Model, current_models
 from sennit.stores.embedded.orphans import check_disk, check_orphans
 from sennit.stores.embedded.ranges import read_version
-from sennit.stores.embedded.schema import VERSION
 from sennit.stores.embedded.segment_store import SegmentInfo
 from sennit.stores.embedded.segmented_index import SegmentedIndex
 from sennit.stores.embedded.selection import Rows
-from sennit.stores.embedded.store import DATABASE_NAME, INDEX_FOLDER, EmbeddedStore
+from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.sql.connection import Connection, SqlPool
+from sennit.stores.sql.schema import VERSION
 
 __all__ = ["Finding", "check", "repair"]
 
@@ -65,8 +65,8 @@ def check(
     texts are embedded again and compared with their stored vectors.
     """
     report = progress or (lambda *_: None)
-    with store.sqlite.read() as connection:
-        found = _check_database(connection, quick)
+    with store.pool.read() as connection:
+        found = _check_database(store.pool, connection, quick)
         if any(finding.level == "problem" for finding in found):
             return found
         rows = _select_rows(connection, "SELECT row FROM records ORDER BY row")
@@ -96,33 +96,25 @@ def repair(findings: Iterable[Finding], progress: Callable[[int, int], None] | N
     return list(done)
 
 
-# The SQLite file and the records.
+# The primary store and the records.
 
 
-def _check_database(connection: sqlite3.Connection, quick: bool) -> list[Finding]:
-    pragma = "quick_check" if quick else "integrity_check"
-    try:
-        answers = [text for (text,) in connection.execute(f"PRAGMA {pragma}(10)")]
-        dangling = connection.execute("PRAGMA foreign_key_check").fetchall()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-    except sqlite3.DatabaseError as error:
-        answers, dangling, version = [str(error)], [], VERSION
+def _check_database(pool: SqlPool, connection: Connection, quick: bool) -> list[Finding]:
+    name = pool.location if pool.is_shared else Path(pool.location).name
     advice = "Restore it from a backup, or from an export made with 'sennit export --everything'."
-    if answers != ["ok"]:
-        return [Finding("database", "problem", f"{DATABASE_NAME} is damaged: {'; '.join(answers)}. {advice}")]
-    if dangling:
-        return [
-            Finding("database", "problem", f"{len(dangling)} rows refer to rows that do not exist. {advice}")
-        ]
+    damage = pool.find_damage(connection, quick=quick)
+    if damage:
+        return [Finding("database", "problem", f"{name} is damaged: {'; '.join(damage)}. {advice}")]
+    version = pool.schema_version(connection)
     if version != VERSION:
         return [
             Finding("database", "problem", f"the schema has version {version}; this sennit uses {VERSION}.")
         ]
-    return [Finding("database", "ok", f"{DATABASE_NAME} is sound, schema {version}")]
+    return [Finding("database", "ok", f"{name} is sound, schema {version}")]
 
 
 def _check_records(
-    store: EmbeddedStore, connection: sqlite3.Connection, rows: Rows, report: Progress
+    store: EmbeddedStore, connection: Connection, rows: Rows, report: Progress
 ) -> list[Finding]:
     """Verify the hashes of the records, and their values in the field index."""
     altered: list[str] = []
@@ -177,7 +169,7 @@ _MISSING_VECTORS: Final = """
 """
 
 
-def _check_stored_vectors(store: EmbeddedStore, connection: sqlite3.Connection) -> list[Finding]:
+def _check_stored_vectors(store: EmbeddedStore, connection: Connection) -> list[Finding]:
     cases = (
         (_ORPHANED_VECTORS, "vectors belong to no text or to no model"),
         (_ORPHANED_PENDING, "pending entries have no record or no model"),
@@ -194,7 +186,7 @@ def _check_stored_vectors(store: EmbeddedStore, connection: sqlite3.Connection) 
 
 
 def _repair_vectors(store: EmbeddedStore) -> str:
-    with store.sqlite.write() as connection:
+    with store.pool.write() as connection:
         connection.execute(f"DELETE {_ORPHANED_VECTORS}")
         connection.execute(f"DELETE {_ORPHANED_PENDING}")
         connection.execute(f"INSERT INTO pending_vectors SELECT m.number, r.row {_MISSING_VECTORS}")
@@ -202,12 +194,12 @@ def _repair_vectors(store: EmbeddedStore) -> str:
 
 
 def _check_model(
-    store: EmbeddedStore, connection: sqlite3.Connection, model: Model, rows: Rows, embed: Embed
+    store: EmbeddedStore, connection: Connection, model: Model, rows: Rows, embed: Embed
 ) -> list[Finding]:
     """Embed some texts again and compare the vectors with the stored ones."""
     query = (
         "SELECT r.row, r.title, r.text, v.vector FROM records r "
-        f"CROSS JOIN vectors v ON v.model = {model.number:d} AND v.hash = r.embedding_hash WHERE r.row"
+        f"{connection.dialect.ordered_join} vectors v ON v.model = {model.number:d} AND v.hash = r.embedding_hash WHERE r.row"
     )
     stored = list(select_rows(connection, query, rows, order="ORDER BY r.row"))
     texts = [f"{title}\n{text}" if title else text for _, title, text, _ in stored]
@@ -232,11 +224,13 @@ def _same_vector(stored: bytes, recomputed: bytes) -> bool:
 
 
 def _recompute_vectors(store: EmbeddedStore, model: Model) -> str:
-    with store.sqlite.write() as connection:
+    with store.pool.write() as connection:
         connection.execute("DELETE FROM vectors WHERE model = ?", (model.number,))
         connection.execute("DELETE FROM late_vectors WHERE model = ?", (model.number,))
         connection.execute(
-            "INSERT OR IGNORE INTO pending_vectors SELECT ?, row FROM records", (model.number,)
+            # WHERE true: SQLite would otherwise read ON as the condition of a join.
+            "INSERT INTO pending_vectors SELECT ?, row FROM records WHERE true ON CONFLICT DO NOTHING",
+            (model.number,),
         )
     _rebuild(store, store.vector_index(model), f"vector-{model.number}")
     return f"queued every text for a new vector of {model.name}"
@@ -263,19 +257,19 @@ def _check_pending(store: EmbeddedStore) -> list[Finding]:
 
 
 def _check_keyword_index(
-    store: EmbeddedStore, connection: sqlite3.Connection, rows: Rows, sample: Rows, report: Progress
+    store: EmbeddedStore, connection: Connection, rows: Rows, sample: Rows, report: Progress
 ) -> list[Finding]:
     compare = partial(keyword_segment_matches, store.keyword, connection)
     return _check_index(store, connection, store.keyword, "keyword", rows, sample, compare, report)
 
 
 def _check_vector_index(
-    store: EmbeddedStore, connection: sqlite3.Connection, model: Model, sample: Rows, report: Progress
+    store: EmbeddedStore, connection: Connection, model: Model, sample: Rows, report: Progress
 ) -> list[Finding]:
     rows = _select_rows(
         connection,
-        "SELECT r.row FROM records r JOIN vectors v ON v.model = ?1 AND v.hash = r.embedding_hash "
-        "WHERE v.vector != zeroblob(length(v.vector)) ORDER BY r.row",
+        "SELECT r.row FROM records r JOIN vectors v ON v.model = ? AND v.hash = r.embedding_hash "
+        f"WHERE v.vector != {connection.dialect.zero_bytes.format('v.vector')} ORDER BY r.row",
         model.number,
     )
     compare = partial(vector_segment_matches, connection, model)
@@ -285,7 +279,7 @@ def _check_vector_index(
 
 def _check_index(
     store: EmbeddedStore,
-    connection: sqlite3.Connection,
+    connection: Connection,
     index: SegmentedIndex[Any, Any],
     name: str,
     rows: Rows,
@@ -322,7 +316,7 @@ def _check_index(
                 problems.append(f"it disagrees with the record {_record_id(connection, row)!r}")
                 break
     if problems:
-        fix = partial(_rebuild, store, index, name) if store.folder is not None else None
+        fix = partial(_rebuild, store, index, name) if store.index_folder is not None else None
         return [Finding(label, "problem", "; ".join(problems), fix)]
     segments = f"{len(view.segments)} segment{'' if len(view.segments) == 1 else 's'}"
     return [
@@ -333,11 +327,11 @@ def _check_index(
 def _find_corruption(store: EmbeddedStore, index: SegmentedIndex[Any, Any], name: str) -> list[str]:
     """The repairs that opening an index reported, and its files that do not match their checksums."""
     problems = [notice for notice in store.notices if f"{index.name} index" in notice]
-    if store.folder is None:
+    if store.index_folder is None:
         return problems
     for info in index.segment_infos():
         try:
-            read_arrays(store.folder / INDEX_FOLDER / name / Path(info.file).name, info.checksum)
+            read_arrays(store.index_folder / name / Path(info.file).name, info.checksum)
         except CorruptFile as error:
             if not any(str(error) in notice for notice in problems):
                 problems.append(str(error))
@@ -345,20 +339,20 @@ def _find_corruption(store: EmbeddedStore, index: SegmentedIndex[Any, Any], name
 
 
 def _rebuild(store: EmbeddedStore, index: SegmentedIndex[Any, Any], name: str) -> str:
-    assert store.folder is not None
+    assert store.index_folder is not None
     with index.lock_maintenance() as locked:
         if not locked:
             return f"left the {name} index alone, because another process is writing it; try again"
-        shutil.rmtree(store.folder / INDEX_FOLDER / name, ignore_errors=True)
-    index.flush(store.sqlite, wait=True)
-    index.merge_segments(store.sqlite, wait=True)
+        shutil.rmtree(store.index_folder / name, ignore_errors=True)
+    index.flush(store.pool, wait=True)
+    index.merge_segments(store.pool, wait=True)
     return f"rebuilt the {name} index from the records"
 
 
 # Helpers.
 
 
-def _select_rows(connection: sqlite3.Connection, query: str, *values: object) -> Rows:
+def _select_rows(connection: Connection, query: str, *values: object) -> Rows:
     return np.fromiter((row for (row,) in connection.execute(query, values)), np.int64)
 
 
@@ -371,7 +365,7 @@ def _batches(rows: Rows) -> Iterator[tuple[int, Rows]]:
     return ((start, rows[start : start + BATCH_RECORDS]) for start in range(0, len(rows), BATCH_RECORDS))
 
 
-def _record_id(connection: sqlite3.Connection, row: int) -> str:
+def _record_id(connection: Connection, row: int) -> str:
     found = connection.execute("SELECT id FROM records WHERE row = ?", (row,)).fetchone()
     return str(found[0]) if found else f"row {row}"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from sennit.records import TENANT_SEPARATOR, Record, split_id
+from sennit.stores.sql.connection import Connection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -125,7 +125,7 @@ def to_datetime(microseconds: int | None) -> datetime | None:
     return None if microseconds is None else _EPOCH + microseconds * _MICROSECOND
 
 
-def read_records(connection: sqlite3.Connection, low: int, high: int) -> Iterator[tuple[int, Record]]:
+def read_records(connection: Connection, low: int, high: int) -> Iterator[tuple[int, Record]]:
     """The records whose row n is low < n <= high, ascending."""
     found = connection.execute(f"{SELECT} WHERE row > ? AND row <= ? ORDER BY row", (low, high))
     return ((values[0], record_from_row(values)) for values in found)

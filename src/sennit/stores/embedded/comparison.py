@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,13 +16,14 @@ from sennit.stores.embedded.models import Model
 from sennit.stores.embedded.segment_store import SegmentInfo
 from sennit.stores.embedded.selection import Rows
 from sennit.stores.embedded.vector_segment import VectorSegment
+from sennit.stores.sql.connection import Connection, Cursor
 
 Compare = Callable[[SegmentView[Any], Rows], bool]
 """Whether a segment agrees with the records about these rows, all of which it holds."""
 
 
 def keyword_segment_matches(
-    index: KeywordIndex, connection: sqlite3.Connection, view: SegmentView[KeywordSegment], rows: Rows
+    index: KeywordIndex, connection: Connection, view: SegmentView[KeywordSegment], rows: Rows
 ) -> bool:
     """Compare ids, lengths, terms and term frequencies. Segments of the same documents have the same arrays."""
     found = select_rows(connection, "SELECT row, id, text, title FROM records WHERE row", rows)
@@ -40,12 +39,12 @@ def keyword_segment_matches(
 
 
 def vector_segment_matches(
-    connection: sqlite3.Connection, model: Model, view: SegmentView[VectorSegment], rows: Rows
+    connection: Connection, model: Model, view: SegmentView[VectorSegment], rows: Rows
 ) -> bool:
     """Compare vectors bit by bit with the database."""
     query = (
-        # CROSS JOIN fixes the join order: the few records first, then the vector of each.
-        f"SELECT r.row, v.vector FROM records r CROSS JOIN vectors v ON v.model = {model.number:d} "
+        # The few records first, then the vector of each.
+        f"SELECT r.row, v.vector FROM records r {connection.dialect.ordered_join} vectors v ON v.model = {model.number:d} "
         "AND v.hash = r.embedding_hash WHERE r.row"
     )
     stored = dict(select_rows(connection, query, rows, order="").fetchall())
@@ -90,13 +89,10 @@ def _update_digest(digests: dict[int, int], kind: int, value: Scalar, row: int) 
     digests[row] = digests.get(row, 0) ^ hash((kind, value))
 
 
-def select_rows(
-    connection: sqlite3.Connection, query: str, rows: Rows, *, order: str = "ORDER BY row"
-) -> sqlite3.Cursor:
+def select_rows(connection: Connection, query: str, rows: Rows, *, order: str = "ORDER BY row") -> Cursor:
     """Run a statement that ends with a row column, restricted to these rows."""
-    return connection.execute(
-        f"{query} IN (SELECT value FROM json_each(?)) {order}", (json.dumps(rows.tolist()),)
-    )
+    dialect = connection.dialect
+    return connection.execute(f"{query} {dialect.in_rows} {order}", (dialect.encode_rows(rows.tolist()),))
 
 
 def _restrict(view: SegmentView[Any], rows: Rows) -> SegmentView[Any]:

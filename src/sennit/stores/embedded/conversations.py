@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sennit.records import full_id, split_id
-from sennit.stores.embedded.sqlite import SqlitePool
 from sennit.stores.embedded.transaction import Transaction
+from sennit.stores.sql.connection import SqlPool, paged
 from sennit.turns import Turn
+
+TURNS_PAGE: Final = 16
+"""Turns read at first to find the last one of a tenant. Only tenants that share a session's name need more."""
 
 
 def read_positions(
@@ -28,10 +31,15 @@ def read_positions(
 
 def _next_position(transaction: Transaction, tenant: str, session: str) -> int:
     # Backwards along the index: the first row of the tenant is its last turn.
-    found = transaction.connection.execute(
-        "SELECT id, position FROM records WHERE parent = ? AND position IS NOT NULL ORDER BY position DESC",
-        (session,),
+    dialect = transaction.connection.dialect
+    pages = paged(
+        transaction.connection,
+        f"SELECT id, position FROM records WHERE {dialect.same_text('parent')} AND position IS NOT NULL "
+        "ORDER BY position DESC",
+        dialect.same_text_values(session),
+        TURNS_PAGE,
     )
+    found = (turn for page in pages for turn in page)
     last = next((position for record_id, position in found if split_id(record_id)[0] == tenant), -1)
     return int(last) + 1
 
@@ -47,12 +55,12 @@ class StoredPlan(NamedTuple):
 class EpisodeStore:
     """The episodes of one database. A tenant sees only its own."""
 
-    def __init__(self, sqlite: SqlitePool) -> None:
-        self._sqlite = sqlite
+    def __init__(self, pool: SqlPool) -> None:
+        self._pool = pool
 
     def turns(self, tenant: str, episode: str) -> list[int]:
         """The turns of an episode, in order; empty when the episode does not exist."""
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
             found = connection.execute(
                 "SELECT turn FROM plans WHERE tenant = ? AND episode = ? ORDER BY turn", (tenant, episode)
             )
@@ -60,7 +68,7 @@ class EpisodeStore:
 
     def plan(self, tenant: str, episode: str, turn: int) -> StoredPlan | None:
         """The plan of a turn."""
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
             found = connection.execute(
                 "SELECT turn, plan, audience FROM plans WHERE tenant = ? AND episode = ? AND turn = ?",
                 (tenant, episode, turn),
@@ -69,7 +77,7 @@ class EpisodeStore:
 
     def hydrated_keys(self, tenant: str, episode: str, before: int) -> list[str]:
         """The keys that the turns before this one put into the prompt, without duplicates, latest turn first."""
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
             found = connection.execute(
                 "SELECT key FROM hydrated WHERE tenant = ? AND episode = ? AND turn < ? "
                 "ORDER BY turn DESC, position",
@@ -81,7 +89,7 @@ class EpisodeStore:
         self, tenant: str, episode: str, plan: Callable[[int], str], keys: Sequence[str], audience: str
     ) -> int:
         """Store a plan as the next turn of an episode. `plan` receives the number of that turn."""
-        with self._sqlite.write() as connection:
+        with self._pool.write() as connection:
             (last,) = connection.execute(
                 "SELECT coalesce(max(turn), 0) FROM plans WHERE tenant = ? AND episode = ?", (tenant, episode)
             ).fetchone()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
@@ -16,6 +15,7 @@ from sennit.records import split_id
 from sennit.stores.embedded.arrays import Arrays
 from sennit.stores.embedded.codec import decode_metadata, encode_json, to_datetime
 from sennit.stores.embedded.selection import Rows
+from sennit.stores.sql.connection import Connection
 
 BOOL, NUMBER, TEXT = range(3)
 
@@ -131,9 +131,7 @@ def columns_from_arrays(arrays: Arrays) -> Columns:
 # Reading from the primary store.
 
 
-def read_values(
-    connection: sqlite3.Connection, name: str, low: int, high: int
-) -> Iterable[tuple[Scalar, int]]:
+def read_values(connection: Connection, name: str, low: int, high: int) -> Iterable[tuple[Scalar, int]]:
     """Each value of a field with its row, for the records low < row <= high."""
     path = field_path(name)
     within = "FROM records WHERE row > ? AND row <= ?"
@@ -145,7 +143,8 @@ def read_values(
         path = path[1:]
     # A substring search for the key is fast and skips most records; only the rest need their JSON parsed.
     found = connection.execute(
-        f"SELECT row, metadata {within} AND instr(metadata, ?)", (low, high, encode_json(path[0]))
+        f"SELECT row, metadata {within} AND {connection.dialect.substring_position}(metadata, ?) > 0",
+        (low, high, encode_json(path[0])),
     )
     return (
         (value, row)

@@ -7,7 +7,6 @@ reads only newer records. A filter becomes a bitmap over rows, which every index
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -29,6 +28,7 @@ from sennit.stores.embedded.field_columns import (
 )
 from sennit.stores.embedded.segment_store import SegmentInfo, SegmentStore
 from sennit.stores.embedded.selection import FilterBitmap, Mask, Rows
+from sennit.stores.sql.connection import Connection
 
 log = logging.getLogger("sennit.store")
 
@@ -72,7 +72,7 @@ class FieldIndex:
         self._fields: OrderedDict[str, _Field] = OrderedDict()
         self._bitmaps: OrderedDict[Filter, FilterBitmap] = OrderedDict()
 
-    def bitmap(self, connection: sqlite3.Connection, where: Filter, seq: int) -> FilterBitmap:
+    def bitmap(self, connection: Connection, where: Filter, seq: int) -> FilterBitmap:
         """The rows up to `seq` that pass a filter; the bit of a row without a record is undefined."""
         with self._lock:
             if seq < self._seq:
@@ -87,7 +87,7 @@ class FieldIndex:
             self._bitmaps.move_to_end(where)
             return bitmap
 
-    def refresh_access_fields(self, connection: sqlite3.Connection, seq: int) -> None:
+    def refresh_access_fields(self, connection: Connection, seq: int) -> None:
         """Read new values of the access fields, so that the next search does not have to."""
         with self._lock:
             if seq >= self._seq:
@@ -95,7 +95,7 @@ class FieldIndex:
                 for name in ACCESS_FIELDS:
                     self._columns_of(connection, name)
 
-    def _catch_up(self, connection: sqlite3.Connection, seq: int) -> None:
+    def _catch_up(self, connection: Connection, seq: int) -> None:
         if seq - self._seq > MAX_CATCH_UP_CHANGES:
             self._bitmaps.clear()
         if self._bitmaps and seq > self._seq:
@@ -105,7 +105,7 @@ class FieldIndex:
                 bitmap.grow(seq + 1, np.array(passing, np.int64))
         self._seq = seq
 
-    def _columns_of(self, connection: sqlite3.Connection, name: str) -> Columns:
+    def _columns_of(self, connection: Connection, name: str) -> Columns:
         """The values of a field up to the current change."""
         field = self._fields.get(name)
         if field is None:
@@ -197,7 +197,7 @@ class FieldIndex:
 
     # Evaluation.
 
-    def _evaluate(self, connection: sqlite3.Connection, where: Filter) -> Mask:
+    def _evaluate(self, connection: Connection, where: Filter) -> Mask:
         match where:
             case And(parts):
                 mask = np.ones(self._seq + 1, bool)

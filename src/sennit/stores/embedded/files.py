@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from sennit.records import CHUNK_COLLECTION, split_id
-from sennit.stores.embedded.sqlite import SqlitePool
 from sennit.stores.embedded.transaction import Transaction
+from sennit.stores.sql.connection import SqlPool
 
 COLUMNS: Final = "path, collection, reader, size, mtime_ns, ctime_ns, inode, hash, records, problem"
+
+
+_UPDATES: Final = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 
 
 class FileRow(NamedTuple):
@@ -32,15 +35,16 @@ class FileRow(NamedTuple):
 class FileManifest:
     """The manifest of indexed files. Its writing methods take part in the transaction that writes the records."""
 
-    def __init__(self, sqlite: SqlitePool) -> None:
-        self._sqlite = sqlite
+    def __init__(self, pool: SqlPool) -> None:
+        self._pool = pool
 
     def under(self, root: str) -> Iterator[tuple[FileRow, bool]]:
         """The files at or below a path. The flag is False when some of a file's records were removed since."""
         low, high = path_range(root)
-        is_complete = "(SELECT count(*) FROM records r WHERE r.parent = f.path) >= f.records"
-        select = f"SELECT {COLUMNS}, {is_complete} FROM files f WHERE"
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
+            from_file = connection.dialect.same_text("r.parent", "f.path")
+            is_complete = f"(SELECT count(*) FROM records r WHERE {from_file}) >= f.records"
+            select = f"SELECT {COLUMNS}, {is_complete} FROM files f WHERE"
             # A UNION ALL of two queries: for one query with OR, SQLite would sort the result.
             found = connection.execute(
                 f"{select} path = ? UNION ALL {select} path >= ? AND path < ?", (root, low, high)
@@ -52,7 +56,8 @@ class FileManifest:
     def upsert(transaction: Transaction, rows: Iterable[FileRow]) -> None:
         """Add or replace rows."""
         transaction.connection.executemany(
-            f"INSERT OR REPLACE INTO files ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?)", rows
+            f"INSERT INTO files ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (path) DO UPDATE SET {_UPDATES}",
+            rows,
         )
 
     @staticmethod
@@ -62,15 +67,17 @@ class FileManifest:
 
     def paths_named(self, names: frozenset[str]) -> list[str]:
         """The paths whose last component is one of these names, sorted; one scan over the paths."""
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
             found = connection.execute("SELECT path FROM files ORDER BY path").fetchall()
         return [path for (path,) in found if path.rpartition("/")[2] in names]
 
     @staticmethod
     def record_ids(transaction: Transaction, path: str, prefixes: tuple[str, ...]) -> list[str]:
         """The ids of a file's records: the file is their parent, and their ids have one of its prefixes."""
+        dialect = transaction.connection.dialect
         found = transaction.connection.execute(
-            "SELECT id FROM records WHERE parent = ? AND path = ?", (path, path)
+            f"SELECT id FROM records WHERE {dialect.same_text('parent')} AND path = ?",
+            (*dialect.same_text_values(path), path),
         )
         return [record_id for (record_id,) in found if record_id == path or record_id.startswith(prefixes)]
 
@@ -78,12 +85,12 @@ class FileManifest:
 class IndexedFolders:
     """The folders that were indexed as a whole; unless the settings name folders, grep and read may use these."""
 
-    def __init__(self, sqlite: SqlitePool) -> None:
-        self._sqlite = sqlite
+    def __init__(self, pool: SqlPool) -> None:
+        self._pool = pool
 
     def paths(self) -> list[str]:
         """The indexed folders, sorted."""
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
             return [path for (path,) in connection.execute("SELECT path FROM folders ORDER BY path")]
 
     def add(self, paths: Iterable[str]) -> None:
@@ -91,14 +98,16 @@ class IndexedFolders:
         known = set(self.paths())
         new = [(path,) for path in paths if path not in known]
         if new:
-            with self._sqlite.write() as connection:
-                connection.executemany("INSERT OR IGNORE INTO folders VALUES (?)", new)
+            with self._pool.write() as connection:
+                connection.executemany("INSERT INTO folders VALUES (?) ON CONFLICT DO NOTHING", new)
 
 
 def find_chunks(transaction: Transaction, tenant: str, document: str) -> list[str]:
     """The full ids of the chunks that are stored for a document."""
+    dialect = transaction.connection.dialect
     found = transaction.connection.execute(
-        "SELECT id FROM records WHERE parent = ? AND collection = ?", (document, CHUNK_COLLECTION)
+        f"SELECT id FROM records WHERE {dialect.same_text('parent')} AND collection = ?",
+        (*dialect.same_text_values(document), CHUNK_COLLECTION),
     )
     return [record_id for (record_id,) in found if split_id(record_id)[0] == tenant]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
@@ -29,7 +27,7 @@ from sennit.records import Record, full_id, split_id
 from sennit.stores.embedded.codec import SELECT, record_from_row
 from sennit.stores.embedded.name_index import LabelledText, NameIndex, TextCache
 from sennit.stores.embedded.selection import Mask, Rows
-from sennit.stores.embedded.sqlite import SqlitePool
+from sennit.stores.sql.connection import Connection, SqlPool, paged
 
 NEVER: Final = (1 << 63) - 1
 """`valid_until` of a fact that has not ended."""
@@ -73,7 +71,7 @@ def derive_graph_rows(record: Record) -> GraphRows:
     )
 
 
-def insert(connection: sqlite3.Connection, rows: Iterable[tuple[int, GraphRows]]) -> None:
+def insert(connection: Connection, rows: Iterable[tuple[int, GraphRows]]) -> None:
     """Insert the names and facts of records, given with their row numbers."""
     names: list[tuple[int, int, int]] = []
     edges: list[EdgeRow] = []
@@ -83,12 +81,12 @@ def insert(connection: sqlite3.Connection, rows: Iterable[tuple[int, GraphRows]]
             (name, until, weight, -row, other, start) for name, until, weight, _, other, start in edge_rows
         ]
     if names:
-        connection.executemany("INSERT OR IGNORE INTO names VALUES (?, ?, ?)", names)
+        connection.executemany("INSERT INTO names VALUES (?, ?, ?) ON CONFLICT DO NOTHING", names)
     if edges:
-        connection.executemany("INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?, ?)", edges)
+        connection.executemany("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", edges)
 
 
-def delete(connection: sqlite3.Connection, row: int, record: Record) -> None:
+def delete(connection: Connection, row: int, record: Record) -> None:
     """Delete what `insert` wrote for a record."""
     if record.title or record.metadata:
         connection.execute("DELETE FROM names WHERE row = ?", (row,))
@@ -99,17 +97,17 @@ def delete(connection: sqlite3.Connection, row: int, record: Record) -> None:
             )
 
 
-def ensure_tables(sqlite: SqlitePool) -> None:
+def ensure_tables(pool: SqlPool) -> None:
     """Rebuild the tables if an older sennit or other rules for names filled them."""
-    with sqlite.read() as connection:
+    with pool.read() as connection:
         if _stored_identity(connection) == IDENTITY:
             return
-    with sqlite.write() as connection:
+    with pool.write() as connection:
         if _stored_identity(connection) != IDENTITY:
             rebuild_tables(connection)
 
 
-def rebuild_tables(connection: sqlite3.Connection) -> None:
+def rebuild_tables(connection: Connection) -> None:
     """Derive the names and facts of all records again."""
     connection.execute("DELETE FROM names")
     connection.execute("DELETE FROM edges")
@@ -120,20 +118,23 @@ def rebuild_tables(connection: sqlite3.Connection) -> None:
     while found := connection.execute(select, (last_row,)).fetchall():
         insert(connection, ((values[0], derive_graph_rows(record_from_row(values))) for values in found))
         last_row = found[-1][0]
-    connection.execute("INSERT OR REPLACE INTO state VALUES ('graph', ?)", (IDENTITY,))
+    connection.execute(
+        "INSERT INTO state VALUES ('graph', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (IDENTITY,),
+    )
 
 
-def find_wrong_rows(connection: sqlite3.Connection) -> set[int]:
+def find_wrong_rows(connection: Connection) -> set[int]:
     """The rows whose names or facts differ from what their records say; `rebuild_tables` repairs them."""
     stored: dict[int, set[tuple[object, ...]]] = {}
-    for values in connection.execute("SELECT row, name, flags FROM names"):
+    for values in connection.stream("SELECT row, name, flags FROM names"):
         stored.setdefault(values[0], set()).add(values)
-    for values in connection.execute(
+    for values in connection.stream(
         "SELECT name, valid_until, negative_weight, negative_row, other_name, valid_from FROM edges"
     ):
         stored.setdefault(-values[3], set()).add(values)
     wrong = set()
-    for values in connection.execute(f"{SELECT} WHERE title != '' OR metadata != '{{}}'"):
+    for values in connection.stream(f"{SELECT} WHERE title != '' OR metadata != '{{}}'"):
         row, record = values[0], record_from_row(values)
         derived = {*((row, *name) for name in record_names(record)), *_edges(row, record)}
         if stored.pop(row, set()) != derived:
@@ -141,9 +142,7 @@ def find_wrong_rows(connection: sqlite3.Connection) -> set[int]:
     return wrong | stored.keys()
 
 
-def find_superseded(
-    connection: sqlite3.Connection, facts: Iterable[Fact], *, same_relation: bool
-) -> list[Record]:
+def find_superseded(connection: Connection, facts: Iterable[Fact], *, same_relation: bool) -> list[Record]:
     """The records of facts that new facts may end: those they supersede, and with `same_relation` also every
     current fact about the same subjects."""
     found: dict[str, Record] = {}
@@ -165,7 +164,7 @@ def find_superseded(
     return list(found.values())
 
 
-def _stored_identity(connection: sqlite3.Connection) -> int | None:
+def _stored_identity(connection: Connection) -> int | None:
     found = connection.execute("SELECT value FROM state WHERE key = 'graph'").fetchone()
     return found[0] if found else None
 
@@ -204,7 +203,7 @@ class Graph:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         seq: int,
         index: GraphIndex,
         visible: Callable[[Rows, Filter], Mask],
@@ -239,10 +238,10 @@ class Graph:
         if not declared.any():
             return {}
         names_by_row: dict[int, list[int]] = {}
-        rows = json.dumps(np.unique(found.rows[declared]).tolist())
+        dialect = self._connection.dialect
         for row, name in self._connection.execute(
-            "SELECT row, name FROM names WHERE row IN (SELECT value FROM json_each(?)) ORDER BY name",
-            (rows,),
+            f"SELECT row, name FROM names WHERE row {dialect.in_rows} ORDER BY name",
+            (dialect.encode_rows(np.unique(found.rows[declared]).tolist()),),
         ):
             names_by_row.setdefault(row, []).append(name)
         out: dict[int, list[int]] = {}
@@ -253,9 +252,10 @@ class Graph:
 
     def known_endpoints(self, names: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of the names are an endpoint of some fact, visible or not."""
+        dialect = self._connection.dialect
         found = self._connection.execute(
-            "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM edges WHERE name = value)",
-            (json.dumps(names.tolist()),),
+            f"SELECT k.value FROM {dialect.listed_rows} WHERE EXISTS (SELECT 1 FROM edges WHERE name = k.value)",
+            (dialect.encode_rows(names.tolist()),),
         )
         return np.isin(names, np.array([value for (value,) in found], np.int64))
 
@@ -285,28 +285,29 @@ class Graph:
     def _edge_pages(self, name: int, at: int, size: int, history: bool) -> Iterator[list[Edge]]:
         """Pages of a name's edges, heaviest first. The first page includes the few whose end is still to come."""
         select = "SELECT -negative_row, -negative_weight, other_name, valid_until FROM edges WHERE name = ? AND valid_until"
-        execute = self._connection.execute
         by_weight = "ORDER BY negative_weight, negative_row"
         if history:
             began = "AND (valid_from IS NULL OR valid_from <= ?)"
-            cursor = execute(f"{select} > ? {began} {by_weight}", (name, at, at))
+            pages = paged(self._connection, f"{select} > ? {began} {by_weight}", (name, at, at), size)
         else:
-            cursor = execute(f"{select} > ? ORDER BY valid_until, negative_weight, negative_row", (name, at))
-        found = cursor.fetchmany(size)
+            by_end = "ORDER BY valid_until, negative_weight, negative_row"
+            pages = paged(self._connection, f"{select} > ? {by_end}", (name, at), size)
+        found = next(pages, [])
         if not history and found and found[0][3] != NEVER:
             # In key order, facts with a known end come before those without, whatever their weight.
-            ending = execute(f"{select} > ? AND valid_until < {NEVER} {by_weight}", (name, at))
-            cursor = execute(f"{select} = {NEVER} {by_weight}", (name,))
-            found = ending.fetchmany(MAX_ENDING_FACTS) + cursor.fetchmany(size)
+            ending = self._connection.execute(
+                f"{select} > ? AND valid_until < {NEVER} {by_weight} LIMIT ?", (name, at, MAX_ENDING_FACTS)
+            )
+            pages = paged(self._connection, f"{select} = {NEVER} {by_weight}", (name,), size)
+            found = ending.fetchall() + next(pages, [])
         while found:
             yield [Edge(*values[:3]) for values in found]
-            size *= 4
-            found = cursor.fetchmany(size)
+            found = next(pages, [])
 
     def _read_texts(self, rows: list[int]) -> Iterator[tuple[int, str, str]]:
+        dialect = self._connection.dialect
         found = self._connection.execute(
-            f"SELECT row, title, id, substr(text, 1, {MAX_TEXT_CHARACTERS}) FROM records "
-            "WHERE row IN (SELECT value FROM json_each(?))",
-            (json.dumps(rows),),
+            f"SELECT row, title, id, substr(text, 1, {MAX_TEXT_CHARACTERS}) FROM records WHERE row {dialect.in_rows}",
+            (dialect.encode_rows(rows),),
         )
         return ((row, title or split_id(record_id)[1], text) for row, title, record_id, text in found)

@@ -7,7 +7,6 @@ themselves, so a record has the same score in the buffer as in a segment.
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from array import array
 from collections import OrderedDict
@@ -24,8 +23,9 @@ from sennit.analysis.term_counts import count_documents
 from sennit.stores.embedded.arrays import Arrays, GrowingArray
 from sennit.stores.embedded.index_view import Buffer, Segment, SegmentView
 from sennit.stores.embedded.segment_store import SegmentInfo, SegmentStore
-from sennit.stores.embedded.segmented_index import SegmentedIndex
+from sennit.stores.embedded.segmented_index import MAX_UNSTREAMED_CHANGES, SegmentedIndex
 from sennit.stores.embedded.selection import Mask
+from sennit.stores.sql.connection import Connection
 
 FIELDS: Final = ("text", "title")
 """The record fields that keyword search covers, in the order of every per-field array."""
@@ -279,8 +279,9 @@ class KeywordIndex(SegmentedIndex[KeywordSegment, KeywordBuffer]):
     def new_buffer(self) -> KeywordBuffer:
         return KeywordBuffer()
 
-    def load(self, connection: sqlite3.Connection, low: int, high: int) -> Iterable[IndexDocument]:
-        found = connection.execute(
+    def load(self, connection: Connection, low: int, high: int) -> Iterable[IndexDocument]:
+        read = connection.execute if high - low <= MAX_UNSTREAMED_CHANGES else connection.stream
+        found = read(
             "SELECT row, id, text, title FROM records WHERE row > ? AND row <= ? ORDER BY row", (low, high)
         )
         return map(IndexDocument._make, found)

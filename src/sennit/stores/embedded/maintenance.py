@@ -34,6 +34,10 @@ IDLE_SECONDS: Final = 3.0
 MIN_TOMBSTONES_TO_PURGE: Final = 1000
 """Tombstones kept before those that every index has applied are purged."""
 
+MIN_SHARED_TOMBSTONES_TO_PURGE: Final = 100_000
+"""The same where other machines have indexes of their own: one that has not applied a purged tombstone reads its records
+again."""
+
 RETRY_SECONDS: Final = 5.0
 """The pause after an embedding model did not answer."""
 
@@ -125,7 +129,7 @@ class IndexMaintainer:
         """Flush the buffers of all indexes to segments, and update the field index."""
         with self._translate_os_errors():
             for index in self._store.live_indexes():
-                index.flush(self._store.sqlite, at_least=at_least, wait=wait)
+                index.flush(self._store.pool, at_least=at_least, wait=wait)
             self._store.update_field_index()
         self._unflushed = 0
 
@@ -133,7 +137,7 @@ class IndexMaintainer:
         """Merge segments where there are more than `max_unmerged`; into one segment when `whole`."""
         with self._translate_os_errors():
             for index in self._store.live_indexes():
-                index.merge_segments(self._store.sqlite, whole=whole, max_unmerged=max_unmerged, wait=wait)
+                index.merge_segments(self._store.pool, whole=whole, max_unmerged=max_unmerged, wait=wait)
 
     @contextlib.contextmanager
     def bulk_load(self) -> Iterator[None]:
@@ -175,7 +179,11 @@ class IndexMaintainer:
                 if idle:
                     self._store.stop_worker()
                 with self._translate_os_errors():
-                    self._store.purge_tombstones(MIN_TOMBSTONES_TO_PURGE)
+                    self._store.purge_tombstones(
+                        MIN_SHARED_TOMBSTONES_TO_PURGE
+                        if self._store.pool.is_shared
+                        else MIN_TOMBSTONES_TO_PURGE
+                    )
                 self._select_model()
                 self.embed_pending()
             except (Cancelled, StoreClosed):
@@ -191,13 +199,13 @@ class IndexMaintainer:
             yield
         except OSError as error:
             raise StoreError(
-                f"The indexes of {self._store.folder} cannot be written ({error}). No record is lost and searches "
-                "stay correct. Free some space, or check the permissions of the folder 'index'."
+                f"The indexes of {self._store.location} cannot be written ({error}). No record is lost and searches "
+                f"stay correct. Free some space, or check the permissions of {self._store.index_folder}."
             ) from error
 
     def _log_deferred(self, error: SennitError) -> None:
         # The indexes are caches: the next write or search does what was not done now.
-        log.warning("maintenance of %s is deferred: %s", self._store.folder or "memory", error)
+        log.warning("maintenance of %s is deferred: %s", self._store.location, error)
 
     def _log_embedding_error(self, error: EmbeddingError) -> None:
         if self.last_error is None:

@@ -6,13 +6,12 @@ one. Then one transaction activates the new model, and the old vectors are delet
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sennit.stores.embedded.sqlite import SqlitePool, batches, placeholders
+from sennit.stores.sql.connection import Connection, SqlPool, batches, placeholders
 
 RETIRE_BATCH: Final = 2000
 """Vectors of a retired model deleted in one transaction, so that another writer waits only for milliseconds."""
@@ -45,7 +44,7 @@ class ModelProgress:
         return 1.0 if not self.total else max(0.0, 1 - self.pending / self.total)
 
 
-def current_models(connection: sqlite3.Connection) -> list[Model]:
+def current_models(connection: Connection) -> list[Model]:
     """The models that every record needs a vector of: the active one, then the one being built."""
     found = connection.execute(
         "SELECT number, fingerprint, name, spec, dimensions, state FROM models WHERE state != 'retired'"
@@ -53,7 +52,7 @@ def current_models(connection: sqlite3.Connection) -> list[Model]:
     return sorted((Model(*values) for values in found), key=lambda model: model.state)
 
 
-def has_pending_vectors(connection: sqlite3.Connection) -> bool:
+def has_pending_vectors(connection: Connection) -> bool:
     """Whether any record lacks a vector."""
     return connection.execute("SELECT 1 FROM pending_vectors LIMIT 1").fetchone() is not None
 
@@ -61,17 +60,17 @@ def has_pending_vectors(connection: sqlite3.Connection) -> bool:
 class ModelRegistry:
     """The embedding models of one database, and their pending vectors."""
 
-    def __init__(self, sqlite: SqlitePool) -> None:
-        self._sqlite = sqlite
+    def __init__(self, pool: SqlPool) -> None:
+        self._pool = pool
 
     def current(self) -> list[Model]:
         """The active model, then the one being built."""
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
             return current_models(connection)
 
     def progress(self) -> list[ModelProgress]:
         """The progress of each current model."""
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
             (total,) = connection.execute("SELECT count(*) FROM records").fetchone()
             counts = dict(
                 connection.execute("SELECT model, count(*) FROM pending_vectors GROUP BY model").fetchall()
@@ -86,7 +85,7 @@ class ModelRegistry:
 
         It is active at once if there is no other model or no record; otherwise it is built while the old one answers.
         """
-        with self._sqlite.write() as connection:
+        with self._pool.write() as connection:
             known = {model.fingerprint: model for model in current_models(connection)}
             active = next((model for model in known.values() if model.state == "active"), None)
             if active is not None and active.fingerprint == fingerprint:
@@ -102,7 +101,7 @@ class ModelRegistry:
 
     def _start(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         fingerprint: str,
         name: str,
         spec: str,
@@ -134,7 +133,7 @@ class ModelRegistry:
         Hashes in `given`, by model fingerprint, are not looked up.
         """
         out = []
-        with self._sqlite.read_with_writer() as connection:
+        with self._pool.read_with_writer() as connection:
             for model in current_models(connection):
                 known = given.get(model.fingerprint, ())
                 absent = {digest for digest in hashes if digest not in known}
@@ -149,10 +148,10 @@ class ModelRegistry:
 
     def pending_texts(self, model: int, limit: int) -> list[tuple[bytes, str]]:
         """Hash and text of some records that lack a vector, oldest first and without duplicates."""
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
             found = connection.execute(
                 """
-                SELECT r.embedding_hash, CASE WHEN r.title = '' THEN r.text ELSE r.title || char(10) || r.text END
+                SELECT r.embedding_hash, CASE WHEN r.title = '' THEN r.text ELSE r.title || '\n' || r.text END
                 FROM pending_vectors p JOIN records r ON r.row = p.row WHERE p.model = ? ORDER BY p.row LIMIT ?
                 """,
                 (model, limit),
@@ -161,7 +160,7 @@ class ModelRegistry:
 
     def add_late_vectors(self, model: int, vectors: Mapping[bytes, bytes]) -> None:
         """Store vectors of pending texts. Vectors of a retired model are dropped."""
-        with self._sqlite.write() as connection:
+        with self._pool.write() as connection:
             found = connection.execute("SELECT state FROM models WHERE number = ?", (model,)).fetchone()
             if found is None or found[0] == "retired":
                 return
@@ -192,7 +191,7 @@ class ModelRegistry:
 
     def activate_if_complete(self, model: int) -> bool:
         """Activate a model that is being built, if every record has its vector; whether it was activated."""
-        with self._sqlite.write() as connection:
+        with self._pool.write() as connection:
             state = connection.execute("SELECT state FROM models WHERE number = ?", (model,)).fetchone()
             left = connection.execute(
                 "SELECT 1 FROM pending_vectors WHERE model = ? LIMIT 1", (model,)
@@ -204,24 +203,24 @@ class ModelRegistry:
 
     def delete_retired(self) -> list[int]:
         """Delete retired models with their vectors; returns their numbers."""
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
             retired = [n for (n,) in connection.execute("SELECT number FROM models WHERE state = 'retired'")]
         for number in retired:
             left = True
             while left:
-                with self._sqlite.write() as connection:
+                with self._pool.write() as connection:
                     left = bool(
                         connection.execute(
                             "DELETE FROM vectors WHERE number IN (SELECT number FROM vectors WHERE model = ? LIMIT ?)",
                             (number, RETIRE_BATCH),
                         ).rowcount
                     )
-            with self._sqlite.write() as connection:
+            with self._pool.write() as connection:
                 connection.execute("DELETE FROM models WHERE number = ?", (number,))
         return retired
 
 
-def allocate_seq(connection: sqlite3.Connection, count: int) -> int:
+def allocate_seq(connection: Connection, count: int) -> int:
     """Allocate `count` sequence numbers; returns the number before the first of them."""
     (seq,) = connection.execute(
         "UPDATE state SET value = value + ? WHERE key = 'seq' RETURNING value", (count,)
@@ -229,27 +228,27 @@ def allocate_seq(connection: sqlite3.Connection, count: int) -> int:
     return int(seq) - count
 
 
-def insert_vectors(connection: sqlite3.Connection, model: int, vectors: Mapping[bytes, bytes]) -> None:
+def insert_vectors(connection: Connection, model: int, vectors: Mapping[bytes, bytes]) -> None:
     """Store vectors under the hashes of their texts."""
     now = time.time()
     connection.executemany(
-        "INSERT OR IGNORE INTO vectors (model, hash, vector, created) VALUES (?, ?, ?, ?)",
+        "INSERT INTO vectors (model, hash, vector, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         ((model, digest, vector, now) for digest, vector in vectors.items()),
     )
 
 
-def delete_unused_vectors(connection: sqlite3.Connection, hashes: Sequence[bytes]) -> None:
+def delete_unused_vectors(connection: Connection, hashes: Sequence[bytes]) -> None:
     """Delete the vectors of those texts that no record holds any more."""
     connection.executemany(
         """
-        DELETE FROM vectors WHERE model IN (SELECT number FROM models) AND hash = ?1
-        AND NOT EXISTS (SELECT 1 FROM records WHERE embedding_hash = ?1)
+        DELETE FROM vectors WHERE model IN (SELECT number FROM models) AND hash = ?
+        AND NOT EXISTS (SELECT 1 FROM records WHERE embedding_hash = ?)
         """,
-        ((digest,) for digest in hashes),
+        ((digest, digest) for digest in hashes),
     )
 
 
-def _activate(connection: sqlite3.Connection, number: int) -> None:
+def _activate(connection: Connection, number: int) -> None:
     for (old,) in connection.execute("SELECT number FROM models WHERE state = 'active'").fetchall():
         _retire(connection, old)
     connection.execute("UPDATE models SET state = 'active' WHERE number = ?", (number,))
@@ -258,7 +257,7 @@ def _activate(connection: sqlite3.Connection, number: int) -> None:
     allocate_seq(connection, 1)
 
 
-def _retire(connection: sqlite3.Connection, number: int) -> None:
+def _retire(connection: Connection, number: int) -> None:
     connection.execute("UPDATE models SET state = 'retired' WHERE number = ?", (number,))
     connection.execute("DELETE FROM pending_vectors WHERE model = ?", (number,))
     connection.execute("DELETE FROM late_vectors WHERE model = ?", (number,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from sennit.graph.entity_linking import NameMatches
 from sennit.graph.names import Hashes, Words, words_of
 from sennit.stores.embedded.selection import Rows
+from sennit.stores.sql.connection import Connection
 
 MIN_RELOAD_NAMES: Final = 4096
 """After more new names than this, and more than an eighth of all, the whole table is read again. So the Bloom filter
@@ -48,7 +48,7 @@ class NameIndex:
         self._recent_count = 0
         self._bloom = np.zeros(1, bool)
 
-    def catch_up(self, connection: sqlite3.Connection, seq: int) -> bool:
+    def catch_up(self, connection: Connection, seq: int) -> bool:
         """Read the names added up to `seq`; returns whether there are names at all."""
         if seq > self._seq:
             with self._lock:
@@ -86,7 +86,7 @@ class NameIndex:
                 found_flags = np.concatenate([found_flags, np.array(added_flags, np.uint8)])
         return NameMatches(which, found_rows, found_flags)
 
-    def _read_new(self, connection: sqlite3.Connection, seq: int) -> None:
+    def _read_new(self, connection: Connection, seq: int) -> None:
         if self._seq < 0:
             self._load_all(connection, seq)
             return
@@ -104,7 +104,7 @@ class NameIndex:
         self._recent_count += len(new)
         self._seq = seq
 
-    def _load_all(self, connection: sqlite3.Connection, seq: int) -> None:
+    def _load_all(self, connection: Connection, seq: int) -> None:
         columns: tuple[list[NDArray[np.int64]], ...] = ([], [], [])
         cursor = connection.execute("SELECT name, row, flags FROM names WHERE row <= ?", (seq,))
         while batch := cursor.fetchmany(FETCH_ROWS):

@@ -11,7 +11,7 @@ from typing import Final
 
 from sennit.stores.embedded.findings import Finding
 from sennit.stores.embedded.segment_store import ORPHAN_AGE_SECONDS, SegmentInfo
-from sennit.stores.embedded.store import DATABASE_NAME, INDEX_FOLDER, EmbeddedStore
+from sennit.stores.embedded.store import EmbeddedStore
 
 MIN_FREE_BYTES: Final = 256 * 1024 * 1024
 """Enough to rebuild the indexes of a hundred thousand records."""
@@ -19,10 +19,10 @@ MIN_FREE_BYTES: Final = 256 * 1024 * 1024
 
 def check_orphans(store: EmbeddedStore) -> list[Finding]:
     """Report index files that no manifest lists, and replaced models."""
-    if store.folder is None:
+    if store.index_folder is None:
         return []
     files = list(_orphaned_files(store))
-    with store.sqlite.read() as connection:
+    with store.pool.read() as connection:
         (retired,) = connection.execute("SELECT count(*) FROM models WHERE state = 'retired'").fetchone()
     if not files and not retired:
         return [Finding("orphans", "ok", "no orphaned files or replaced models")]
@@ -35,7 +35,7 @@ def check_orphans(store: EmbeddedStore) -> list[Finding]:
 
 def _orphaned_files(store: EmbeddedStore) -> Iterator[Path]:
     """Index files that no manifest lists and that are too old to be published soon."""
-    assert store.folder is not None
+    assert store.index_folder is not None
     indexes: dict[str, Sequence[SegmentInfo]] = {
         "keyword": store.keyword.segment_infos(),
         "fields": store.fields.segment_infos(),
@@ -43,7 +43,7 @@ def _orphaned_files(store: EmbeddedStore) -> Iterator[Path]:
     for model in store.models.current():
         indexes[f"vector-{model.number}"] = store.vector_index(model).segment_infos()
     horizon = time.time() - ORPHAN_AGE_SECONDS
-    for folder in sorted((store.folder / INDEX_FOLDER).glob("*/")):
+    for folder in sorted(store.index_folder.glob("*/")):
         listed = {info.file for info in indexes.get(folder.name, ())} | {"manifest.json"}
         for path in sorted(folder.iterdir()):
             unlisted = folder.name not in indexes or path.name not in listed
@@ -63,11 +63,13 @@ def _delete_orphans(store: EmbeddedStore) -> str:
 
 def check_disk(store: EmbeddedStore) -> list[Finding]:
     """Report the size of the database, and too little free space."""
-    if store.folder is None:
+    folder = store.index_folder
+    if folder is None:
         return []
-    primary = sum(_size(path) for path in store.folder.glob(f"{DATABASE_NAME}*"))
-    derived = sum(_size(path) for path in (store.folder / INDEX_FOLDER).rglob("*"))
-    free = shutil.disk_usage(store.folder).free
+    primary = store.pool.size_bytes()
+    derived = sum(_size(path) for path in folder.rglob("*"))
+    # A folder that was deleted is created again by the next flush.
+    free = shutil.disk_usage(folder if folder.exists() else folder.parent).free
     message = f"database {_megabytes(primary)}, indexes {_megabytes(derived)}, free {_megabytes(free)}"
     if free < MIN_FREE_BYTES:
         return [Finding("disk", "note", f"{message}: the disk is almost full")]

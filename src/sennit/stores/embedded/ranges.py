@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.stores.embedded.segment_store import SegmentInfo
+from sennit.stores.sql.connection import Connection
 
 MERGE_RATIO: Final = 0.25
 """A segment is merged into its predecessor when it has at least a quarter of its size. During continuous writes this
@@ -48,15 +48,15 @@ class ReadVersion(NamedTuple):
     """The number of the active embedding model, 0 while there is none."""
 
 
-def read_version(connection: sqlite3.Connection) -> ReadVersion:
+def read_version(connection: Connection) -> ReadVersion:
     """The version that the connection's transaction sees."""
-    # A join of three rows is faster than `key IN (...)`, for which SQLite builds and sorts temporary tables.
-    return ReadVersion._make(
-        connection.execute(
-            "SELECT s.value, p.value, m.value FROM state s, state p, state m "
-            "WHERE s.key = 'seq' AND p.key = 'purged' AND m.key = 'model'"
-        ).fetchone()
-    )
+    return ReadVersion._make(connection.version())
+
+
+def read_origin(connection: Connection) -> int:
+    """A random number that identifies the database."""
+    (origin,) = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
+    return int(origin)
 
 
 def is_visible_at(infos: Iterable[SegmentInfo], seq: int) -> bool:
@@ -84,13 +84,13 @@ def uncovered_ranges(infos: Sequence[SegmentInfo], seq: int) -> list[tuple[int, 
     return ranges
 
 
-def deleted_rows(connection: sqlite3.Connection, low: int, high: int) -> NDArray[np.int64]:
+def deleted_rows(connection: Connection, low: int, high: int) -> NDArray[np.int64]:
     """The rows deleted by the changes low < n <= high."""
     found = connection.execute("SELECT row FROM tombstones WHERE seq > ? AND seq <= ?", (low, high))
     return np.fromiter((row for (row,) in found), np.int64)
 
 
-def split_range(connection: sqlite3.Connection, low: int, high: int, size: int) -> Iterator[tuple[int, int]]:
+def split_range(connection: Connection, low: int, high: int, size: int) -> Iterator[tuple[int, int]]:
     """The range as consecutive ranges of at most `size` records each."""
     while True:
         found = connection.execute(

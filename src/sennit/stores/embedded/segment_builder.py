@@ -10,9 +10,10 @@ from typing import Any
 
 from sennit.errors import SennitError
 from sennit.stores.embedded.keyword_index import KeywordIndex, segment_identity
-from sennit.stores.embedded.ranges import read_version
+from sennit.stores.embedded.ranges import read_origin, read_version
 from sennit.stores.embedded.segment_store import DiskSegmentStore, SegmentInfo
-from sennit.stores.embedded.sqlite import SqlitePool
+from sennit.stores.sql.connection import SqlPool
+from sennit.stores.sql.pool import open_pool
 from sennit.workers import Message, WorkerProcess, read_message, worker_streams, write_message
 
 log = logging.getLogger("sennit.store")
@@ -21,9 +22,9 @@ log = logging.getLogger("sennit.store")
 class SegmentBuilder:
     """Has a worker process build segments of one database's keyword index."""
 
-    def __init__(self, database: Path, index: Path, identity: str) -> None:
-        paths = {"database": str(database.absolute()), "index": str(index.absolute())}
-        self._request = {**paths, "identity": identity}
+    def __init__(self, database: str, index: Path, identity: str) -> None:
+        """`database` is what `open_pool` opens. It may hold a password, so it goes through the pipe."""
+        self._request = {"database": database, "index": str(index.absolute()), "identity": identity}
         self._worker: WorkerProcess | None = None
         self._lock = threading.Lock()
         """Held while a request is under way."""
@@ -68,11 +69,10 @@ class SegmentBuilder:
 def handle_request(request: dict[str, Any]) -> dict[str, Any]:
     """Build one segment from the newest version of the database."""
     try:
-        database = _open_database(Path(request["database"]))
+        database = _open_database(request["database"])
         with database.read() as connection:
             seq = read_version(connection).seq
-            (origin,) = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
-            if segment_identity(origin) != request["identity"]:
+            if segment_identity(read_origin(connection)) != request["identity"]:
                 return {"problem": "the worker process is of another version"}
             segments = DiskSegmentStore(Path(request["index"]), request["identity"])
             index = KeywordIndex(segments, log.warning)
@@ -91,13 +91,13 @@ def handle_request(request: dict[str, Any]) -> dict[str, Any]:
     return asdict(info)
 
 
-_databases: dict[Path, SqlitePool] = {}
+_databases: dict[str, SqlPool] = {}
 
 
-def _open_database(path: Path) -> SqlitePool:
-    if path not in _databases:
-        _databases[path] = SqlitePool(path)
-    return _databases[path]
+def _open_database(target: str) -> SqlPool:
+    if target not in _databases:
+        _databases[target] = open_pool(target)
+    return _databases[target]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import sqlite3
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -27,12 +26,15 @@ from sennit.stores.embedded.ranges import (
     uncovered_ranges,
 )
 from sennit.stores.embedded.segment_store import SegmentInfo, SegmentStore
-from sennit.stores.embedded.sqlite import SqlitePool
+from sennit.stores.sql.connection import Connection, SqlPool
 
 log = logging.getLogger("sennit.store")
 
 FLUSH_CHUNK_RECORDS: Final = 16_384
 """Records flushed to one segment at most; this bounds the memory of a rebuild."""
+
+MAX_UNSTREAMED_CHANGES: Final = 4096
+"""Changes read in one piece. More are streamed, which takes a server two more round trips but no more memory."""
 
 Generation = tuple[int, int]
 NO_GENERATION: Final[Generation] = (-1, -1)
@@ -69,7 +71,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
     def new_buffer(self) -> BufferT: ...
 
     @abstractmethod
-    def load(self, connection: sqlite3.Connection, low: int, high: int) -> Iterable[Any]:
+    def load(self, connection: Connection, low: int, high: int) -> Iterable[Any]:
         """Read the live records of the changes low < n <= high from the primary store."""
 
     @abstractmethod
@@ -84,7 +86,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
     def from_arrays(self, arrays: Arrays) -> SegmentT:
         """Open a segment from its stored arrays."""
 
-    def count_unflushed(self, connection: sqlite3.Connection, low: int, high: int) -> int:
+    def count_unflushed(self, connection: Connection, low: int, high: int) -> int:
         """About how many records `load` would return."""
         found = connection.execute("SELECT count(*) FROM records WHERE row > ? AND row <= ?", (low, high))
         return int(found.fetchone()[0])
@@ -109,7 +111,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
     # Reading.
 
     def view_at(
-        self, connection: sqlite3.Connection, seq: int, purged: int, *, refresh: bool = False
+        self, connection: Connection, seq: int, purged: int, *, refresh: bool = False
     ) -> IndexView[SegmentT, BufferT]:
         """The index with everything up to change `seq`, which is what the connection's transaction sees."""
         view = self._view
@@ -120,7 +122,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
                 with contextlib.suppress(_ManifestReplaced):
                     return self._advance(connection, seq, purged)
 
-    def _advance(self, connection: sqlite3.Connection, seq: int, purged: int) -> IndexView[SegmentT, BufferT]:
+    def _advance(self, connection: Connection, seq: int, purged: int) -> IndexView[SegmentT, BufferT]:
         view = self._view
         if view is not None and view.seq > seq:
             # Another thread has advanced the view. This transaction sees an older version, so it gets its own view.
@@ -138,7 +140,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
 
     def _adopt(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         seq: int,
         purged: int,
         generation: Generation,
@@ -163,7 +165,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
         return self._view is not None
 
     def _catch_up(
-        self, connection: sqlite3.Connection, view: IndexView[SegmentT, BufferT], seq: int
+        self, connection: Connection, view: IndexView[SegmentT, BufferT], seq: int
     ) -> IndexView[SegmentT, BufferT]:
         segments = [segment_view.segment for segment_view in view.segments]
         items = self.load(connection, view.seq, seq)
@@ -172,7 +174,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
         return view.advance(seq, deleted_rows(connection, view.seq, seq))
 
     def _current_segments(
-        self, connection: sqlite3.Connection, seq: int, purged: int
+        self, connection: Connection, seq: int, purged: int
     ) -> Sequence[SegmentView[SegmentT]]:
         """The published segments, without reading the records that they do not cover."""
         with self.lock:
@@ -182,7 +184,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
             return self._read_published(connection, seq, purged)
 
     def _read_published(
-        self, connection: sqlite3.Connection, seq: int, purged: int
+        self, connection: Connection, seq: int, purged: int
     ) -> Sequence[SegmentView[SegmentT]]:
         while True:
             infos = self.segment_infos()
@@ -192,7 +194,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
                 return segments
 
     def _open_view(
-        self, connection: sqlite3.Connection, seq: int, purged: int, infos: Sequence[SegmentInfo]
+        self, connection: Connection, seq: int, purged: int, infos: Sequence[SegmentInfo]
     ) -> IndexView[SegmentT, BufferT]:
         views = self._open_listed(connection, seq, purged, infos)
         segments = [view.segment for view in views]
@@ -205,7 +207,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
         return IndexView(seq, views, buffer, len(buffer.rows))
 
     def _open_listed(
-        self, connection: sqlite3.Connection, seq: int, purged: int, infos: Sequence[SegmentInfo]
+        self, connection: Connection, seq: int, purged: int, infos: Sequence[SegmentInfo]
     ) -> tuple[SegmentView[SegmentT], ...]:
         deleted = deleted_rows(connection, 0, seq)
         views = []
@@ -251,7 +253,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
 
     # Flushing and merging.
 
-    def flush(self, database: SqlitePool, *, at_least: int = 1, wait: bool = False) -> bool:
+    def flush(self, database: SqlPool, *, at_least: int = 1, wait: bool = False) -> bool:
         """Write the records that no segment covers to segments, if there are `at_least` so many.
 
         Returns False when nothing was flushed.
@@ -285,7 +287,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
         return True
 
     def merge_segments(
-        self, database: SqlitePool, *, whole: bool = False, max_unmerged: int = 0, wait: bool = False
+        self, database: SqlPool, *, whole: bool = False, max_unmerged: int = 0, wait: bool = False
     ) -> bool:
         """Merge segments until few are left, or one when `whole`; False when there was nothing to merge.
 
@@ -315,7 +317,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
         return bool(runs)
 
     def _contiguous_groups(
-        self, connection: sqlite3.Connection, views: Sequence[SegmentView[SegmentT]]
+        self, connection: Connection, views: Sequence[SegmentView[SegmentT]]
     ) -> list[list[SegmentView[SegmentT]]]:
         """The segments, split where records between two of them are in neither.
 
@@ -350,7 +352,7 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
                 others += [new] if new.count else []
                 self._store.publish(sorted(others, key=lambda info: info.low))
 
-    def _refresh_view(self, database: SqlitePool) -> None:
+    def _refresh_view(self, database: SqlPool) -> None:
         if self._view is None:
             # This process has not searched yet, so it need not read the unflushed records.
             return

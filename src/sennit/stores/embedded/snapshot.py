@@ -6,7 +6,6 @@ and the statistics of keyword scores leave them out.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -27,10 +26,10 @@ from sennit.stores.embedded.index_view import IndexView
 from sennit.stores.embedded.models import Model
 from sennit.stores.embedded.segment_reader import SegmentReader
 from sennit.stores.embedded.selection import FilterBitmap, Mask, Rows, select_positions
-from sennit.stores.embedded.sqlite import placeholders
 from sennit.stores.embedded.vector_index import VectorBuffer, nearest_records
 from sennit.stores.embedded.vector_math import stable_dot_products
 from sennit.stores.embedded.vector_segment import VectorSegment
+from sennit.stores.sql.connection import Connection, placeholders
 
 Terms = Sequence[tuple[int, float]]
 """Pairs of a term hash and the term's weight in the query."""
@@ -41,7 +40,7 @@ class Snapshot:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         seq: int,
         keyword: tuple[Sequence[SegmentReader], CorpusStatistics],
         vector: Callable[[], IndexView[VectorSegment, VectorBuffer] | None],
@@ -180,7 +179,8 @@ class Snapshot:
 
     def records(self, keys: Iterable[int]) -> dict[int, Record]:
         """The visible records among these keys, by key."""
-        return self._read("row IN (SELECT value FROM json_each(?))", str(list(keys)))
+        dialect = self._connection.dialect
+        return self._read(f"row {dialect.in_rows}", dialect.encode_rows(list(keys)))
 
     def columns(self, keys: Rows, names: Sequence[str]) -> list[tuple[Any, ...]]:
         """The values of some fields of visible records: built-in fields, and top-level keys of the metadata."""
@@ -191,21 +191,21 @@ class Snapshot:
 
     def siblings(self, record: Record, first: int, last: int) -> list[Record]:
         """The records with the same parent at these positions, in order; includes the record itself."""
-        found = self._read(
-            "parent = ? AND position BETWEEN ? AND ? AND collection = ?",
-            *(record.parent, first, last, record.collection),
-        )
+        condition = f"{self._same_parent} AND position BETWEEN ? AND ? AND collection = ?"
+        found = self._read(condition, *self._parent_values(record.parent), first, last, record.collection)
         return sorted(found.values(), key=lambda record: (record.position or 0, record.id))
 
     def siblings_of_kind(self, record: Record, kinds: Sequence[str]) -> list[Record]:
         """The records with the same parent and one of these kinds, in order."""
-        condition = f"parent = ? AND collection = ? AND kind IN ({placeholders(kinds)})"
-        found = self._read(condition, record.parent, record.collection, *kinds)
+        condition = f"{self._same_parent} AND collection = ? AND kind IN ({placeholders(kinds)})"
+        found = self._read(condition, *self._parent_values(record.parent), record.collection, *kinds)
         return sorted(found.values(), key=lambda record: (record.position or 0, record.id))
 
     def children(self, parent: str, collection: str) -> list[Record]:
         """The records of a collection with this parent, in order."""
-        found = self._read("parent = ? AND collection = ?", parent, collection)
+        found = self._read(
+            f"{self._same_parent} AND collection = ?", *self._parent_values(parent), collection
+        )
         return sorted(found.values(), key=lambda record: (record.position or 0, record.id))
 
     def records_matching(self, where: Filter) -> list[Record]:
@@ -219,13 +219,15 @@ class Snapshot:
 
     def adjacent(self, keys: Rows, where: Filter = EVERYTHING) -> dict[int, list[int]]:
         """For each record, the records of the same parent right before and after it that match a filter."""
+        dialect = self._connection.dialect
         found = self._connection.execute(
-            """
-            SELECT r.row, n.row FROM json_each(?) AS k JOIN records r ON r.row = k.value
-            JOIN records n ON n.parent = r.parent AND n.position IN (r.position - 1, r.position + 1)
-            AND n.collection = r.collection ORDER BY n.position
+            f"""
+            SELECT r.row, n.row FROM {dialect.listed_rows} JOIN records r ON r.row = k.value
+            JOIN records n ON {dialect.same_text("n.parent", "r.parent")}
+            AND n.position IN (r.position - 1, r.position + 1)
+            AND n.collection = r.collection ORDER BY n.position, n.row
             """,
-            (str([key for key in keys.tolist() if key >= 0]),),
+            (dialect.encode_rows([key for key in keys.tolist() if key >= 0]),),
         )
         mask = self._mask(where)
         out: dict[int, list[int]] = {}
@@ -239,7 +241,9 @@ class Snapshot:
         mask = self._mask(EVERYTHING)
         if mask is None:
             return False
-        found = self._connection.execute("SELECT row FROM records WHERE parent = ?", (path,))
+        found = self._connection.execute(
+            f"SELECT row FROM records WHERE {self._same_parent}", self._parent_values(path)
+        )
         return not all(mask[row] for (row,) in found)
 
     def find_key(self, record_id: str) -> int | None:
@@ -287,6 +291,14 @@ class Snapshot:
         if self._cached_scorer is None or self._cached_scorer[0] != key:
             self._cached_scorer = (key, Scorer(*self._keyword, terms, bm25))
         return self._cached_scorer[1]
+
+    @property
+    def _same_parent(self) -> str:
+        return self._connection.dialect.same_text("parent")
+
+    def _parent_values(self, parent: str | None) -> tuple[str | None, ...]:
+        """The parameters of `_same_parent`."""
+        return self._connection.dialect.same_text_values(parent)
 
     def _read(self, condition: str, *values: object) -> dict[int, Record]:
         found = self._connection.execute(f"{SELECT} WHERE {condition}", values)

@@ -1,18 +1,16 @@
-"""The embedded store: a folder with one SQLite file, the source of truth, and indexes derived from it."""
+"""The store: SQL as the source of truth, and indexes on this machine that are derived from it."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import shutil
-import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from sennit.errors import StoreError
 from sennit.filters import EVERYTHING, Filter
 from sennit.records import Record
 from sennit.stores.embedded import field_index, graph, keyword_index, vector_index
@@ -30,44 +28,40 @@ from sennit.stores.embedded.models import (
     current_models,
     has_pending_vectors,
 )
-from sennit.stores.embedded.ranges import is_delete_applied, is_visible_at, read_version
+from sennit.stores.embedded.ranges import is_delete_applied, is_visible_at, read_origin, read_version
 from sennit.stores.embedded.segment_builder import SegmentBuilder
 from sennit.stores.embedded.segment_reader import SegmentReader, open_readers
 from sennit.stores.embedded.segment_store import DiskSegmentStore, MemorySegmentStore, SegmentStore
 from sennit.stores.embedded.segmented_index import SegmentedIndex
 from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.sqlite import SqlitePool
 from sennit.stores.embedded.transaction import Transaction
 from sennit.stores.embedded.vector_index import VectorBuffer, VectorIndex
 from sennit.stores.embedded.vector_segment import VectorSegment
+from sennit.stores.sql.connection import Connection, SqlPool
 
 log = logging.getLogger("sennit.store")
 
-DATABASE_NAME: Final = "sennit.db"
-INDEX_FOLDER: Final = "index"
-
 
 class EmbeddedStore:
-    """A store in one folder, or in memory when `folder` is None."""
+    """The records of one database, and its indexes in a folder of this machine."""
 
-    def __init__(self, folder: Path | None, *, exact_vectors: bool = False) -> None:
-        """`exact_vectors`: a search for a restricted audience scans vectors exactly, without codes trained on all of them."""
-        self.folder = folder
+    def __init__(self, pool: SqlPool, index_folder: Path | None, *, exact_vectors: bool = False) -> None:
+        """The indexes stay in memory when `index_folder` is None.
+
+        `exact_vectors`: a search for a restricted audience scans vectors exactly, without codes trained on all of them.
+        """
+        self.pool = pool
+        self.index_folder = index_folder
         self._exact_vectors = exact_vectors
         self.notices: list[str] = []
         """What was repaired since the store was opened."""
-        if folder is not None:
-            _create_folder(folder)
-        self.sqlite = SqlitePool(folder / DATABASE_NAME if folder else None)
-        self.models = ModelRegistry(self.sqlite)
-        with self.sqlite.read() as connection:
-            (self._origin,) = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
+        self.models = ModelRegistry(self.pool)
+        with self.pool.read() as connection:
+            self._origin = read_origin(connection)
         identity = keyword_index.segment_identity(self._origin)
         self._builder: SegmentBuilder | None = None
-        if folder is not None:
-            self._builder = SegmentBuilder(
-                folder / DATABASE_NAME, folder / INDEX_FOLDER / "keyword", identity
-            )
+        if index_folder is not None and pool.target is not None:
+            self._builder = SegmentBuilder(pool.target, index_folder / "keyword", identity)
         self.keyword = KeywordIndex(self._segment_store("keyword", identity), self._report, self._builder)
         self._vectors: dict[int, VectorIndex] = {}
         self.fields = FieldIndex(
@@ -89,13 +83,18 @@ class EmbeddedStore:
         """The active model at the last search. Model numbers are never reused."""
         self.last_write_left_pending = False
         """Whether any record lacked a vector after the last write."""
-        graph.ensure_tables(self.sqlite)
+        graph.ensure_tables(self.pool)
         self._reset_newer_indexes()
 
+    @property
+    def location(self) -> str:
+        """Where the records are, for messages. Holds no password."""
+        return self.pool.location
+
     def close(self) -> None:
-        """Stop all work and close the file. A second call does nothing."""
+        """Stop all work and close the connections. A second call does nothing."""
         self.cancel_work()
-        self.sqlite.close()
+        self.pool.close()
 
     def cancel_work(self) -> None:
         """Cancel flushes and merges in progress; a later process repeats them."""
@@ -113,7 +112,7 @@ class EmbeddedStore:
     @contextlib.contextmanager
     def snapshot(self, audience: Filter = EVERYTHING) -> Iterator[Snapshot]:
         """A consistent snapshot: every earlier write that the audience may see, and nothing else."""
-        with self.sqlite.read() as connection:
+        with self.pool.read() as connection:
             # The indexes are locked while the transaction begins, so that all of them match its read version.
             opened = [one for one in self.indexes() if one.is_open]
             for one in opened:
@@ -144,7 +143,7 @@ class EmbeddedStore:
                 vector,
                 self.fields,
                 model,
-                lambda: self.sqlite.abandon(connection),
+                lambda: self.pool.abandon(connection),
                 self._graph_index,
                 self._field_cache,
                 audience,
@@ -154,7 +153,7 @@ class EmbeddedStore:
     def get(self, ids: Iterable[str]) -> dict[str, Record]:
         """The records that exist, by id."""
         out = {}
-        with self.sqlite.read() as connection:
+        with self.pool.read() as connection:
             for record_id in ids:
                 values = connection.execute(f"{SELECT} WHERE id = ?", (record_id,)).fetchone()
                 if values:
@@ -163,13 +162,13 @@ class EmbeddedStore:
 
     def iter_records(self) -> Iterator[Record]:
         """All records of one snapshot, ordered by id."""
-        with self.sqlite.read_separately() as connection:
-            for values in connection.execute(f"{SELECT} ORDER BY id"):
+        with self.pool.read_separately() as connection:
+            for values in connection.stream(f"{SELECT} ORDER BY id"):
                 yield record_from_row(values)
 
     def count(self) -> int:
         """The number of records."""
-        with self.sqlite.read() as connection:
+        with self.pool.read() as connection:
             (count,) = connection.execute("SELECT count(*) FROM records").fetchone()
             return int(count)
 
@@ -178,7 +177,7 @@ class EmbeddedStore:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """One write: durable when the block ends, without effect when it raises. Other writers wait for its end."""
-        with self.sqlite.write() as connection:
+        with self.pool.write() as connection:
             transaction = Transaction(connection)
             yield transaction
             transaction.finish()
@@ -211,12 +210,12 @@ class EmbeddedStore:
 
     def update_field_index(self) -> None:
         """Bring the field index, which filters and audiences use, up to date."""
-        with self.sqlite.read() as connection:
+        with self.pool.read() as connection:
             self.fields.refresh_access_fields(connection, read_version(connection).seq)
 
     def has_pending_vectors(self) -> bool:
         """Whether any record lacks a vector."""
-        with self.sqlite.read() as connection:
+        with self.pool.read() as connection:
             return has_pending_vectors(connection)
 
     def purge_tombstones(self, min_count: int) -> int:
@@ -224,7 +223,7 @@ class EmbeddedStore:
 
         Returns the number deleted.
         """
-        with self.sqlite.read() as connection:
+        with self.pool.read() as connection:
             (count,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
         if count < min_count:
             return 0
@@ -237,7 +236,7 @@ class EmbeddedStore:
 
     def _purge_applied(self, indexes: Sequence[SegmentedIndex[Any, Any]]) -> int:
         segments = [index.segment_infos() for index in indexes]
-        with self.sqlite.write() as connection:
+        with self.pool.write() as connection:
             tombstones = connection.execute("SELECT seq, row FROM tombstones ORDER BY seq").fetchall()
             # In order, up to the first tombstone that is still needed. So a segment has applied every purged
             # tombstone, or it is known to be too old and is rebuilt.
@@ -253,10 +252,10 @@ class EmbeddedStore:
         """Delete the vector index of a retired model."""
         with self._lock:
             self._vectors.pop(number, None)
-        if self.folder is not None:
-            shutil.rmtree(self.folder / INDEX_FOLDER / f"vector-{number}", ignore_errors=True)
+        if self.index_folder is not None:
+            shutil.rmtree(self.index_folder / f"vector-{number}", ignore_errors=True)
 
-    def _keyword_at(self, connection: sqlite3.Connection, seq: int, purged: int) -> KeywordState:
+    def _keyword_at(self, connection: Connection, seq: int, purged: int) -> KeywordState:
         view = self.keyword.view_at(connection, seq, purged)
         cached = self._keyword_state
         if cached is None or cached[0] is not view:
@@ -264,49 +263,33 @@ class EmbeddedStore:
             cached = self._keyword_state = (view, parts, collect_statistics(parts))
         return cached[1], cached[2]
 
-    def _active_model(self, connection: sqlite3.Connection, number: int) -> Model | None:
+    def _active_model(self, connection: Connection, number: int) -> Model | None:
         cached = self._model
         if number and (cached is None or cached.number != number):
             cached = self._model = next((m for m in current_models(connection) if m.number == number), None)
         return cached if number else None
 
     def _segment_store(self, name: str, identity: str) -> SegmentStore:
-        if self.folder is None:
+        if self.index_folder is None:
             return MemorySegmentStore()
-        return DiskSegmentStore(self.folder / INDEX_FOLDER / name, identity)
+        return DiskSegmentStore(self.index_folder / name, identity)
 
     def _reset_newer_indexes(self) -> None:
-        """Reset indexes that contain later changes than the SQLite file, which was replaced by an older copy."""
+        """Reset indexes that contain later changes than the primary store, which was replaced by an older copy."""
         for index in self.live_indexes():
             infos = index.segment_infos()
-            with self.sqlite.read() as connection:
+            with self.pool.read() as connection:
                 seq = read_version(connection).seq
             if not is_visible_at(infos, seq):
                 self._report(f"the {index.name} index is rebuilt from the records: it is newer than they are")
                 index.reset()
         infos = self.fields.segment_infos()
-        with self.sqlite.read() as connection:
+        with self.pool.read() as connection:
             seq = read_version(connection).seq
         if not is_visible_at(infos, seq):
             self.fields.drop(info.field for info in infos)
 
     def _report(self, notice: str) -> None:
         if notice not in self.notices:
-            log.warning("%s: %s", self.folder or "memory", notice)
+            log.warning("%s: %s", self.location, notice)
             self.notices.append(notice)
-
-
-def _create_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise StoreError(f"{folder} is a file; a sennit database is a folder. Choose another name.")
-    if folder.is_dir() and not (folder / DATABASE_NAME).exists():
-        other_files = [path.name for path in folder.iterdir() if path.name != INDEX_FOLDER]
-        if other_files:
-            raise StoreError(
-                f"{folder} holds other files ({other_files[0]!r}) and no sennit database. "
-                "Choose a new or empty folder."
-            )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be created: {error.strerror}. Choose another location.") from error

@@ -12,7 +12,7 @@ from typing import Final
 
 from sennit.errors import InvalidInput, NotFound
 from sennit.privacy import Caller
-from sennit.stores.embedded.sqlite import SqlitePool
+from sennit.stores.sql.connection import SqlPool
 
 PREFIX: Final = "sennit_"
 """Makes a leaked token recognisable, to people and to secret scanners."""
@@ -34,15 +34,15 @@ class Token:
 class TokenStore:
     """The tokens of one database."""
 
-    def __init__(self, sqlite: SqlitePool) -> None:
-        self._sqlite = sqlite
+    def __init__(self, pool: SqlPool) -> None:
+        self._pool = pool
 
     def issue(self, name: str, caller: Caller, *, write: bool = False) -> str:
         """Create a token for a caller. It is returned only here: the database stores its hash."""
         if not name or not name.isprintable():
             raise InvalidInput("A token needs a name of printable characters, so that it can be revoked")
         token = PREFIX + secrets.token_urlsafe(32)
-        with self._sqlite.write() as connection:
+        with self._pool.write() as connection:
             if connection.execute("SELECT 1 FROM tokens WHERE name = ?", (name,)).fetchone():
                 raise InvalidInput(f"A token named {name!r} exists; revoke it first, or choose another name")
             connection.execute(
@@ -53,19 +53,19 @@ class TokenStore:
 
     def revoke(self, name: str) -> None:
         """Delete a token: from now on it is rejected."""
-        with self._sqlite.write() as connection:
+        with self._pool.write() as connection:
             if not connection.execute("DELETE FROM tokens WHERE name = ?", (name,)).rowcount:
                 raise NotFound(f"There is no token {name!r}")
 
     def all(self) -> list[Token]:
         """Every token, ordered by name."""
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
             found = connection.execute(f"{_SELECT} ORDER BY name").fetchall()
         return [_decode_token(*values) for values in found]
 
     def find(self, token: str) -> Token | None:
         """The stored token, or None. The lookup is by hash, so its duration reveals nothing about other tokens."""
-        with self._sqlite.read() as connection:
+        with self._pool.read() as connection:
             found = connection.execute(f"{_SELECT} WHERE hash = ?", (_hash(token),)).fetchone()
         return _decode_token(*found) if found else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +16,7 @@ from sennit.stores.embedded.models import (
     insert_vectors,
 )
 from sennit.stores.embedded.prepared_records import PreparedRecord, prepare_record
-from sennit.stores.embedded.sqlite import batches, placeholders
+from sennit.stores.sql.connection import Connection, batches, placeholders
 
 NewVectors = Mapping[int, Mapping[bytes, bytes]]
 """Half-precision vectors by model number and by text hash."""
@@ -43,7 +42,7 @@ class WriteResult:
 class Transaction:
     """One write. What it reads cannot change before it commits, because no other write runs meanwhile."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
         """For the repositories of other tables, which take part in this transaction."""
         self._added = self._updated = self._unchanged = self._removed = 0
@@ -136,7 +135,7 @@ class Transaction:
         self._deleted_hashes.append(embedding_hash(record.embedding_text))
 
 
-def _stored_versions(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
+def _stored_versions(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
     """Row and content hash of the records that exist, by id."""
     out: dict[str, tuple[int, bytes]] = {}
     for batch in batches(ids):

@@ -6,7 +6,6 @@ which segment holds it.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from sennit.stores.embedded.arrays import Arrays, GrowingArray
 from sennit.stores.embedded.index_view import Buffer, IndexView, SegmentView
 from sennit.stores.embedded.segment_store import SegmentStore
-from sennit.stores.embedded.segmented_index import SegmentedIndex
+from sennit.stores.embedded.segmented_index import MAX_UNSTREAMED_CHANGES, SegmentedIndex
 from sennit.stores.embedded.selection import FilterBitmap, Rows, select_positions
 from sennit.stores.embedded.vector_math import (
     Vectors,
@@ -25,23 +24,28 @@ from sennit.stores.embedded.vector_math import (
     top_k_with_ties,
 )
 from sennit.stores.embedded.vector_segment import VectorSegment
+from sennit.stores.sql.connection import Connection
+from sennit.stores.sql.dialect import Dialect
 
 FORMAT: Final = "vector-3"
 
-LOAD_SQL: Final = """
-    SELECT r.row, v.vector FROM records r CROSS JOIN vectors v ON v.model = ?1 AND v.hash = r.embedding_hash
-    WHERE r.row > ?2 AND r.row <= ?3
-    UNION ALL
-    SELECT r.row, v.vector FROM late_vectors a JOIN records r ON r.row = a.row
-    JOIN vectors v ON v.model = ?1 AND v.hash = r.embedding_hash
-    WHERE a.model = ?1 AND a.seq > ?2 AND a.seq <= ?3 AND a.row <= ?2
-"""
-"""Records written in a range, and older ones whose vector arrived in it. CROSS fixes the join order: the query planner would
-otherwise visit every vector of the model at each search after a write."""
-
-
 ROUNDING_ERROR: Final = 1e-5
 """An upper bound for how much two orders of summing the dot product of two unit vectors can differ."""
+
+
+def select_vectors(dialect: Dialect, model: int, low: int, high: int) -> tuple[str, tuple[int, ...]]:
+    """The statement for the vectors of records written in a range, and of older ones whose vector arrived in it."""
+    # The order of the join matters: the query planner of SQLite would otherwise visit every vector of the model at
+    # each search after a write.
+    sql = f"""
+        SELECT r.row, v.vector FROM records r {dialect.ordered_join} vectors v
+        ON v.model = ? AND v.hash = r.embedding_hash WHERE r.row > ? AND r.row <= ?
+        UNION ALL
+        SELECT r.row, v.vector FROM late_vectors a JOIN records r ON r.row = a.row
+        JOIN vectors v ON v.model = ? AND v.hash = r.embedding_hash
+        WHERE a.model = ? AND a.seq > ? AND a.seq <= ? AND a.row <= ?
+    """
+    return sql, (model, low, high, model, model, low, high, low)
 
 
 class StoredVector(NamedTuple):
@@ -82,12 +86,13 @@ class VectorIndex(SegmentedIndex[VectorSegment, VectorBuffer]):
     def new_buffer(self) -> VectorBuffer:
         return VectorBuffer(self.dimensions)
 
-    def load(self, connection: sqlite3.Connection, low: int, high: int) -> Iterable[StoredVector]:
-        found = connection.execute(LOAD_SQL, (self.model, low, high))
+    def load(self, connection: Connection, low: int, high: int) -> Iterable[StoredVector]:
+        read = connection.execute if high - low <= MAX_UNSTREAMED_CHANGES else connection.stream
+        found = read(*select_vectors(connection.dialect, self.model, low, high))
         # A text without known words has a zero vector, which is similar to nothing.
         return (StoredVector(row, vector) for row, vector in found if vector.strip(b"\0"))
 
-    def count_unflushed(self, connection: sqlite3.Connection, low: int, high: int) -> int:
+    def count_unflushed(self, connection: Connection, low: int, high: int) -> int:
         late = connection.execute(
             "SELECT count(*) FROM late_vectors WHERE model = ? AND seq > ? AND seq <= ? AND row <= ?",
             (self.model, low, high, low),

@@ -9,12 +9,18 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from sennit.errors import StoreClosed, StoreCorrupt, StoreError, StoreFull, StoreVersion
-from sennit.stores.embedded.schema import APPLICATION_ID, MIGRATIONS, VERSION
-
-T = TypeVar("T")
+from sennit.stores.sql.connection import Connection
+from sennit.stores.sql.dialect import SQLITE
+from sennit.stores.sql.schema import (
+    APPLICATION_ID,
+    MIGRATIONS,
+    VERSION,
+    create_statements,
+    split_statements,
+)
 
 BUSY_SECONDS: Final = 120.0
 """How long a writer waits for another one. A write holds the lock for milliseconds, so a writer waits this long
@@ -40,8 +46,29 @@ also flushes its new length, which takes half as long again as the commit itself
 times does not pay for the full size."""
 
 
+class SqliteConnection(sqlite3.Connection):
+    """A connection of `sqlite3` that knows its dialect; a subclass, because a wrapper would slow every statement."""
+
+    dialect = SQLITE
+
+    def stream(self, sql: str, parameters: Sequence[Any] = (), /) -> Iterable[Any]:
+        """A cursor of SQLite reads while it is used."""
+        return self.execute(sql, parameters)
+
+    def version(self) -> tuple[int, int, int]:
+        """The values 'seq', 'purged' and 'model' of the table `state`."""
+        # A join of three rows is faster than `key IN (...)`, for which SQLite builds and sorts temporary tables.
+        found: tuple[int, int, int] = self.execute(
+            "SELECT s.value, p.value, m.value FROM state s, state p, state m "
+            "WHERE s.key = 'seq' AND p.key = 'purged' AND m.key = 'model'"
+        ).fetchone()
+        return found
+
+
 class SqlitePool:
     """The connections to one SQLite file, or to one database in memory when `path` is None."""
+
+    is_shared = False
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -49,14 +76,24 @@ class SqlitePool:
         self._write_lock = threading.RLock()
         self.thread_reads = threading.local()
         """`connection`: the one that the current thread reads with."""
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[SqliteConnection] = []
         """Connections that no thread reads with."""
-        self._abandoned: set[sqlite3.Connection] = set()
+        self._abandoned: set[object] = set()
         self._pool_lock = threading.Lock()
         self._writes = 0
         self._writer = self._connect(WRITER_CACHE_KIB)
         with _translate_errors(self.path):
             self._prepare(self._writer)
+
+    @property
+    def location(self) -> str:
+        """The path of the file."""
+        return "the database in memory" if self.path is None else str(self.path)
+
+    @property
+    def target(self) -> str | None:
+        """The path of the file, for another process."""
+        return None if self.path is None else str(self.path.absolute())
 
     def close(self) -> None:
         """Close the idle connections now, and those in use when they are released. A second call does nothing."""
@@ -67,18 +104,18 @@ class SqlitePool:
                 connection.close()
             self._idle.clear()
 
-    def read(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+    def read(self) -> contextlib.AbstractContextManager[SqliteConnection]:
         """A read transaction: a consistent snapshot. A nested block shares the transaction of the outer one."""
         return self._read_memory() if self.path is None else _ReadTransaction(self)
 
     @contextlib.contextmanager
-    def _read_memory(self) -> Iterator[sqlite3.Connection]:
+    def _read_memory(self) -> Iterator[SqliteConnection]:
         with self._write_lock:
             self._check_open()
             yield self._writer
 
     @contextlib.contextmanager
-    def read_separately(self) -> Iterator[sqlite3.Connection]:
+    def read_separately(self) -> Iterator[SqliteConnection]:
         """A read transaction of its own, never shared with other blocks of the thread.
 
         A generator may hold it for as long as it wants, and another thread may finish it.
@@ -86,7 +123,7 @@ class SqlitePool:
         if self.path is None:
             with self._write_lock:
                 self._check_open()
-                copy = sqlite3.connect(":memory:", check_same_thread=False)
+                copy = sqlite3.connect(":memory:", check_same_thread=False, factory=SqliteConnection)
                 self._writer.backup(copy)
             with contextlib.closing(copy):
                 yield copy
@@ -98,7 +135,7 @@ class SqlitePool:
             finally:
                 self.end_read(connection)
 
-    def begin_read(self) -> sqlite3.Connection:
+    def begin_read(self) -> SqliteConnection:
         """Begin a read transaction on an idle or new connection; `end_read` releases it."""
         self._check_open()
         try:
@@ -108,7 +145,7 @@ class SqlitePool:
         connection.execute("BEGIN")
         return connection
 
-    def end_read(self, connection: sqlite3.Connection) -> None:
+    def end_read(self, connection: SqliteConnection) -> None:
         """End the transaction and release the connection, unless an abandoned thread may still use it."""
         with self._pool_lock:
             if connection in self._abandoned:
@@ -122,7 +159,7 @@ class SqlitePool:
         connection.close()
 
     @contextlib.contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
+    def write(self) -> Iterator[SqliteConnection]:
         """A write transaction: durable when the block ends, rolled back when it raises."""
         with self._write_lock:
             self._check_open()
@@ -140,27 +177,57 @@ class SqlitePool:
                     raise
 
     @contextlib.contextmanager
-    def read_with_writer(self) -> Iterator[sqlite3.Connection]:
+    def read_with_writer(self) -> Iterator[SqliteConnection]:
         """The writer's connection, for single reads right before a write: its cache holds what it wrote last."""
         with self._write_lock:
             self._check_open()
             with _translate_errors(self.path):
                 yield self._writer
 
-    def abandon(self, connection: sqlite3.Connection) -> None:
+    def abandon(self, connection: Connection) -> None:
         """Leave a read connection to a thread that may still use it; it is closed when that thread drops it."""
         with self._pool_lock:
             self._abandoned.add(connection)
+
+    def identity(self) -> str:
+        """Distinguishes the file from a copy of it in another place."""
+        return self.location
+
+    def find_damage(self, connection: Connection, *, quick: bool) -> list[str]:
+        """Let SQLite verify the file; empty when it is sound."""
+        pragma = "quick_check" if quick else "integrity_check"
+        try:
+            answers = [text for (text,) in connection.execute(f"PRAGMA {pragma}(10)")]
+            dangling = connection.execute("PRAGMA foreign_key_check").fetchall()
+        except sqlite3.DatabaseError as error:
+            return [str(error)]
+        if dangling:
+            answers.append(f"{len(dangling)} rows refer to rows that do not exist")
+        return [answer for answer in answers if answer != "ok"]
+
+    def schema_version(self, connection: Connection) -> int:
+        """The version that the file's header states."""
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def size_bytes(self) -> int:
+        """The size of the file, with its write-ahead log."""
+        if self.path is None:
+            return 0
+        return sum(file.stat().st_size for file in self.path.parent.glob(f"{self.path.name}*"))
 
     def _check_open(self) -> None:
         if self._closed:
             raise StoreClosed("This database has been closed; open it again with sennit.open()")
 
-    def _connect(self, cache_kib: int = CACHE_KIB) -> sqlite3.Connection:
+    def _connect(self, cache_kib: int = CACHE_KIB) -> SqliteConnection:
         target = ":memory:" if self.path is None else str(self.path)
         with _translate_errors(self.path):
             connection = sqlite3.connect(
-                target, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                target,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                factory=SqliteConnection,
             )
             connection.execute(f"PRAGMA cache_size = -{cache_kib}")
             connection.execute(f"PRAGMA mmap_size = {MMAP_BYTES}")
@@ -169,7 +236,7 @@ class SqlitePool:
             connection.execute("PRAGMA synchronous = FULL")
         return connection
 
-    def _prepare(self, connection: sqlite3.Connection) -> None:
+    def _prepare(self, connection: SqliteConnection) -> None:
         # Count the tables first. Another process may be creating them, and sets the id in the same transaction.
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -189,13 +256,14 @@ class SqlitePool:
         if version < VERSION or application != APPLICATION_ID:
             self._migrate(connection)
 
-    def _migrate(self, connection: sqlite3.Connection) -> None:
+    def _migrate(self, connection: SqliteConnection) -> None:
         connection.execute("BEGIN IMMEDIATE")
         try:
             # Another process may have migrated while this one waited for the lock.
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            for step in MIGRATIONS[version:]:
-                for statement in _split_statements(step):
+            steps = map(split_statements, MIGRATIONS[version:]) if version else [create_statements(SQLITE)]
+            for step in steps:
+                for statement in step:
                     connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -223,25 +291,6 @@ def _preallocate_wal(path: Path) -> None:
                 file.truncate(size)
 
 
-def batches(values: Sequence[T], size: int = 500) -> Iterable[Sequence[T]]:
-    """The values in batches that fit into one statement."""
-    return (values[start : start + size] for start in range(0, len(values), size))
-
-
-def placeholders(values: Sequence[object]) -> str:
-    """A `?` for each value."""
-    return ",".join("?" * len(values))
-
-
-def _split_statements(script: str) -> Iterator[str]:
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-
-
 class _ReadTransaction:
     """The block of `SqlitePool.read`. A class, because every search enters one and a generator takes three times
     as long."""
@@ -250,12 +299,12 @@ class _ReadTransaction:
 
     def __init__(self, pool: SqlitePool) -> None:
         self._pool = pool
-        self._connection: sqlite3.Connection | None = None
+        self._connection: SqliteConnection | None = None
         """None inside another block, which owns the transaction."""
 
-    def __enter__(self) -> sqlite3.Connection:
+    def __enter__(self) -> SqliteConnection:
         pool = self._pool
-        outer: sqlite3.Connection | None = getattr(pool.thread_reads, "connection", None)
+        outer: SqliteConnection | None = getattr(pool.thread_reads, "connection", None)
         if outer is not None:
             return outer
         try:

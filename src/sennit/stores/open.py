@@ -1,0 +1,89 @@
+"""The composition root of the store: opens a database by what names it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from sennit.errors import StoreError
+from sennit.stores.embedded.ranges import read_origin
+from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.sql.connection import SqlPool
+from sennit.stores.sql.pool import open_pool
+from sennit.stores.sql.target import is_postgres
+
+MEMORY: Final = ":memory:"
+DATABASE_NAME: Final = "sennit.db"
+INDEX_FOLDER: Final = "index"
+
+
+def open_store(target: str | os.PathLike[str], *, exact_vectors: bool = False) -> EmbeddedStore:
+    """Open the store in a folder, which is created if it is missing, or on a Postgres server.
+
+    ":memory:" stores nothing on disk. For postgresql://…, the indexes live in a cache folder of this machine.
+    `exact_vectors`: a search for a restricted audience scans vectors exactly, without codes trained on all of them.
+    """
+    if os.fspath(target) == MEMORY:
+        return EmbeddedStore(open_pool(None), None, exact_vectors=exact_vectors)
+    if is_postgres(os.fspath(target)):
+        pool = open_pool(os.fspath(target))
+        try:
+            return EmbeddedStore(pool, _cache_folder(pool), exact_vectors=exact_vectors)
+        except BaseException:
+            pool.close()
+            raise
+    folder = Path(target)
+    _create_folder(folder)
+    pool = open_pool(str(folder / DATABASE_NAME))
+    return EmbeddedStore(pool, folder / INDEX_FOLDER, exact_vectors=exact_vectors)
+
+
+def _cache_folder(pool: SqlPool) -> Path:
+    """The folder for the indexes of a database that is not on this machine. It may be deleted at any time."""
+    with pool.read() as connection:
+        origin = read_origin(connection)
+    # A copy of the database has the same origin, and other records later.
+    place = hashlib.blake2b(pool.identity().encode(), digest_size=4).hexdigest()
+    folder = caches_folder() / f"{origin:016x}-{place}"
+    try:
+        # The indexes hold words and values of the records, so nobody else may read them.
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{folder}, the cache for the indexes of {pool.location}, cannot be created: {error.strerror}. Choose "
+            "another folder with SENNIT_CACHE."
+        ) from error
+    return folder
+
+
+def caches_folder() -> Path:
+    """Return `SENNIT_CACHE`, or a folder in the user's cache. The folder may not exist yet."""
+    chosen = os.environ.get("SENNIT_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    if sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "sennit" / "indexes"
+
+
+def _create_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is a file; a sennit database is a folder. Choose another name.")
+    if folder.is_dir() and not (folder / DATABASE_NAME).exists():
+        other_files = [path.name for path in folder.iterdir() if path.name != INDEX_FOLDER]
+        if other_files:
+            raise StoreError(
+                f"{folder} holds other files ({other_files[0]!r}) and no sennit database. "
+                "Choose a new or empty folder."
+            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be created: {error.strerror}. Choose another location.") from error

@@ -1,0 +1,23 @@
+"""Opens the pool for a database by what names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sennit.errors import MissingExtra
+from sennit.stores.sql.connection import SqlPool
+from sennit.stores.sql.sqlite import SqlitePool
+from sennit.stores.sql.target import is_postgres
+
+
+def open_pool(target: str | None) -> SqlPool:
+    """The pool of a Postgres database, or of the SQLite file at a path; a database in memory when it is None."""
+    if target is None or not is_postgres(target):
+        return SqlitePool(None if target is None else Path(target))
+    try:
+        from sennit.stores.sql.postgres import PostgresPool
+    except ImportError as error:
+        if (error.name or "").startswith("sennit"):
+            raise
+        raise MissingExtra("A database on Postgres", "postgres") from error
+    return PostgresPool(target)
