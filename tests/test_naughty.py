@@ -12,7 +12,7 @@ import pytest
 import sennit
 from sennit import Caller, Database, Record
 from sennit.analysis import query_terms
-from sennit.errors import NotFound, SennitError
+from sennit.errors import InvalidInput, NotFound, SennitError
 from sennit.filters import Equal, canonical_name, field, field_path, flatten, parse_filter
 
 RARE = "quixotry"
@@ -205,6 +205,11 @@ def test_no_collection_name_changes_what_is_searched(
     latest = {record.id: record for record in records}
     for string in naughty[::7]:
         known = {name for name, record in latest.items() if record.collection == string}
+        if not 1 <= len(string) <= 1024:
+            assert not known
+            with pytest.raises(InvalidInput, match="from 1 to 1,024"):
+                db.search(RARE, recipe="artifacts", include=[string], limit=50)
+            continue
         with contextlib.suppress(NotFound):
             hits = db.search(RARE, recipe="artifacts", include=[string], limit=50)
             assert known
