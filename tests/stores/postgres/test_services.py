@@ -76,7 +76,7 @@ def test_two_services_see_each_others_writes_and_score_as_sqlite_does(dsn: str, 
             record = {"id": f"r{number}", "text": text}
             writer, reader = (one, two) if number % 2 else (two, one)
             assert httpx.post(f"{writer}/v1/records", json=record, timeout=30).json()["added"] == 1
-            local.add([sennit.Record(**record)])
+            local.add([sennit.Record.from_dict(record)])
             assert f"r{number}" in [name for name, _ in search(reader, text)]
         for query in QUERIES:
             expected = [(hit.id, hit.score) for hit in local.search(query, limit=5)]
