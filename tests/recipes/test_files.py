@@ -89,7 +89,7 @@ def test_a_chunk_at_distance_05_is_discarded_and_nearer_ones_stay(distance: floa
 
 @pytest.mark.parametrize(
     ("metric", "cosine", "distance"),
-    [("cosine", 0.6, 0.4), ("inner_product", 0.6, 0.4), ("squared_l2", 0.6, 0.8), ("l2", 0.5, 1.0)],
+    [("cosine", 0.6, 0.4), ("inner_product", 0.6, 0.4), ("l2_squared", 0.6, 0.8), ("l2", 0.5, 1.0)],
 )
 def test_the_metric_is_a_setting(metric: str, cosine: float, distance: float) -> None:
     assert DISTANCES[metric](np.array([cosine]))[0] == pytest.approx(distance)

@@ -23,7 +23,7 @@ from sennit.stores.contract import BM25
 DISTANCES: Final[Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]]] = {
     "cosine": lambda cosine: 1.0 - cosine,
     "inner_product": lambda cosine: 1.0 - cosine,
-    "squared_l2": lambda cosine: 2.0 - 2.0 * cosine,
+    "l2_squared": lambda cosine: 2.0 - 2.0 * cosine,
     "l2": lambda cosine: np.sqrt(np.maximum(2.0 - 2.0 * cosine, 0.0)),
 }
 """The distance of two unit vectors, computed from their cosine, by metric."""

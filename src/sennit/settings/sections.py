@@ -14,7 +14,7 @@ Transform: TypeAlias = Literal["auto", "offline", "none"]
 DocsFusion: TypeAlias = Literal["weighted", "rrf"]
 Similarity: TypeAlias = Literal["jaccard", "cosine"]
 CodeProvider: TypeAlias = Literal["", "openai", "local", "none"]
-Metric: TypeAlias = Literal["cosine", "l2", "squared_l2", "inner_product"]
+Metric: TypeAlias = Literal["cosine", "l2", "l2_squared", "inner_product"]
 
 _ADDRESS: Final = FieldSpec(
     "The address of a server other than the provider's own, for example an OpenAI-compatible server or Ollama.",
@@ -270,7 +270,7 @@ class FilesSettings(Section):
         Metric,
         FieldSpec(
             "The distance: cosine is 1 - cos, inner_product is 1 - dot, l2 is the length of the difference, "
-            "squared_l2 is its square."
+            "l2_squared is its square."
         ),
     ] = "cosine"
     vector_score_threshold: Annotated[
