@@ -36,6 +36,7 @@ SERVING = (
 RUNNING = (*SERVING, "pipeline", "explain")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
+    "user_cache": (),
     "workers": (),
     "records": ("errors",),
     "facts": ("errors", "records"),
@@ -48,8 +49,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "jsonl": ("errors", "records"),
     "results": ("errors", "records", "filters"),
     "ranking": ("errors", "records", "facts", "results"),
-    "embedding": ("errors",),
-    "stores": (*VALUES, "workers", "graph", "ranking", "embedding.base"),
+    "embedding": ("errors", "user_cache"),
+    "stores": (*VALUES, "user_cache", "workers", "graph", "ranking", "embedding.base"),
     "ingest": (*FINDING, "workers"),
     "folders": ("errors", "records", "search_parameters", "ingest.ignore", "ingest.file_reader"),
     "embedding_service": FINDING,
@@ -81,6 +82,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 # The third-party packages that a package may import; one not listed may import what pyproject.toml declares.
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "errors": frozenset(),
+    "user_cache": frozenset(),
     "workers": frozenset(),
     "records": frozenset(),
     "facts": frozenset(),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Final
 
 from sennit.errors import NotFound
+from sennit.user_cache import cache_folder
 
 GRAPH_FILE: Final = "model.onnx"
 TOKENIZER_FILE: Final = "tokenizer.json"
@@ -16,16 +16,7 @@ CONFIG_FILE: Final = "sennit-model.json"
 
 def models_folder() -> Path:
     """Return `SENNIT_MODELS`, or a folder in the user's cache. The folder may not exist yet."""
-    chosen = os.environ.get("SENNIT_MODELS")
-    if chosen:
-        return Path(chosen).expanduser()
-    if sys.platform == "darwin":
-        cache = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "sennit" / "models"
+    return cache_folder("models", "SENNIT_MODELS")
 
 
 def installed_models() -> list[str]:

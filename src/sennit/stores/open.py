@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +13,7 @@ from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.sql.connection import SqlPool
 from sennit.stores.sql.pool import open_pool
 from sennit.stores.sql.target import is_postgres
+from sennit.user_cache import cache_folder
 
 MEMORY: Final = ":memory:"
 DATABASE_NAME: Final = "sennit.db"
@@ -47,7 +47,7 @@ def _cache_folder(pool: SqlPool) -> Path:
         origin = read_origin(connection)
     # A copy of the database has the same origin, and other records later.
     place = hashlib.blake2b(pool.identity().encode(), digest_size=4).hexdigest()
-    folder = caches_folder() / f"{origin:016x}-{place}"
+    folder = cache_folder("indexes", "SENNIT_CACHE") / f"{origin:016x}-{place}"
     try:
         # The indexes hold words and values of the records, so nobody else may read them.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -57,20 +57,6 @@ def _cache_folder(pool: SqlPool) -> Path:
             "another folder with SENNIT_CACHE."
         ) from error
     return folder
-
-
-def caches_folder() -> Path:
-    """Return `SENNIT_CACHE`, or a folder in the user's cache. The folder may not exist yet."""
-    chosen = os.environ.get("SENNIT_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    if sys.platform == "darwin":
-        cache = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "sennit" / "indexes"
 
 
 def _create_folder(folder: Path) -> None:
