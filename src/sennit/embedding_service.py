@@ -33,7 +33,7 @@ EMBED_BATCH_TEXTS: Final = 1024
 PrecomputedVectors = Mapping[str, Mapping[bytes, bytes]]
 """Half-precision vectors that another process computed, by model fingerprint and by text hash."""
 
-NO_VECTORS: Final[PrecomputedVectors] = {}
+NO_PRECOMPUTED_VECTORS: Final[PrecomputedVectors] = {}
 
 REMOTE_PROVIDERS: Final = ("openai", "ollama")
 """Providers that receive the texts. Only the user's settings may name one, never a database."""
@@ -114,7 +114,7 @@ class EmbeddingService:
         ]
 
     def embed_records(
-        self, records: Sequence[PreparedRecord], given: PrecomputedVectors = NO_VECTORS
+        self, records: Sequence[PreparedRecord], given: PrecomputedVectors = NO_PRECOMPUTED_VECTORS
     ) -> NewVectors:
         """Vectors for the texts that the database has none for, by every usable inline model.
 

@@ -78,7 +78,7 @@ class MemoryGroup:
     def add_turns(self, turns: Iterable[Turn], *, caller: Caller | None = None) -> WriteResult:
         """Add turns of conversations, all or none; a turn without a position goes to the end of its session."""
         batch = check_instances(Turn, turns, "add_turns()")
-        return self._writes.add_turns(batch, self._access.write_audience(caller))[0]
+        return self._writes.add_turns(batch, self._access.write_audience(caller))
 
     def add_facts(
         self, facts: Iterable[Fact], *, same_relation: bool = False, caller: Caller | None = None
@@ -89,7 +89,7 @@ class MemoryGroup:
         """
         batch = check_instances(Fact, facts, "add_facts()")
         audience = self._access.write_audience(caller)
-        return self._writes.add_facts(batch, same_relation=same_relation, audience=audience)[0]
+        return self._writes.add_facts(batch, same_relation=same_relation, audience=audience)
 
     def extract_facts(self, records: Iterable[Record], *, keep: bool = True) -> ExtractedFacts:
         """Extract facts with the configured language model; without one, take what the texts state outright."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from sennit.embedding_service import NO_VECTORS, EmbeddingService, PrecomputedVectors
+from sennit.embedding_service import NO_PRECOMPUTED_VECTORS, EmbeddingService, PrecomputedVectors
 from sennit.errors import AccessDenied, Conflict, NotFound
 from sennit.facts import Fact, end_superseded_facts
 from sennit.filters import Filter, matches
@@ -37,7 +37,7 @@ class WriteService:
         self._maintainer = maintainer
 
     def embed(
-        self, records: WritableRecords, given: PrecomputedVectors = NO_VECTORS
+        self, records: WritableRecords, given: PrecomputedVectors = NO_PRECOMPUTED_VECTORS
     ) -> tuple[list[PreparedRecord], NewVectors]:
         """Prepare records and compute the vectors that are missing, before a transaction makes others wait."""
         prepared = list(map(prepare_record, records))
@@ -72,10 +72,8 @@ class WriteService:
             transaction.write(prepared, vectors, remove=old)
         return transaction.result
 
-    def add_turns(
-        self, turns: Sequence[Turn], audience: Filter | None = None
-    ) -> tuple[WriteResult, list[Record]]:
-        """Add turns; one without a position goes to the end of its session. Returns the records, too."""
+    def add_turns(self, turns: Sequence[Turn], audience: Filter | None = None) -> WriteResult:
+        """Add turns; one without a position goes to the end of its session."""
         return self._add_built(
             [turn.to_record() for turn in turns],
             lambda transaction: position_turns(turns, *read_positions(transaction, turns)),
@@ -84,8 +82,8 @@ class WriteService:
 
     def add_facts(
         self, facts: Sequence[Fact], *, same_relation: bool = False, audience: Filter | None = None
-    ) -> tuple[WriteResult, list[Record]]:
-        """Add facts, and end those that they supersede. Returns the records of the facts, too."""
+    ) -> WriteResult:
+        """Add facts, and end those that they supersede."""
 
         def build(transaction: Transaction) -> list[Record]:
             before = find_superseded(transaction.connection, facts, same_relation=same_relation)
@@ -107,9 +105,7 @@ class WriteService:
             transaction.write((), remove=[*names, *chunks])
         return transaction.result
 
-    def _add_built(
-        self, drafts: Sequence[Record], build: Build, audience: Filter | None
-    ) -> tuple[WriteResult, list[Record]]:
+    def _add_built(self, drafts: Sequence[Record], build: Build, audience: Filter | None) -> WriteResult:
         """Add records that depend on what is stored. The drafts have their texts, which are embedded first."""
         _check_readable(drafts, audience)
         _, vectors = self.embed(drafts)
@@ -117,7 +113,7 @@ class WriteService:
             records = list(build(transaction))
             _check_replaceable(transaction, records, audience)
             transaction.write(records, vectors)
-        return transaction.result, records
+        return transaction.result
 
 
 def _check_readable(records: Iterable[Record], audience: Filter | None) -> None:
