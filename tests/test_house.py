@@ -19,7 +19,7 @@ SOURCE = ROOT / "src" / "sennit"
 
 # A package here is a module or package directly under sennit; "" is sennit itself, the public names. A row may import
 # what it lists, and lists only packages of earlier rows.
-VALUES = ("errors", "records", "facts", "turns", "filters", "analysis", "privacy", "results")
+VALUES = ("errors", "records", "places", "facts", "turns", "filters", "analysis", "privacy", "results")
 FINDING = (*VALUES, "graph", "ranking", "embedding", "stores")
 SERVING = (
     *FINDING,
@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "user_cache": (),
     "workers": (),
     "records": ("errors",),
+    "places": ("records",),
     "facts": ("errors", "records"),
     "turns": ("errors", "records"),
     "search_parameters": ("errors", "records"),
@@ -48,11 +49,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "privacy": ("errors", "filters"),
     "jsonl": ("errors", "records"),
     "results": ("errors", "records", "filters"),
-    "ranking": ("errors", "records", "facts", "results"),
+    "ranking": ("errors", "records", "places", "facts", "results"),
     "embedding": ("errors", "user_cache"),
     "stores": (*VALUES, "user_cache", "workers", "graph", "ranking", "embedding.base"),
     "ingest": (*FINDING, "workers"),
-    "folders": ("errors", "records", "search_parameters", "ingest.ignore", "ingest.file_reader"),
+    "folders": ("errors", "records", "places", "search_parameters", "ingest.ignore", "ingest.file_reader"),
     "embedding_service": FINDING,
     "sources": (*FINDING, "folders"),
     "context": (*FINDING, "folders"),

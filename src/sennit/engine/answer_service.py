@@ -23,6 +23,7 @@ from sennit.ingest.editor import editor_keywords
 from sennit.llm import LanguageModel, LanguageSpec, create_language_model
 from sennit.llm.offline_transform import append_keywords
 from sennit.llm.transform import ModelTransformer, TransformedQuery, keep_query, transform_query
+from sennit.places import Locate
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.results import Degraded, Hit, Page, SearchResult
@@ -87,12 +88,14 @@ class AnswerService:
         snapshot: Callable[[Filter], AbstractContextManager[Snapshot]],
         audience: Callable[[Caller | None], Filter],
         search: Search,
+        locator: Callable[[], Locate],
     ) -> None:
         self._settings = settings
         self._recipes = recipes
         self._snapshot = snapshot
         self._audience = audience
         self._search = search
+        self._locator = locator
         self._model: LanguageModel | None = None
         self._transformer: ModelTransformer | None = None
         self._lock = threading.Lock()
@@ -264,6 +267,7 @@ class AnswerService:
                 editor=editor,
                 keywords=hints,
                 max_characters=settings.llm.prompt_characters,
+                locate=self._locator(),
             ),
             hints,
             tuple(degraded),

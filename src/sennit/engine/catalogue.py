@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
 from sennit.filters import Equal, Filter, In
 from sennit.hydration import CodeUnit
+from sennit.places import Places
 from sennit.records import Record, full_id
 from sennit.stores.embedded.files import FileManifest
 from sennit.stores.embedded.snapshot import Snapshot
@@ -22,17 +24,18 @@ MAX_OVERLAP_LINES: Final = 2
 class StoreCatalogue:
     """The code in a snapshot. An entity that is stored as several records is one unit."""
 
-    def __init__(self, snapshot: Snapshot, tenant: str, files: FileManifest) -> None:
+    def __init__(self, snapshot: Snapshot, tenant: str, files: FileManifest, places: Places) -> None:
         self.snapshot = snapshot
         self._tenant = tenant
         self._files = files
+        self._places = places
 
     def files_named(self, names: frozenset[str]) -> Sequence[str]:
-        return self._files.paths_named(names)
+        return self._files.places_named(names)
 
     def in_file(self, path: str) -> Sequence[CodeUnit]:
         parts = self.snapshot.children(path, CODE)
-        return [join_parts(list(group)) for _, group in groupby(parts, _key)]
+        return [self._join(list(group)) for _, group in groupby(parts, _key)]
 
     def entities_named(self, names: Iterable[str]) -> Sequence[CodeUnit]:
         return self._where(In("name", tuple(sorted(set(names)))))
@@ -61,10 +64,14 @@ class StoreCatalogue:
     def _unit_of(self, record: Record) -> CodeUnit:
         part, parts = _number(record, "part"), _number(record, "parts")
         if not part or record.position is None:
-            return join_parts([record])
+            return self._join([record])
         first = record.position - part + 1
         near = self.snapshot.siblings(record, first, first + parts - 1)
-        return join_parts([one for one in near if _key(one) == _key(record)])
+        return self._join([one for one in near if _key(one) == _key(record)])
+
+    def _join(self, parts: Sequence[Record]) -> CodeUnit:
+        unit = join_parts(parts)
+        return replace(unit, location=self._places.show(parts[0]) or unit.path)
 
 
 def join_parts(parts: Sequence[Record]) -> CodeUnit:
@@ -78,7 +85,7 @@ def join_parts(parts: Sequence[Record]) -> CodeUnit:
     last = parts[-1].lines or first.lines
     return CodeUnit(
         key=_key(first),
-        path=first.path or "",
+        path=first.parent or first.path or "",
         text="\n".join(lines),
         lines=(first.lines[0], max(first.lines[1], last[1])) if first.lines and last else first.lines,
         kind=first.kind,

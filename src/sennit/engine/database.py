@@ -38,7 +38,7 @@ from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
 from sennit.sources.vector import VectorSource
-from sennit.stores.embedded.files import IndexedFolders
+from sennit.stores.embedded.files import FileManifest, IndexedFolders
 from sennit.stores.embedded.maintenance import IndexMaintainer
 from sennit.stores.embedded.snapshot import Snapshot
 from sennit.stores.embedded.tokens import TokenStore
@@ -71,7 +71,9 @@ class Database:
         self._access = Access(self.policy, self.caller)
         self._planner = SearchPlanner(settings, self.recipes, self.caller)
         self.store = open_store(path, exact_vectors=settings.privacy.exact_vectors)
-        folders = IndexedFolders(self.store.pool)
+        base = None if self.path is None else Path(os.path.realpath(self.path)).parent
+        self.indexed_folders = IndexedFolders(self.store.pool, None if base is None else str(base))
+        """The folders whose files are records."""
         explicit = is_embedding_configured(settings)
         self.embeddings = EmbeddingService(self.store, embedding_spec(settings), explicit=explicit)
         self.maintainer = IndexMaintainer(
@@ -79,7 +81,9 @@ class Database:
         )
         self.embeddings.on_model_change = self.maintainer.wake
         self.writes = WriteService(self.store, self.embeddings, self.maintainer)
-        file_access = FileAccess(settings.files, folders, self.path)
+        file_access = FileAccess(
+            settings.files, self.indexed_folders, FileManifest(self.store.pool), self.path
+        )
         built_in: dict[str, Source] = {
             "keyword": KeywordSource(),
             "vector": VectorSource(inline=self.embeddings.is_inline()),
@@ -88,11 +92,20 @@ class Database:
             "links": LinkSource(),
         }
         self._pipeline = Pipeline(built_in, sources or {})
-        hydration = HydrationService(self.store, settings, self._pipeline, self._make_context)
-        self._answers = AnswerService(settings, self.recipes, self.store.snapshot, self.audience, self.search)
+        hydration = HydrationService(
+            self.store, settings, self._pipeline, self._make_context, self.indexed_folders.places
+        )
+        self._answers = AnswerService(
+            settings,
+            self.recipes,
+            self.store.snapshot,
+            self.audience,
+            self.search,
+            self.indexed_folders.locator,
+        )
         self.memory = MemoryGroup(self._access, self.writes, self._answers, self.search, settings.llm.timeout)
         """What an assistant was told and what it knows."""
-        self.files = FilesGroup(self._access, self, self.maintainer, file_access, folders, self.recipes)
+        self.files = FilesGroup(self._access, self, self.maintainer, file_access, self.recipes)
         """Index files, and read and grep those in the allowed folders."""
         self.code = CodeGroup(self._access, self.embeddings, hydration)
         """The code that belongs in a prompt."""
@@ -169,17 +182,32 @@ class Database:
         *,
         recipe: str | None = None,
         collection: str | None = None,
+        tenant: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
         scope: Scope | None = None,
         progress: Progress | None = None,
+        only: Iterable[str] | None = None,
     ) -> IndexReport:
         """The same as `db.files.index`."""
-        return self.files.index(paths, recipe=recipe, collection=collection, scope=scope, progress=progress)
+        return self.files.index(
+            paths,
+            recipe=recipe,
+            collection=collection,
+            tenant=tenant,
+            metadata=metadata,
+            scope=scope,
+            progress=progress,
+            only=only,
+        )
 
     # Reading.
 
     def get(self, record_id: str, *, caller: Caller | None = None) -> Record | None:
-        """Return the record with this id, or None."""
-        return self._get([check_id(record_id)], caller).get(record_id)
+        """Return the record with this id, or None. The path in an id may be written as it is shown."""
+        found = self._get([check_id(record_id)], caller)
+        if not found:
+            found = self._get(self.indexed_folders.places().find_ids(record_id), caller)
+        return next(iter(found.values()), None)
 
     def __len__(self) -> int:
         """Return the number of records that the default caller may see."""
@@ -215,7 +243,9 @@ class Database:
             check_included(plan.recipe, request.include, snapshot)
             context = self._make_context(request, snapshot, audience)
             result = self._pipeline.run(plan, context)
-            key = snapshot.find_key(full_id(tenant, check_id(record_id)))
+            names = [check_id(record_id), *self.indexed_folders.places().find_ids(record_id)]
+            keys = (snapshot.find_key(full_id(tenant, name)) for name in names)
+            key = next((found for found in keys if found is not None), None)
             key = context.find_ephemeral(record_id) if key is None else key
             if key is None:
                 raise NotFound(f"There is no record {record_id!r}")
@@ -274,4 +304,5 @@ class Database:
             audience=audience,
             keywords=request.keywords,
             rewrite=request.rewrite,
+            locate=self.indexed_folders.locator(),
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Unpack
 
 from sennit.context.briefing import briefing, memory_from_record
@@ -27,11 +27,12 @@ from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest import index as index_files
 from sennit.ingest.indexer import IndexTarget
+from sennit.ingest.readers import fills
+from sennit.places import FolderOptions
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.records import Json, Record
 from sennit.results import SearchResult
-from sennit.stores.embedded.files import IndexedFolders
 from sennit.stores.embedded.maintenance import IndexMaintainer
 from sennit.stores.embedded.models import Model, ModelProgress
 from sennit.stores.embedded.store import EmbeddedStore
@@ -149,14 +150,12 @@ class FilesGroup:
         target: IndexTarget,
         maintainer: IndexMaintainer,
         files: FileAccess,
-        indexed: IndexedFolders,
         recipes: Mapping[str, Recipe],
     ) -> None:
         self._access = access
         self._target = target
         self._maintainer = maintainer
         self._files = files
-        self._indexed = indexed
         self._recipes = recipes
 
     def index(
@@ -165,35 +164,42 @@ class FilesGroup:
         *,
         recipe: str | None = None,
         collection: str | None = None,
+        tenant: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
         scope: Scope | None = None,
         progress: Progress | None = None,
+        only: Iterable[str] | None = None,
     ) -> IndexReport:
         """Index files and folders incrementally: add new and changed files, remove deleted ones.
 
-        `recipe` decides how files are read, and to which collection the records go: its first, or `files`.
+        Each file is read by its kind: pages, code, conversations, examples, or passages of text. `recipe` narrows the
+        run to the files that this recipe searches. `collection`, `tenant` and `metadata` are given to every record of
+        a folder, and remembered for the next run. With `only`, a list of real paths, nothing else is visited.
         """
         as_list = [paths] if isinstance(paths, (str, os.PathLike)) else paths
         given = check_list(as_list, "index() takes paths of files and folders")
-        chosen = None if recipe is None else find_recipe(recipe, self._recipes)
-        default_collection = chosen.collections[0] if chosen is not None and chosen.collections else "files"
+        searched = () if recipe is None else find_recipe(recipe, self._recipes).collections
+        # A recipe with collections of its own, which no reader fills, gets a reading of each file for the first.
+        target = searched[0] if searched and not fills(searched) else ""
         began = time.perf_counter()
-        with self._maintainer.bulk_load():
+        with self._maintainer.bulk_load() if only is None else contextlib.nullcontext():
             report = index_files(
                 self._target,
                 given,
-                collection=default_collection if collection is None else collection,
+                only_collections=() if target else searched,
+                target=target and (collection or target),
+                options=FolderOptions(tenant, metadata, None if target else collection),
                 scope=scope,
                 progress=progress,
-                profile="text" if chosen is None else chosen.index_profile,
+                only=only,
             )
-            self._indexed.add(os.path.realpath(path) for path in given if Path(path).is_dir())
         report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
         return report
 
     @property
     def folders(self) -> Folders:
         """The folders that may be searched and read: those of the settings, or those that were indexed."""
-        return self._files.folders()
+        return self._files.folders(self._access.audience(None))
 
     def read(
         self, path: str, *, lines: tuple[int, int] | None = None, caller: Caller | None = None

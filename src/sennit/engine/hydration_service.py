@@ -26,9 +26,10 @@ from sennit.hydration import (
     load_tokenizer,
     make_plan,
 )
-from sennit.hydration.introspection import restrict_plan
+from sennit.hydration.introspection import restrict_plan, show_keys
 from sennit.hydration.plan import PREVIEW_CHARACTERS, content_hash
 from sennit.pipeline import Pipeline, SearchPlan
+from sennit.places import Places
 from sennit.privacy import Caller
 from sennit.ranking.fusion import Weighted
 from sennit.recipes import Recipe, SourceConfig
@@ -86,6 +87,7 @@ class HydrationService:
         settings: Settings,
         pipeline: Pipeline,
         make_context: Callable[[SearchRequest, Snapshot, Filter], SearchContext],
+        places: Callable[[], Places],
     ) -> None:
         self._store = store
         self._settings = settings.hydration
@@ -94,6 +96,7 @@ class HydrationService:
         self._bm25 = BM25(keyword.k1, keyword.b, keyword.text_weight, keyword.title_weight)
         self._pipeline = pipeline
         self._make_context = make_context
+        self._places = places
         self._episodes = EpisodeStore(store.pool)
         self._files = FileManifest(store.pool)
         self._estimate_reported = False
@@ -116,6 +119,7 @@ class HydrationService:
                 str(audience),
             )
             plan = replace(plan, turn=turn)
+        plan = show_keys(plan, self._places().show_id)
         self._log(plan)
         return plan
 
@@ -142,7 +146,9 @@ class HydrationService:
                 plan.query, episode, Budget(plan.max_tokens, plan.max_entities, plan.allow_partial)
             )
             changed = compare_plans(plan, self._make(request, turn_number, caller, audience))
-        return Introspection(plan, tuple(turns), changed)
+        show = self._places().show_id
+        changes = None if changed is None else changed.map_keys(show)
+        return Introspection(show_keys(plan, show), tuple(turns), changes)
 
     def _check_request(self, query: str, options: PlanOptions) -> PlanRequest:
         """Check the arguments; the settings give the default budget."""
@@ -169,7 +175,7 @@ class HydrationService:
             settings.enable_previous_hydration_anchors,
         )
         with self._store.snapshot(audience) as snapshot:
-            catalogue = StoreCatalogue(snapshot, caller.tenant, self._files)
+            catalogue = StoreCatalogue(snapshot, caller.tenant, self._files, self._places())
             anchors = find_anchors(request.query, catalogue, previous, anchor_options)
             candidates, warnings = self._candidates(request, anchors, catalogue, audience)
         if tokens.is_estimate:
@@ -260,8 +266,9 @@ class HydrationService:
         keys = list(dict.fromkeys((*plan.keys, *(one.key for one in plan.dropped))))
         existing = self._store.get(full_id(caller.tenant, key) for key in keys)
         with self._store.snapshot(audience) as snapshot:
-            units = StoreCatalogue(snapshot, caller.tenant, self._files).with_keys(keys)
+            units = StoreCatalogue(snapshot, caller.tenant, self._files, self._places()).with_keys(keys)
         texts = {unit.key: unit.text for unit in units}
+        locations = {unit.key: unit.location for unit in units}
 
         def is_visible(key: str) -> bool:
             # The audience that the plan was made for has seen the entities that were removed since.
@@ -271,9 +278,13 @@ class HydrationService:
         return replace(
             shown,
             entries=tuple(
-                replace(entry, preview=texts[entry.key][:PREVIEW_CHARACTERS])
-                if content_hash(texts.get(entry.key, "")) == entry.content
-                else entry
+                replace(
+                    entry,
+                    path=locations.get(entry.key, entry.path),
+                    preview=texts[entry.key][:PREVIEW_CHARACTERS]
+                    if content_hash(texts.get(entry.key, "")) == entry.content
+                    else entry.preview,
+                )
                 for entry in shown.entries
             ),
         )

@@ -147,7 +147,7 @@ class _Draft:
             priority=priority,
             tokens=self._size(taken),
             position=len(self.entries) + 1,
-            path=unit.path,
+            path=unit.location or unit.path,
             lines=unit.lines,
             qualified=unit.qualified,
             language=unit.language,

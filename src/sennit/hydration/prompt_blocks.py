@@ -25,7 +25,7 @@ def render_plan(plan: HydrationPlan) -> str:
 
 def render_unit(unit: CodeUnit) -> str:
     """Return a unit as the prompt shows it."""
-    return render_block(unit.path, unit.lines, unit.qualified, unit.language, unit.text)
+    return render_block(unit.location or unit.path, unit.lines, unit.qualified, unit.language, unit.text)
 
 
 def render_block(path: str, lines: tuple[int, int] | None, qualified: str, language: str, text: str) -> str:

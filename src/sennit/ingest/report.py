@@ -33,6 +33,8 @@ class IndexReport:
     records_unchanged: int = 0
     """Records of changed files that did not change themselves."""
     skipped: list[Skipped] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+    """What would improve the index, one sentence each."""
     bytes_read: int = 0
     seconds: float = 0.0
     interrupted: bool = False
@@ -69,6 +71,7 @@ class IndexReport:
                 "unchanged": self.records_unchanged,
             },
             "skipped": [{"path": path, "reason": reason} for path, reason in self.skipped],
+            "hints": list(self.hints),
             "bytes_read": self.bytes_read,
             "seconds": round(self.seconds, 3),
             "records_per_second": round(self.records_per_second, 1),

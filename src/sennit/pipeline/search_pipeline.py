@@ -15,7 +15,15 @@ import numpy as np
 from sennit.pipeline.source_runner import SearchPlan, SourceRunner, elapsed_milliseconds
 from sennit.pipeline.trace_builder import RunLog, build_trace, trace_limit
 from sennit.ranking.fusion import fuse, order
-from sennit.ranking.stages import CandidateList, Floats, Keys, Ranking, StageContext, StageOutput
+from sennit.ranking.stages import (
+    CandidateList,
+    Floats,
+    Keys,
+    Ranking,
+    RankingStage,
+    StageContext,
+    StageOutput,
+)
 from sennit.recipes import SourceConfig
 from sennit.records import Json
 from sennit.results import Degraded, Hit, SearchResult, StageTrace
@@ -36,7 +44,7 @@ class Pipeline(SourceRunner):
         stage_context = self._stage_context(plan, context)
         lists = self._prepare_lists(plan, context, stage_context, run)
         fused = fuse(recipe.fusion, [one[:3] for one in lists], [config.name for config in plan.sources])
-        ranking_stages = recipe.ranking_stages
+        ranking_stages = _applicable_stages(recipe.ranking_stages, context)
         needs_all = plan.explain or ranking_stages
         best = order(fused.keys, fused.scores, context.ids, None if needs_all else plan.limit)
         ranking = StageOutput(fused.keys[best], fused.scores[best])
@@ -53,7 +61,8 @@ class Pipeline(SourceRunner):
         for key, score, list_names in zip(keys, scores, _lists_with(lists, keys), strict=True):
             record = records.get(key)
             if record is not None:
-                hits.append(Hit(record, score, len(hits) + 1, list_names, key=key))
+                location = context.locate(record)
+                hits.append(Hit(record, score, len(hits) + 1, list_names, location=location, key=key))
         degraded = tuple(
             Degraded(config.name, result.error)
             for config, result in zip(plan.sources, run.results, strict=True)
@@ -145,6 +154,12 @@ class Pipeline(SourceRunner):
         if config.source in self.custom:
             return np.full(len(keys), np.nan)
         return self.scores(plan, config, context, keys)
+
+
+def _applicable_stages(stages: Sequence[RankingStage], context: SearchContext) -> Sequence[RankingStage]:
+    """Return the stages that can change the ranking: some compare files, and most databases have none."""
+    others = [stage for stage in stages if not getattr(stage, "only_with_files", False)]
+    return stages if len(others) == len(stages) or context.snapshot.has_files else others
 
 
 def _lists_with(lists: Sequence[CandidateList], keys: Sequence[int]) -> list[tuple[str, ...]]:

@@ -141,8 +141,6 @@ class Recipe:
     """The collections a search covers; empty for all."""
     on_request: tuple[str, ...] = ()
     """Further collections that a search may include by name."""
-    index_profile: str = "text"
-    """How files become records when they are indexed for this recipe: text, pages or code."""
     limit: int | None = None
     """The default number of results; None for the setting search.limit."""
     max_limit: int = MAX_LIMIT
@@ -251,7 +249,6 @@ class Recipe:
             "stages": [stage_to_dict(stage) for stage in self.stages],
             "collections": list(self.collections),
             "on_request": list(self.on_request),
-            "index_profile": self.index_profile,
             "max_limit": self.max_limit,
             "about": self.about,
         }

@@ -24,6 +24,8 @@ class Hit:
     """The names of the lists that found it."""
     neighbours: tuple[Record, ...] = ()
     """The adjacent chunks of the same document, with this one among them, in order; empty unless requested."""
+    location: str | None = None
+    """The path of its file as it is shown: relative to the current folder where that is shorter."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     key: int = field(default=0, repr=False, compare=False)
 
@@ -56,7 +58,7 @@ class Hit:
     @property
     def citation(self) -> str:
         """Where the text is: path with lines, URL, or id."""
-        return cite_record(self.record)
+        return cite_record(self.record, self.location)
 
     @property
     def passage(self) -> str:
@@ -86,9 +88,9 @@ class Hit:
         return out
 
 
-def cite_record(record: Record) -> str:
-    """Return where a record's text is: path with lines, URL, or id."""
-    place = record.path or record.url
+def cite_record(record: Record, location: str | None = None) -> str:
+    """Return where a record's text is: path with lines, URL, or id. `location` is the path as it is shown."""
+    place = location or record.path or record.url
     if place is None:
         return record.id
     if record.lines is None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from sennit.analysis import QueryTerm, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
 from sennit.filters import EVERYTHING, Filter
+from sennit.places import Locate
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
 from sennit.stores.contract import BM25, ScoredKeys
@@ -75,8 +77,11 @@ class SearchContext:
         keywords: Sequence[str] | None = None,
         now: datetime | None = None,
         rewrite: QueryRewrite = NO_REWRITE,
+        locate: Locate = attrgetter("path"),
     ) -> None:
         self.text = text
+        self.locate = locate
+        """Returns the path of a record as it is shown."""
         self.rewrite = rewrite
         self.snapshot = snapshot
         self.now = datetime.now(UTC) if now is None else now

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.filters import Filter, matches
+from sennit.filters import EVERYTHING, Filter, matches
 from sennit.folders.access import Folders
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult, Passage
 from sennit.folders.search import grep
+from sennit.places import FOLDER_FIELD, Folder, path_to_text
 from sennit.records import Record
 from sennit.sources.base import SourceRequest
 from sennit.stores.contract import ScoredKeys
@@ -29,23 +32,52 @@ class UnindexedAccess:
     sensitivity: str = "normal"
     scope: str = "public"
 
-    def to_record(self, passage: Passage) -> Record:
-        """Return a passage as a record."""
+    def to_file_record(self, path: str, tenant: str = "") -> Record:
+        """Return a record that stands for a file."""
         return Record(
-            id=f"{passage.real}:{passage.first}-{passage.last}",
+            id="file",
+            text="",
+            tenant=tenant,
+            sensitivity=self.sensitivity,
+            scope=self.scope,
+            path=path_to_text(path),
+        )
+
+    def to_record(self, passage: Passage, owner: FileOwner) -> Record:
+        """Return a passage as a record."""
+        folder = owner.folder
+        path = path_to_text(str(passage.real)) if folder is None else owner.path
+        place = path if folder is None else folder.place(path)
+        return Record(
+            id=f"{place}:{passage.first}-{passage.last}",
             text=passage.text,
             collection=COLLECTION,
             kind="passage",
-            path=str(passage.real),
+            path=path,
             lines=(passage.first, passage.last),
+            tenant="" if folder is None else folder.tenant,
             sensitivity=self.sensitivity,
             scope=self.scope,
             metadata={
+                **({} if folder is None else {**folder.metadata, FOLDER_FIELD: folder.key}),
                 "matched_lines": list(passage.matched),
                 "keywords": list(passage.keywords),
                 "matches": passage.matches,
             },
         )
+
+
+class FileOwner(NamedTuple):
+    """The indexed folder of a file, if there is one."""
+
+    folder: Folder | None
+    path: str
+    """Relative to the folder."""
+    parents: Callable[[], Sequence[str]]
+    """Returns the parents of the file's records."""
+
+
+FindOwner = Callable[[Path], FileOwner]
 
 
 class GrepSource:
@@ -55,13 +87,15 @@ class GrepSource:
 
     def __init__(
         self,
-        folders: Callable[[], Folders],
+        folders: Callable[[Filter], Folders],
+        owners: Callable[[], FindOwner],
         access: UnindexedAccess,
         options: GrepOptions,
         database: Path | None,
     ) -> None:
         """`database` is the folder of the database, which is never searched."""
         self._folders = folders
+        self._owners = owners
         self._database = database
         self._access = access
         self._options = options
@@ -76,8 +110,9 @@ class GrepSource:
         found = self.passages(context.keywords, context.snapshot, context.audience, options)
         keys: list[int] = []
         scores: list[float] = []
+        find_owner = self._owners()
         for passage in found.passages:
-            record = self._access.to_record(passage)
+            record = self._access.to_record(passage, find_owner(passage.real))
             if len(keys) < request.limit and matches(request.where, record):
                 key = context.add_ephemeral(record)
                 keys.append(key)
@@ -96,20 +131,22 @@ class GrepSource:
     ) -> GrepResult:
         """Return the matches in the allowed folders that an audience may see."""
         return grep(
-            self._folders().roots,
-            keywords,
-            options,
-            is_visible=lambda path: self.may_see(path, snapshot, audience),
+            self._folders(audience).roots, keywords, options, is_visible=self.visibility(snapshot, audience)
         )
 
-    def may_see(self, path: Path, snapshot: Snapshot, audience: Filter) -> bool:
+    def visibility(self, snapshot: Snapshot, audience: Filter) -> Callable[[Path], bool]:
+        """Return the function that decides which files an audience may see."""
+        return partial(self._may_see, snapshot, audience, self._owners())
+
+    def _may_see(self, snapshot: Snapshot, audience: Filter, find_owner: FindOwner, path: Path) -> bool:
         """Return whether an audience may see a file: under the rule for unindexed files, and by its indexed records."""
         if self._database is not None and path.is_relative_to(self._database):
             return False
-        unindexed = Record(
-            id=str(path), text="", sensitivity=self._access.sensitivity, scope=self._access.scope
-        )
-        return matches(audience, unindexed) and not snapshot.hides_records_of(str(path))
+        owner = find_owner(path)
+        tenant = "" if owner.folder is None else owner.folder.tenant
+        if not matches(audience, self._access.to_file_record(str(path), tenant)):
+            return False
+        return audience == EVERYTHING or not any(map(snapshot.hides_records_of, owner.parents()))
 
 
 def score_passage(passage: Passage) -> float:

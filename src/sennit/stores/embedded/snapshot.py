@@ -246,6 +246,11 @@ class Snapshot:
         )
         return not all(mask[row] for (row,) in found)
 
+    @property
+    def has_files(self) -> bool:
+        """Whether files are indexed."""
+        return bool(self._connection.execute("SELECT 1 FROM files LIMIT 1").fetchone())
+
     def find_key(self, record_id: str) -> int | None:
         """The key of the visible record with this full id."""
         found = self._connection.execute("SELECT row FROM records WHERE id = ?", (record_id,)).fetchone()

@@ -64,21 +64,32 @@ TABLES: Final = """
     CREATE TABLE pending_vectors (model {integer}, row {integer}, PRIMARY KEY (model, row)){clustered};
     CREATE TABLE late_vectors (seq {key}, model {integer} NOT NULL, row {integer} NOT NULL);
 
-    -- Indexed files, and files that could not be read as text; the columns show whether a file has changed.
+    -- Readings of indexed files, and files that could not be read as text; the columns show whether a file has changed.
     CREATE TABLE files (
-        path       {text} PRIMARY KEY,
-        collection {text} NOT NULL,
-        reader     {text} NOT NULL,
-        size       {integer} NOT NULL,
-        mtime_ns   {integer} NOT NULL,
-        ctime_ns   {integer} NOT NULL,
-        inode      {integer} NOT NULL,
-        hash       {bytes} NOT NULL,
-        records    {integer} NOT NULL,
-        problem    {text}
+        folder        {text},
+        path          {text}, -- relative to the folder
+        target        {text}, -- the collection of an additional reading
+        place         {text} NOT NULL, -- the parent of its records
+        other_parents {text} NOT NULL,
+        reader        {text} NOT NULL,
+        size          {integer} NOT NULL,
+        mtime_ns      {integer} NOT NULL,
+        ctime_ns      {integer} NOT NULL,
+        inode         {integer} NOT NULL,
+        hash          {bytes} NOT NULL,
+        records       {integer} NOT NULL,
+        problem       {text},
+        PRIMARY KEY (folder, path, target)
     ){clustered};
-    -- Folders that were indexed as a whole. By default, grep may search them and files in them may be read.
-    CREATE TABLE folders (path {text} PRIMARY KEY){clustered};
+    -- Indexed folders. By default, grep may search those that are whole, and files in them may be read.
+    CREATE TABLE folders (
+        folder     {text} PRIMARY KEY,
+        root       {text} NOT NULL, -- relative to the folder that holds the database, or absolute
+        whole      {integer} NOT NULL,
+        tenant     {text} NOT NULL,
+        collection {text} NOT NULL,
+        metadata   {text} NOT NULL
+    ){clustered};
 
     -- Access tokens. Only the hash of a token is stored.
     CREATE TABLE tokens (
@@ -251,6 +262,37 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     -- Filters read fields from the records and store them in the field index (stores/embedded/field_index.py).
     DROP TABLE fields;
     DROP TABLE field_names;
+    """,
+    """
+    -- Paths are relative to the indexed folder. Files are indexed again.
+    DROP TABLE files;
+    DROP TABLE folders;
+    -- Readings of indexed files, and files that could not be read as text; the columns show whether a file has changed.
+    CREATE TABLE files (
+        folder        TEXT,
+        path          TEXT, -- relative to the folder
+        target        TEXT, -- the collection of an additional reading
+        place         TEXT NOT NULL, -- the parent of its records
+        other_parents TEXT NOT NULL,
+        reader        TEXT NOT NULL,
+        size          INTEGER NOT NULL,
+        mtime_ns      INTEGER NOT NULL,
+        ctime_ns      INTEGER NOT NULL,
+        inode         INTEGER NOT NULL,
+        hash          BLOB NOT NULL,
+        records       INTEGER NOT NULL,
+        problem       TEXT,
+        PRIMARY KEY (folder, path, target)
+    ) WITHOUT ROWID;
+    -- Indexed folders. By default, grep may search those that are whole, and files in them may be read.
+    CREATE TABLE folders (
+        folder     TEXT PRIMARY KEY,
+        root       TEXT NOT NULL, -- relative to the folder that holds the database, or absolute
+        whole      INTEGER NOT NULL,
+        tenant     TEXT NOT NULL,
+        collection TEXT NOT NULL,
+        metadata   TEXT NOT NULL
+    ) WITHOUT ROWID;
     """,
 )
 """Step n migrates a SQLite file from version n to n + 1. A released step is never edited."""
