@@ -172,8 +172,8 @@ STAGES: Mapping[str, st.SearchStrategy[Stage]] = {
     "per_file": st.builds(PerFile, st.integers(1, 9)),
     "project": st.builds(
         ProjectRanking,
-        st.dictionaries(st.text(max_size=5), FRACTIONS),
-        st.dictionaries(st.text(max_size=5), FRACTIONS),
+        st.dictionaries(st.sampled_from(("docs", "source", "test")), FRACTIONS),
+        st.dictionaries(st.sampled_from(("docs", "source", "test")), FRACTIONS),
         records_per_file=st.integers(1, 9),
     ),
     "neighbours": st.builds(Neighbours, st.integers(1, 50)),

@@ -244,8 +244,8 @@ class Database:
             context = self._make_context(request, snapshot, audience)
             result = self._pipeline.run(plan, context)
             names = [check_id(record_id), *self.indexed_folders.places().find_ids(record_id)]
-            keys = (snapshot.find_key(full_id(tenant, name)) for name in names)
-            key = next((found for found in keys if found is not None), None)
+            found = ((name, snapshot.find_key(full_id(tenant, name))) for name in names)
+            record_id, key = next((one for one in found if one[1] is not None), (record_id, None))
             key = context.find_ephemeral(record_id) if key is None else key
             if key is None:
                 raise NotFound(f"There is no record {record_id!r}")

@@ -10,7 +10,7 @@ from sennit.ingest.languages import file_kind
 _TEST_FOLDER: Final = re.compile(r"(?:^|/)(?:tests?|__tests__|specs?|testdata|__mocks__|fixtures)/", re.I)
 
 _CHANGELOG: Final = re.compile(
-    r"(?:^|/)(?:(?:change[-_ ]?logs?|changes|history|news|release[-_ ]?notes?|releases|what'?s[-_ ]?new)[^/]*(?:\.\w+)?"
+    r"(?:^|/)(?:(?:change[-_ ]?logs?|changes|history|news|release[-_ ]?notes?|releases|what'?s[-_ ]?new)(?:[-_. ]?v?\d[\w.-]*)?(?:\.\w+)?"
     r"|(?:change[-_]?logs?|newsfragments|release[-_]?notes?|releases|whats[-_]?new)/.*)$",
     re.I,
 )
