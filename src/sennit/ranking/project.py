@@ -78,7 +78,7 @@ class ProjectRanking:
 
     weights: Mapping[str, float] = field(default_factory=lambda: dict(ROLE_WEIGHTS))
     code_weights: Mapping[str, float] = field(default_factory=lambda: dict(CODE_ROLE_WEIGHTS))
-    definition_weight: float = 1.3
+    definition_weight: float = 1.5
     """For the definition of a symbol that a question about code names."""
     outlines: str = "code_files"
     """The collection with the outlines of files."""
