@@ -178,9 +178,12 @@ class FilesGroup:
         """
         as_list = [paths] if isinstance(paths, (str, os.PathLike)) else paths
         given = check_list(as_list, "index() takes paths of files and folders")
-        searched = () if recipe is None else find_recipe(recipe, self._recipes).collections
+        chosen = None if recipe is None else find_recipe(recipe, self._recipes)
+        searched = () if chosen is None else chosen.collections
         # A recipe with collections of its own, which no reader fills, gets a reading of each file for the first.
         target = searched[0] if searched and not fills(searched) else ""
+        if chosen is not None and searched:
+            searched = (*searched, *chosen.on_request)
         began = time.perf_counter()
         with self._maintainer.bulk_load() if only is None else contextlib.nullcontext():
             report = index_files(

@@ -109,7 +109,9 @@ def read_records(
     # The folder is the root of a site: docs/retries.md in it is the page /docs/retries.
     urls = {folder.place("", target): "/"}
     found = reader.parse(SourceFile(folder.place(path, target), path, data, mtime_ns), urls)
-    if wanted and not target and not any(record.collection in wanted for record in found):
+    # Where the path alone tells the kind, the run has already decided that it reads the file.
+    is_decided = target or not wanted or reader.secondary
+    if not is_decided and not any(record.collection in wanted for record in found):
         raise UnreadableFile("it is of another kind than this recipe searches", permanent=False)
     role = text_role(path)
     out = []

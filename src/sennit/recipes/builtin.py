@@ -122,6 +122,7 @@ def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
             {"keyword": "max", "vector": "none"},
         ),
         collections=("docs",),
+        on_request=("examples",),
         stages=(GroupByPage(docs.examples_shorter_than),),
     )
     examples = replace(
@@ -129,6 +130,7 @@ def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
         name="examples",
         about="Finished examples of documentation.",
         collections=("examples",),
+        on_request=("docs",),
         stages=(),
     )
     return sections, examples
