@@ -272,8 +272,8 @@ def test_every_requested_model_gets_vectors(tmp_path: Path) -> None:
         other = EmbeddingService(db.store, EmbeddingSpec(dimensions=64), explicit=True)
         models = tuple(PortableModel(*model) for model in other.portable_models())
         assert len(models) == 2
-        with WorkerPool(IndexTask("text", "mine", (), models), 1) as pool_of_one:
-            (built,) = pool_of_one.build([FileContent("/tree/a.txt", b"some other words", 0)])
+        with WorkerPool(IndexTask(TASK.folders, (), models), 1) as pool_of_one:
+            (built,) = pool_of_one.build([FileContent("tree", "a.txt", "", b"some other words", 0)])
         assert isinstance(built, FileRecords)
         given = other.embed_records(list(map(prepare_record, built.records)), built.vectors)
         assert given == other.embed_records(list(map(prepare_record, built.records)))

@@ -75,8 +75,10 @@ class FileAccess:
                     one for folder, inside in owners for one in self._manifest.places_of(folder.key, inside)
                 ]
 
-            whole = next(((folder, inside) for folder, inside in owners if folder.whole), None)
-            return FileOwner(*(whole or (None, "")), parents)
+            for folder, inside in owners:
+                if folder.whole:
+                    return FileOwner(folder, inside, parents)
+            return FileOwner(None, "", parents)
 
         return find_owner
 
