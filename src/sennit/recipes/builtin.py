@@ -155,9 +155,9 @@ def _artifacts(settings: Settings) -> Recipe:
     return Recipe(
         name="artifacts",
         about="Several collections of a knowledge base, one result per artifact.",
-        sources=(
-            SourceConfig(source="vector", candidates=candidates, per_collection=True),
-            SourceConfig(source="keyword", candidates=candidates, per_collection=True),
+        sources=tuple(
+            SourceConfig(source=source, candidates=candidates, per_collection=True)
+            for source in dict.fromkeys(artifacts.sources)
         ),
         fusion=RRF(k=artifacts.rrf_constant, first_rank=0),
         stages=(Dedupe(),),

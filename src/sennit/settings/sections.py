@@ -287,14 +287,33 @@ class ArtifactsSettings(Section):
     name: ClassVar[str] = "artifacts"
 
     rrf_constant: Annotated[
-        int, FieldSpec("k in 1 / (k + rank), rank from 0.", minimum=1, maximum=10_000)
+        int,
+        FieldSpec(
+            "k in 1 / (k + rank), rank from 0.", minimum=1, maximum=10_000, plain_variable="RRF_CONSTANT"
+        ),
     ] = 60
     overfetch_multiplier: Annotated[
-        int, FieldSpec("Each collection fetches this many times the limit.", minimum=1, maximum=100)
+        int,
+        FieldSpec(
+            "Each collection fetches this many times the limit.",
+            minimum=1,
+            maximum=100,
+            plain_variable="OVERFETCH_MULTIPLIER",
+        ),
     ] = 3
     max_hybrid_search_results: Annotated[
-        int, FieldSpec("The largest limit of a search.", minimum=1, maximum=LIMIT.maximum)
+        int,
+        FieldSpec(
+            "The largest limit of a search.",
+            minimum=1,
+            maximum=LIMIT.maximum,
+            plain_variable="MAX_HYBRID_SEARCH_RESULTS",
+        ),
     ] = 50
+    sources: Annotated[
+        tuple[str, ...],
+        FieldSpec("How each collection is searched; each way gives a list.", items=("vector", "keyword")),
+    ] = ("vector", "keyword")
     collections: Annotated[tuple[str, ...], FieldSpec("Collections that are always searched.")] = (
         "artifacts",
         "artifact_chunks",

@@ -25,6 +25,10 @@ class FieldSpec:
     """A refused value that matches may hold a credential, so the error does not repeat it."""
     sensitive: bool | tuple[str, ...] = False
     """Values that an untrusted file may not set: any, or those listed."""
+    items: tuple[str, ...] = ()
+    """What a list may contain; empty for anything."""
+    plain_variable: str = ""
+    """A second environment variable, without the prefix; the prefixed one wins."""
 
 
 class Section:
@@ -56,6 +60,12 @@ class Setting:
         return "SENNIT_" + self.key.replace(".", "_").upper()
 
     @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that set it, in rising precedence."""
+        plain = self.spec.plain_variable
+        return (plain, self.variable) if plain else (self.variable,)
+
+    @property
     def allowed_values(self) -> str:
         """A description of the allowed values."""
         if self.choices:
@@ -63,7 +73,8 @@ class Setting:
         elif self.kind is bool:
             text = "true or false"
         elif self.kind is tuple:
-            text = "a list of strings, in the environment separated by commas"
+            what = f"one or more of {', '.join(self.spec.items)}" if self.spec.items else "strings"
+            text = f"a list of {what}, in the environment separated by commas"
         elif self.kind is str:
             text = self.spec.expected or "a string of valid Unicode"
         else:
@@ -98,6 +109,8 @@ class Setting:
 
     def _is_valid(self, value: object) -> bool:
         if isinstance(value, tuple):
+            if self.spec.items:
+                return bool(value) and set(value) <= set(self.spec.items)
             return all(isinstance(item, str) and item and _is_unicode(item) for item in value)
         if isinstance(value, str):
             if self.choices:
