@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 import numpy as np
 
+from sennit.pipeline.events import log_events
 from sennit.pipeline.source_runner import SearchPlan, SourceRunner, elapsed_milliseconds
 from sennit.pipeline.trace_builder import RunLog, build_trace, trace_limit
 from sennit.ranking.fusion import fuse, order
 from sennit.ranking.stages import CandidateList, Floats, Keys, Ranking, StageContext, StageOutput
 from sennit.recipes import SourceConfig
-from sennit.records import Json
 from sennit.results import Degraded, Hit, SearchResult, StageTrace
 from sennit.sources.base import SearchContext
-
-log: Final = logging.getLogger("sennit.search")
 
 
 class Pipeline(SourceRunner):
@@ -92,7 +87,7 @@ class Pipeline(SourceRunner):
             )
         if plan.explain or result_stages:
             result = replace(result, milliseconds=elapsed_milliseconds(began, time.perf_counter()))
-        _log_search(plan, run, len(fused.keys), len(hits))
+        log_events(plan, run, len(fused.keys), len(hits))
         return result
 
     def _prepare_lists(
@@ -151,27 +146,3 @@ def _lists_with(lists: Sequence[CandidateList], keys: Sequence[int]) -> list[tup
     """Return the names of the lists that hold each record; none for a record that a stage added."""
     members = [(one.name, set(one.keys.tolist())) for one in lists]
     return [tuple([name for name, known in members if key in known]) for key in keys]
-
-
-def _log_search(plan: SearchPlan, run: RunLog, fused_count: int, returned: int) -> None:
-    """Log one event per search, without query or results: values in `record.sennit`, JSON in the message."""
-    if not log.isEnabledFor(logging.INFO):
-        return
-    event: dict[str, Json] = {
-        "event": "search",
-        "recipe": plan.recipe.name,
-        "limit": plan.limit,
-        "sources": {
-            config.name: {
-                "found": len(result.found.keys),
-                "milliseconds": round(result.milliseconds, 3),
-                **({"error": result.error} if result.error else {}),
-            }
-            for config, result in zip(plan.sources, run.results, strict=True)
-        },
-        "before_fusion": sum(len(result.found.keys) for result in run.results),
-        "after_fusion": fused_count,
-        "after_stages": {stage.name: len(stage.keys) for stage in run.stages},
-        "returned": returned,
-    }
-    log.info(json.dumps(event), extra={"sennit": event})

@@ -48,6 +48,11 @@ class SearchPlan:
         stages = self.recipe.result_stages
         return (*stages, Neighbours(self.neighbours)) if self.neighbours else stages
 
+    @property
+    def searched_collections(self) -> tuple[str, ...]:
+        """The collections that the sources are limited to, sorted; empty when they search all."""
+        return tuple(sorted({name for config in self.sources for name in config.collections}))
+
     def build_request(self, config: SourceConfig, context: SearchContext) -> SourceRequest:
         """Return the request to one source of the recipe."""
         return SourceRequest(
