@@ -177,8 +177,8 @@ def render_explanation(why: Why) -> ToolOutput:
         lines = [f"{name} is in the answer, at rank {why.rank}: {one_line(why.reason)}"]
     else:
         lines = [f"{name} is not in the answer. Decided by {why.stage}: {one_line(why.reason)}"]
-        if why.number is not None and why.needed is not None:
-            lines.append(f"It has {why.number:.4f} and would need {why.needed:.4f}.")
+        if why.shortfall:
+            lines.append(f"{why.shortfall[0].upper()}{why.shortfall[1:]}.")
     for source_score in why.source_scores:
         rank = "not found" if source_score.rank is None else f"rank {source_score.rank}"
         score = "" if source_score.score is None else f", score {source_score.score:.4f}"

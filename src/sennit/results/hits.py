@@ -88,7 +88,9 @@ class Hit:
 
 def cite_record(record: Record) -> str:
     """Return where a record's text is: path with lines, URL, or id."""
-    place = record.path or record.url
+    named = (record.metadata.get(name) for name in ("path", "file_path"))
+    path = record.path or next((name for name in named if isinstance(name, str) and name), None)
+    place = path or record.url
     if place is None:
         return record.id
     if record.lines is None:
@@ -173,6 +175,17 @@ class Why:
     source_scores: tuple[SourceScore, ...]
     degraded: tuple[Degraded, ...] = ()
     answered: int = 1
+
+    @property
+    def shortfall(self) -> str:
+        """What the record has and what it would need, in words; empty where more would not have helped."""
+        has, needs = self.number, self.needed
+        if self.kept or has is None or needs is None or has > needs:
+            return ""
+        if has == needs:
+            return f"it has {has:.4f}, as much as the last result; equal scores are ordered by id"
+        digits = next((n for n in range(4, 17) if f"{has:.{n}f}" != f"{needs:.{n}f}"), 17)
+        return f"it has {has:.{digits}f} and would need {needs:.{digits}f}"
 
     def to_dict(self) -> dict[str, Json]:
         return {

@@ -181,7 +181,7 @@ def show_why(found: Why) -> None:
     outcome = "is in the answer" if found.kept else f"is not in the answer; decided by: {found.stage}"
     output.write_line(f"{click.style(name, bold=True)} {outcome}")
     output.write_line(f"    {output.one_line(found.reason)}")
-    if not found.kept and found.number is not None and found.needed is not None:
-        output.write_line(f"    it has {found.number:.4f} and would need {found.needed:.4f}")
+    if found.shortfall:
+        output.write_line(f"    {found.shortfall}")
     if found.source_scores:
         output.write_source_scores(found.source_scores, indent=4)
