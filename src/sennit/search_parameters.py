@@ -200,6 +200,16 @@ INCLUDE: Final = Texts(
 
 NEIGHBOURS: Final = Count("neighbours", "Chunks to add before and after each chunk that is found.", 0, 50)
 
+EDITOR: Final = Text(
+    "editor",
+    "Code open in the user's editor; its keywords are added to the query.",
+    500_000,
+    " Give a part of it.",
+)
+"""Escaped as JSON, a character takes at most twelve bytes, so this much always fits into the body of a request."""
+
+LANGUAGE: Final = Text("language", "The programming language of that code. Default: detected.", 100)
+
 LOOK_BACK: Final = Hours(
     "look_back", "Leave out what is older than this many hours, where the recipe uses it.", 1_000_000.0
 )

@@ -29,8 +29,10 @@ from sennit.engine.search_request import SearchOptions
 from sennit.errors import InvalidInput, SennitError
 from sennit.search_parameters import (
     COLLECTIONS,
+    EDITOR,
     INCLUDE,
     KEYWORDS,
+    LANGUAGE,
     LIMIT,
     LOOK_BACK,
     NEIGHBOURS,
@@ -212,8 +214,21 @@ BOUNDS = {
     "most collections": Bound(COLLECTIONS, ["memory"] * 100, ["memory"] * 101),
     "longest collection": Bound(COLLECTIONS, [LONGEST_NAME], [f"{LONGEST_NAME}c"]),
     "shortest collection": Bound(COLLECTIONS, ["memory"], [""]),
+    "longest editor": Bound(EDITOR, "x " * 250_000, "x " * 250_000 + "x"),
+    "longest language": Bound(LANGUAGE, "x" * 100, "x" * 101),
 }
-ALL_FIELDS = ("query", "recipe", "limit", "keywords", "neighbours", "look_back", "include", "collections")
+ALL_FIELDS = (
+    "query",
+    "recipe",
+    "limit",
+    "keywords",
+    "neighbours",
+    "look_back",
+    "include",
+    "collections",
+    "editor",
+    "language",
+)
 
 Search = Callable[[Interfaces, dict[str, Any]], str]
 """Searches with these fields; returns the error, or an empty string."""
@@ -256,10 +271,13 @@ def search_cli(interfaces: Interfaces, options: dict[str, Any]) -> str:
     flags = {"keywords": "--keyword", "collections": "--collection", "look_back": "--look-back"}
     arguments = ["search", "--db", str(interfaces.path), "--json"]
     query = options.pop("query")
+    source = options.pop("editor", None)  # the command line reads it from a file
+    if source is not None:
+        arguments += ["--editor", "-"]
     for name, value in options.items():
         for one in value if isinstance(value, list) else [value]:
             arguments += [flags.get(name, f"--{name}"), str(one)]
-    done = CliRunner().invoke(program, [*arguments, "--", query])
+    done = CliRunner().invoke(program, [*arguments, "--", query], input=source)
     return "" if done.exit_code == 0 else done.stderr
 
 
@@ -282,7 +300,7 @@ INTERFACES: dict[Search, tuple[str, ...]] = {
     search_http: ALL_FIELDS,
     explain_http: ("recipe", "limit", "keywords", "look_back", "include", "collections"),
     context_http: ("recipe", "limit", "look_back"),
-    search_mcp: ("query", "recipe", "limit", "keywords"),
+    search_mcp: ("query", "recipe", "limit", "keywords", "editor", "language"),
     search_cli: ALL_FIELDS,
     search_tui: ("query",),
 }
@@ -330,7 +348,7 @@ def test_the_name_of_a_recipe_has_a_bound_everywhere(interfaces: Interfaces, sea
 
 def test_every_field_has_a_bound_or_a_type_of_its_own() -> None:
     declared = {bound.parameter.name for bound in BOUNDS.values()} | {RECIPE.name}
-    typed = {"filters", "caller", "rewrite", "explain"}
+    typed = {"filters", "caller", "transform", "rewrite", "explain"}
     names = {field.name for field in fields(SearchRequest)}
     assert names == declared | typed
     assert names == {"query"} | SearchOptions.__optional_keys__
@@ -347,7 +365,7 @@ def resolve(schema: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "parameter",
-    [QUERY, RECIPE, LIMIT, COLLECTIONS, KEYWORDS, INCLUDE, NEIGHBOURS, LOOK_BACK],
+    [QUERY, RECIPE, LIMIT, COLLECTIONS, KEYWORDS, INCLUDE, NEIGHBOURS, LOOK_BACK, EDITOR, LANGUAGE],
     ids=lambda p: p.name,
 )
 def test_the_openapi_document_has_the_declared_bounds(interfaces: Interfaces, parameter: Parameter) -> None:
@@ -370,6 +388,8 @@ def test_the_tools_have_the_declared_bounds() -> None:
         ("semantic_query", QUERY),
         ("limit", LIMIT),
         ("recipe", RECIPE),
+        ("editor", EDITOR),
+        ("language", LANGUAGE),
     ):
         assert parameter.schema.items() <= properties[name].items()
     assert any(KEYWORDS.schema.items() <= one.items() for one in properties["exact_keywords"]["anyOf"])

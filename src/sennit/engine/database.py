@@ -16,6 +16,7 @@ from sennit.engine.configuration import default_caller, embedding_spec, is_embed
 from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
+from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
 from sennit.engine.search_planner import SearchPlanner
 from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
 from sennit.engine.validation import check_id, check_included, check_instances, check_list
@@ -89,8 +90,18 @@ class Database:
         }
         self._pipeline = Pipeline(built_in, sources or {})
         hydration = HydrationService(self.store, settings, self._pipeline, self._make_context)
-        self._answers = AnswerService(settings, self.recipes, self.store.snapshot, self.audience, self.search)
-        self.memory = MemoryGroup(self._access, self.writes, self._answers, self.search, settings.llm.timeout)
+        self._model = ConfiguredModel(settings.llm)
+        self._rewriter = QueryRewriter(settings, self._model, self.store.snapshot)
+        self._answers = AnswerService(
+            settings,
+            self.recipes,
+            self.store.snapshot,
+            self.audience,
+            self.search,
+            self._rewriter,
+            self._model,
+        )
+        self.memory = MemoryGroup(self._access, self.writes, self._model, self.search, settings.llm.timeout)
         """What an assistant was told and what it knows."""
         self.files = FilesGroup(self._access, self, self.maintainer, file_access, folders, self.recipes)
         """Index files, and read and grep those in the allowed folders."""
@@ -199,6 +210,7 @@ class Database:
         request = as_request(query, options)
         audience = self.audience(request.caller)
         plan = self._planner.plan(request)
+        request = self._rewrite(request, plan.recipe, audience)
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
             check_included(plan.recipe, request.include, snapshot)
@@ -210,6 +222,7 @@ class Database:
         tenant = self._access.resolve(request.caller).tenant
         audience = self.audience(request.caller)
         plan = self._planner.plan(request)
+        request = self._rewrite(request, plan.recipe, audience)
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
             check_included(plan.recipe, request.include, snapshot)
@@ -248,7 +261,7 @@ class Database:
     def close(self) -> None:
         """Stop background work and close the files. Confirmed writes are already on disk."""
         self.maintainer.close()
-        self._answers.close()
+        self._model.close()
         self.embeddings.close()
         self.store.close()
 
@@ -266,8 +279,12 @@ class Database:
         found = self.store.get(full_id(tenant, name) for name in ids)
         return {record.id: record for record in found.values() if matches(audience, record)}
 
+    def _rewrite(self, request: SearchRequest, recipe: Recipe, audience: Filter) -> SearchRequest:
+        rewrite = self._rewriter.rewrite(request, recipe, audience)
+        return request if rewrite is request.rewrite else replace(request, rewrite=rewrite)
+
     def _make_context(self, request: SearchRequest, snapshot: Snapshot, audience: Filter) -> SearchContext:
-        return SearchContext(
+        context = SearchContext(
             request.query,
             snapshot,
             self.embeddings.embed_query,
@@ -275,3 +292,7 @@ class Database:
             keywords=request.keywords,
             rewrite=request.rewrite,
         )
+        failure = request.rewrite.transform.get("error")
+        if isinstance(failure, str):
+            context.warn("transform", failure)
+        return context

@@ -12,10 +12,10 @@ from typing import Final, Unpack
 from sennit.context.briefing import briefing, memory_from_record
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
-from sennit.engine.answer_service import AnswerService
 from sennit.engine.file_access import FileAccess
 from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
+from sennit.engine.query_rewriter import ConfiguredModel
 from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
 from sennit.engine.validation import check_instances, check_list
 from sennit.engine.writes import WriteService
@@ -65,13 +65,13 @@ class MemoryGroup:
         self,
         access: Access,
         writes: WriteService,
-        answers: AnswerService,
+        model: ConfiguredModel,
         search: Callable[[SearchRequest], SearchResult],
         llm_timeout: float,
     ) -> None:
         self._access = access
         self._writes = writes
-        self._answers = answers
+        self._model = model
         self._search = search
         self._llm_timeout = llm_timeout
 
@@ -93,7 +93,7 @@ class MemoryGroup:
 
     def extract_facts(self, records: Iterable[Record], *, keep: bool = True) -> ExtractedFacts:
         """Extract facts with the configured language model; without one, take what the texts state outright."""
-        extracted = extract_facts(records, self._answers.model, self._llm_timeout)
+        extracted = extract_facts(records, self._model.get(), self._llm_timeout)
         if keep:
             self.add_facts(extracted.facts)
         return extracted

@@ -12,8 +12,10 @@ from sennit.privacy import Caller
 from sennit.recipes import Recipe
 from sennit.search_parameters import (
     COLLECTIONS,
+    EDITOR,
     INCLUDE,
     KEYWORDS,
+    LANGUAGE,
     LIMIT,
     LOOK_BACK,
     NEIGHBOURS,
@@ -37,6 +39,9 @@ class SearchOptions(TypedDict, total=False):
     include: Sequence[str]
     neighbours: int
     look_back: float | bool
+    editor: str | None
+    language: str | None
+    transform: bool | None
     rewrite: QueryRewrite
     explain: bool
 
@@ -66,8 +71,14 @@ class SearchRequest:
     """How many parts before and after a result come with it, up to 50."""
     look_back: float | bool = False
     """A window in hours; True takes it from the settings."""
+    editor: str | None = None
+    """The code in the user's editor, of at most 500,000 characters; its keywords are added to the query."""
+    language: str | None = None
+    """The programming language of that code; None detects it."""
+    transform: bool | None = None
+    """Whether the vector search gets keywords in place of the query; None as the recipe says."""
     rewrite: QueryRewrite = NO_REWRITE
-    """What some sources search for in place of the query."""
+    """What some sources search for in place of the query; given, neither editor nor transform changes it."""
     explain: bool = False
     """Whether the result has a trace."""
 
@@ -84,6 +95,10 @@ class SearchRequest:
             object.__setattr__(self, "collections", COLLECTIONS.check(self.collections))
         if self.include != ():
             object.__setattr__(self, "include", INCLUDE.check(self.include))
+        if self.editor is not None:
+            EDITOR.check(self.editor)
+        if self.language is not None:
+            LANGUAGE.check(self.language)
         if self.keywords is not None:
             object.__setattr__(self, "keywords", KEYWORDS.check(self.keywords))
 

@@ -117,6 +117,7 @@ def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
         ),
         collections=("docs",),
         index_profile="pages",
+        transform=True,
         stages=(GroupByPage(docs.examples_shorter_than),),
     )
     examples = replace(

@@ -143,6 +143,8 @@ class Recipe:
     """Further collections that a search may include by name."""
     index_profile: str = "text"
     """How files become records when they are indexed for this recipe: text, pages or code."""
+    transform: bool = False
+    """Whether the vector search gets keywords in place of the query, as [llm] transform makes them."""
     limit: int | None = None
     """The default number of results; None for the setting search.limit."""
     max_limit: int = MAX_LIMIT
@@ -186,6 +188,10 @@ class Recipe:
             check_fusion(self.fusion, names)
         except ValueError as error:
             raise InvalidInput(f"Recipe {self.name!r}: {error}") from error
+        if type(self.transform) is not bool:
+            raise InvalidInput(
+                f"Recipe {self.name!r}: transform must be true or false, not {self.transform!r}"
+            )
         for label, value in (("limit", self.limit), ("max_limit", self.max_limit)):
             if value is not None and (type(value) is not int or not 1 <= value <= MAX_LIMIT):
                 raise InvalidInput(
@@ -252,6 +258,7 @@ class Recipe:
             "collections": list(self.collections),
             "on_request": list(self.on_request),
             "index_profile": self.index_profile,
+            "transform": self.transform,
             "max_limit": self.max_limit,
             "about": self.about,
         }

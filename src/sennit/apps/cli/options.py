@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from sennit.apps.cli.session import TEXT, Command, Session
-from sennit.errors import NotFound
+from sennit.errors import InvalidInput, NotFound
 from sennit.search_parameters import Count, Hours, Parameter, Texts
 
 if TYPE_CHECKING:
     from sennit.engine import Database
     from sennit.engine.search_request import SearchRequest
+
+
+MAX_EDITOR_BYTES: Final = 4 * 1024 * 1024
+"""A larger file is not source code that somebody edits."""
 
 
 def host_and_port(default_port: int) -> Callable[[Command], Command]:
@@ -82,6 +86,49 @@ def build_request(
     return SearchRequest(
         query, keywords=keywords or None, look_back=False if look_back is None else look_back, **options
     )
+
+
+class EditorFile(click.Path):
+    """An option that takes a source file, or - for standard input; its value is the text."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False, exists=True, allow_dash=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        file = super().convert(value, param, ctx)
+        with click.open_file(str(file), "rb") as stream:
+            content = stream.read(MAX_EDITOR_BYTES + 1)
+        if len(content) > MAX_EDITOR_BYTES:
+            raise InvalidInput(
+                f"{file} is larger than {MAX_EDITOR_BYTES >> 20} MB; --editor takes a source file."
+            )
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start}).") from error
+
+
+def rewrite_options(command: Command) -> Command:
+    """Add the options that rewrite a query: --editor, --language and --no-transform."""
+    for option in (
+        click.option(
+            "--no-transform",
+            "transform",
+            flag_value=False,
+            type=click.BOOL,
+            default=None,
+            help="Search for QUERY as it is, without rewriting it.",
+        ),
+        click.option("--language", type=TEXT, help="Language of that code. Default: detected."),
+        click.option(
+            "--editor",
+            metavar="FILE",
+            type=EditorFile(),
+            help="Code open in your editor; its keywords are added to the query.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def folder_option(help_text: str) -> Callable[[Command], Command]:

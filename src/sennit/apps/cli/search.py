@@ -10,7 +10,7 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import build_request, search_option
+from sennit.apps.cli.options import build_request, rewrite_options, search_option
 from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
 from sennit.search_parameters import COLLECTIONS, INCLUDE, KEYWORDS, LIMIT, LOOK_BACK, NEIGHBOURS, RECIPE
 
@@ -38,6 +38,7 @@ _SEARCH_OPTIONS: Final = (
     ),
     search_option(INCLUDE, "--include", help_text="Add an optional collection of the recipe; repeatable."),
     search_option(LOOK_BACK, "--look-back"),
+    rewrite_options,
 )
 
 

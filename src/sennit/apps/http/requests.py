@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from sennit.apps.http.limits import MAX_BATCH_ITEMS, MAX_EDITOR_CHARACTERS, MAX_URL_QUERY_CHARACTERS
+from sennit.apps.http.limits import MAX_BATCH_ITEMS, MAX_URL_QUERY_CHARACTERS
 from sennit.engine.hydration_service import MAX_PLAN_ENTITIES, MAX_PLAN_TOKENS
 from sennit.engine.search_request import SearchRequest
 from sennit.facts import MAX_WEIGHT
@@ -16,8 +16,10 @@ from sennit.privacy import Caller
 from sennit.records import MAX_ID_BYTES
 from sennit.search_parameters import (
     COLLECTIONS,
+    EDITOR,
     INCLUDE,
     KEYWORDS,
+    LANGUAGE,
     LIMIT,
     LOOK_BACK,
     NEIGHBOURS,
@@ -69,6 +71,12 @@ Neighbours = Annotated[
     int,
     AfterValidator(NEIGHBOURS.check),
     Field(description=NEIGHBOURS.help, json_schema_extra=NEIGHBOURS.schema),
+]
+Editor = Annotated[
+    str, AfterValidator(EDITOR.check), Field(description=EDITOR.help, json_schema_extra=EDITOR.schema)
+]
+Language = Annotated[
+    str, AfterValidator(LANGUAGE.check), Field(description=LANGUAGE.help, json_schema_extra=LANGUAGE.schema)
 ]
 LookBack = Annotated[
     float | bool,
@@ -144,6 +152,17 @@ class SearchBody(RequestBody):
     keywords: Keywords | None = None
     neighbours: Neighbours = 0
     look_back: LookBack = False
+    editor: Editor | None = None
+    language: Language | None = None
+    transform: (
+        Annotated[
+            bool,
+            Field(
+                description="Whether the vector search gets keywords in place of the query. Default: the recipe's."
+            ),
+        ]
+        | None
+    ) = None
     explain: Annotated[bool, Field(description="Return what every stage did to every candidate.")] = False
 
     def to_request(self, caller: Caller) -> SearchRequest:
@@ -170,15 +189,8 @@ class AskBody(RequestBody):
         Annotated[Limit, Field(description="Maximum number of sections to answer from. Default: 5.")] | None
     ) = None
     filters: Filters | None = None
-    editor: (
-        Annotated[
-            str, Field(max_length=MAX_EDITOR_CHARACTERS, description="The code open in the user's editor.")
-        ]
-        | None
-    ) = None
-    language: (
-        Annotated[Name, Field(description="The programming language of `editor`. Default: detected.")] | None
-    ) = None
+    editor: Editor | None = None
+    language: Language | None = None
     transform: Annotated[
         bool, Field(description="Whether a language model rewrites the question for the vector search.")
     ] = True

@@ -249,6 +249,8 @@ def build_request(call: ToolCall) -> tuple[SearchRequest, Recipe]:
         keywords=keywords,
         include=include,
         neighbours=int(arguments.get("expand_neighbors", False)),
+        editor=arguments.get("editor"),
+        language=arguments.get("language"),
     )
     return request, recipe
 

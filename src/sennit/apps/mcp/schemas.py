@@ -106,9 +106,13 @@ DECLARED: Final[Mapping[str, parameters.Parameter]] = {
     "exact_keywords": parameters.KEYWORDS,
     "recipe": parameters.RECIPE,
     "limit": parameters.LIMIT,
+    "editor": parameters.EDITOR,
+    "language": parameters.LANGUAGE,
 }
 """The parameter of a search behind each argument of a tool; its check says what is wrong."""
 
+EDITOR: Final = string(parameters.EDITOR.help, **parameters.EDITOR.schema)
+LANGUAGE: Final = string(parameters.LANGUAGE.help, **parameters.LANGUAGE.schema)
 INCLUDE_MEMORY: Final = boolean("Also search the collection `memory`, if the recipe leaves it out.")
 
 _STRING: Final[Schema] = {"type": "string"}

@@ -35,6 +35,8 @@ _SEARCH_PROPERTIES: Final = {
     "limit": schemas.LIMIT,
     "include_memory": schemas.INCLUDE_MEMORY,
     "filters": schemas.FILTERS,
+    "editor": schemas.EDITOR,
+    "language": schemas.LANGUAGE,
 }
 """The arguments that hybrid_search and explain_result share."""
 
@@ -199,8 +201,8 @@ TOOLS: Final = (
             recipe=schemas.string("How to search. Default: `docs`, pages of documentation.", **RECIPE.schema),
             limit=schemas.number_of("sections to answer from", "5"),
             filters=schemas.FILTERS,
-            editor=schemas.string("The code that the question is about.", maxLength=500_000),
-            language=schemas.string("The programming language of that code. Default: detected."),
+            editor=schemas.EDITOR,
+            language=schemas.LANGUAGE,
         ),
         output_schema=schemas.ANSWER,
         run=handlers.ask,
