@@ -22,6 +22,8 @@ The message names the object, says what is wrong and what to do next.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class SennitError(Exception):
     """Base of every error sennit raises on purpose."""
@@ -99,3 +101,12 @@ class MissingExtra(SennitError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional package. Install it with: pip install 'sennit[{extra}]'")
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return `Did you mean 'x'? ` with the nearest of the known names, for a message; empty if none is near."""
+    from difflib import get_close_matches
+
+    # Longer names are no misspellings, and comparing them would take long.
+    near = get_close_matches(name[:200], (one for one in known if len(one) <= 200), n=1)
+    return f"Did you mean {near[0]!r}? " if near else ""

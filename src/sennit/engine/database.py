@@ -19,7 +19,14 @@ from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
 from sennit.engine.search_planner import SearchPlanner
 from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
-from sennit.engine.validation import check_id, check_included, check_instances, check_list
+from sennit.engine.validation import (
+    check_collections,
+    check_fields,
+    check_id,
+    check_included,
+    check_instances,
+    check_list,
+)
 from sennit.engine.writes import WriteService
 from sennit.errors import NotFound
 from sennit.explain import explain_record
@@ -28,7 +35,7 @@ from sennit.filters import Filter, matches
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest.artifacts import ArtifactSplitter, split_artifact
-from sennit.pipeline import Pipeline
+from sennit.pipeline import Pipeline, SearchPlan
 from sennit.privacy import Caller, Rule
 from sennit.recipes import Recipe, load_recipes
 from sennit.records import Json, Record, full_id
@@ -213,7 +220,7 @@ class Database:
         request = self._rewrite(request, plan.recipe, audience)
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
-            check_included(plan.recipe, request.include, snapshot)
+            self._check_names(request, plan, snapshot)
             return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
 
     def why(self, query: str | SearchRequest, record_id: str, **options: Unpack[SearchOptions]) -> Why:
@@ -225,7 +232,7 @@ class Database:
         request = self._rewrite(request, plan.recipe, audience)
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
-            check_included(plan.recipe, request.include, snapshot)
+            self._check_names(request, plan, snapshot)
             context = self._make_context(request, snapshot, audience)
             result = self._pipeline.run(plan, context)
             key = snapshot.find_key(full_id(tenant, check_id(record_id)))
@@ -282,6 +289,12 @@ class Database:
     def _rewrite(self, request: SearchRequest, recipe: Recipe, audience: Filter) -> SearchRequest:
         rewrite = self._rewriter.rewrite(request, recipe, audience)
         return request if rewrite is request.rewrite else replace(request, rewrite=rewrite)
+
+    def _check_names(self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot) -> None:
+        """Refuse names of collections and fields that the caller's snapshot does not have."""
+        check_included(plan.recipe, request.include, snapshot)
+        check_collections(request.collections, self.recipes.values(), snapshot)
+        check_fields(plan.where, snapshot)
 
     def _make_context(self, request: SearchRequest, snapshot: Snapshot, audience: Filter) -> SearchContext:
         context = SearchContext(

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from sennit.errors import InvalidInput, NotFound
-from sennit.filters import Equal
+from sennit.errors import FilterError, InvalidInput, NotFound, suggest
+from sennit.filters import BUILTIN_FIELDS, Equal, Exists, Filter, compared_fields, format_field
 from sennit.recipes import Recipe
 from sennit.records import MAX_ID_BYTES, is_unicode
+from sennit.sources.grep import COLLECTION, PASSAGE_FIELDS
 from sennit.stores.embedded.snapshot import Snapshot
+
+SAMPLED_RECORDS: Final = 1000
+"""Records in which an error looks for the names of fields; all of them could take minutes."""
+
+MAX_LISTED_NAMES: Final = 12
+"""Names that an error lists."""
 
 T = TypeVar("T")
 
@@ -43,10 +50,50 @@ def check_included(recipe: Recipe, include: Sequence[str], snapshot: Snapshot) -
     """Refuse a collection that the recipe does not know and that holds nothing the caller may see."""
     known = (*recipe.collections, *recipe.on_request)
     for name in include:
-        if name not in known and not snapshot.count(Equal("collection", name)):
+        if name not in known and not snapshot.has_any(Equal("collection", name)):
+            advice = suggest(name, (*known, *snapshot.collections()))
             raise NotFound(
-                f"There is no collection {name!r} to include. Known collections: {', '.join(known)}"
+                f"There is no collection {name!r} to include. {advice}Known collections: {', '.join(known)}"
             )
+
+
+def check_collections(names: Sequence[str], recipes: Iterable[Recipe], snapshot: Snapshot) -> None:
+    """Refuse a collection that no recipe knows and that holds nothing the caller may see."""
+    if not names or not snapshot.count():
+        return
+    expected = {
+        COLLECTION,
+        *(name for recipe in recipes for name in (*recipe.collections, *recipe.on_request)),
+    }
+    for name in names:
+        if name not in expected and not snapshot.has_any(Equal("collection", name)):
+            present = snapshot.collections()
+            raise NotFound(
+                f"There is no collection {name!r}. {suggest(name, (*present, *expected))}"
+                f"Collections with records: {_shorten(present)}"
+            )
+
+
+def check_fields(where: Filter, snapshot: Snapshot) -> None:
+    """Refuse a filter that compares a field which no record has that the caller may see."""
+    unknown = [
+        name
+        for name in sorted(compared_fields(where))
+        if name not in (*BUILTIN_FIELDS, *PASSAGE_FIELDS) and not snapshot.has_any(Exists(name))
+    ]
+    if unknown and snapshot.count():
+        known = snapshot.sampled_fields(SAMPLED_RECORDS)
+        own = sorted(known.difference(BUILTIN_FIELDS))
+        raise FilterError(
+            f"No record has the field {unknown[0]!r}. {suggest(unknown[0], (*own, *BUILTIN_FIELDS))}"
+            f"Fields of the metadata: {_shorten(own)}. To ask for records without a field, write "
+            f"`not exists {format_field(unknown[0])}`"
+        )
+
+
+def _shorten(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MAX_LISTED_NAMES]) or "none"
+    return shown if len(names) <= MAX_LISTED_NAMES else f"{shown} and {len(names) - MAX_LISTED_NAMES:,} more"
 
 
 def check_count(name: str, value: int | None, default: int, maximum: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,10 @@ from sennit.sources.base import SourceRequest
 from sennit.stores.contract import ScoredKeys
 from sennit.stores.embedded.snapshot import Snapshot
 
-COLLECTION = "files"
+COLLECTION: Final = "files"
+
+PASSAGE_FIELDS: Final = ("matched_lines", "keywords", "matches")
+"""The metadata of a passage, by which a search can filter although no record has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,13 @@ class UnindexedAccess:
             lines=(passage.first, passage.last),
             sensitivity=self.sensitivity,
             scope=self.scope,
-            metadata={
-                "matched_lines": list(passage.matched),
-                "keywords": list(passage.keywords),
-                "matches": passage.matches,
-            },
+            metadata=dict(
+                zip(
+                    PASSAGE_FIELDS,
+                    (list(passage.matched), list(passage.keywords), passage.matches),
+                    strict=True,
+                )
+            ),
         )
 
 

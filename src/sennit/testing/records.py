@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sennit
-from sennit.errors import NotFound, SennitError
+from sennit.errors import FilterError, NotFound, SennitError
 from sennit.filters import Filter, field, matches, parse_filter
 from sennit.results import SearchResult
 from sennit.settings import load_settings
@@ -69,6 +69,9 @@ _metadata = st.fixed_dictionaries(
         "source": st.fixed_dictionaries({"system": st.sampled_from(["gmail", "files"])}),
     },
 )
+EVERY_FIELD: Final = {"year": 0, "tags": ["none"], "share": -1.0, "done": "no", "source": {"system": "-"}}
+"""Metadata with every field that a filter names, because a field that no record has is an error."""
+
 _records = st.builds(
     lambda name, text, metadata, kind, level: sennit.Record(
         id=f"r{name}", text=text, kind=kind, sensitivity=level, metadata=metadata, timestamp=WHEN
@@ -92,6 +95,15 @@ _conditions = st.one_of(
     st.floats(0, 1).map(lambda share: field("share").between(0.0, share)),
     st.just(field("year").exists()),
     st.sampled_from(["gmail", "x"]).map(lambda system: field("source.system") == system),
+    st.builds(
+        lambda pattern, ignore_case: field("kind").like(pattern, ignore_case=ignore_case),
+        st.sampled_from(["*", "n*", "*A?L", "M*", "no?e", "", "*o*e*"]),
+        st.booleans(),
+    ),
+    st.sampled_from(["", "g", "mail", "GM"]).map(lambda text: field("source.system").contains(text)),
+    st.sampled_from(["file", "gm"]).map(lambda text: field("source.system").starts_with(text)),
+    st.sampled_from(["S", "L"]).map(lambda text: field("source.system").ends_with(text, ignore_case=True)),
+    st.lists(st.sampled_from(["a", "b", "z"]), max_size=2).map(lambda tags: field("tags").has_all(tags)),
 )
 _filters = st.recursive(
     _conditions,
@@ -277,11 +289,30 @@ class RecordsConformance:
     ) -> None:
         latest = {record.id: record for record in records}
         with _open(new_target(), embedding__provider="none") as db:
-            db.add([*latest.values(), _note("anchor", " ".join(WORDS))])
+            db.add([*latest.values(), _note("anchor", " ".join(WORDS), metadata=EVERY_FIELD)])
             for form in (where, str(where)):
                 found = _ids(db.search(" ".join(WORDS), recipe="keyword", filters=form, limit=50))
                 expected = {name for name, record in latest.items() if matches(where, record)}
                 assert set(found) - {"anchor"} == expected
+
+    def test_a_field_that_no_record_has_is_an_error_with_the_nearest_name(
+        self, new_target: NewTarget
+    ) -> None:
+        with _open(new_target()) as db:
+            assert _ids(db.search("oboe", filters="auther = 'Ana'")) == []
+            hidden = _note("h", "oboe", metadata={"auther": "Ana"}, sensitivity="private")
+            db.add([_note("a", "oboe", metadata={"author": "Ana"}), hidden])
+            assert _ids(db.search("oboe", filters="auther = 'Ana'")) == ["h"]
+            caller = sennit.Caller(clearance="normal")
+            with pytest.raises(
+                FilterError, match=r"No record has the field 'auther'\. Did you mean 'author'"
+            ):
+                db.search("oboe", filters="auther = 'Ana'", caller=caller)
+            assert _ids(db.search("oboe", filters="not exists auther", caller=caller)) == ["a"]
+            db.remove(["a"])
+            db.add([_note("b", "oboe")])
+            with pytest.raises(FilterError, match="No record has the field 'author'"):
+                db.search("oboe", filters="author = 'Ana'", caller=caller)
 
     def test_a_filtered_search_fills_its_limit_when_excluded_records_would_outrank(
         self, new_target: NewTarget

@@ -117,8 +117,9 @@ Metadata = Annotated[dict[str, Any], Field(description="Further fields, which fi
 Filters = Annotated[
     dict[str, Any] | str,
     Field(
-        description='Return only records that match: {"kind": "note", "timestamp": {"gte": "2026-01-01"}}, or as text '
-        "`kind = 'note' and timestamp >= 2026-01-01`."
+        description='Return only records that match: {"kind": "note", "path": {"like": "docs/*"}}, or as text '
+        "`kind = 'note' and path like 'docs/*'`. Operators: eq, ne, gt, gte, lt, lte, between, exists, in, has, has_any, "
+        "has_all, like, starts_with, ends_with, contains; with an i before it, those on text ignore the case."
     ),
 ]
 Sensitivity = Annotated[Name, Field(description="A sensitivity level that you are cleared for.")]

@@ -89,8 +89,8 @@ RECIPE: Final = string(
 )
 FILTERS: Final[Schema] = {
     "type": "object",
-    "description": "Return only records that match, by field or metadata field. Equality, membership and ranges: "
-    '{"kind": "note", "tags": ["a", "b"], "timestamp": {"gte": "2026-01-01"}}; '
+    "description": "Return only records that match, by field or metadata field. Equality, membership, ranges, patterns: "
+    '{"kind": "note", "tags": ["a", "b"], "timestamp": {"gte": "2026-01-01"}, "path": {"like": "docs/*"}}; '
     'combined with {"and": [...]}, {"or": [...]}, {"not": {...}}.',
 }
 KEYWORDS: Final[Schema] = {

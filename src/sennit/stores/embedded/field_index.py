@@ -15,10 +15,24 @@ from typing import Final
 
 import numpy as np
 
-from sennit.filters import And, Equal, Exists, Filter, In, Not, Or, Range, matches
+from sennit.filters import (
+    And,
+    Condition,
+    Equal,
+    Exists,
+    Filter,
+    In,
+    Like,
+    Not,
+    Or,
+    Range,
+    compile_pattern,
+    matches,
+)
 from sennit.stores.embedded.arrays import CorruptFile
 from sennit.stores.embedded.codec import read_records
 from sennit.stores.embedded.field_columns import (
+    TEXT,
     Column,
     Columns,
     columns_from_arrays,
@@ -86,6 +100,23 @@ class FieldIndex:
                     self._bitmaps.popitem(last=False)
             self._bitmaps.move_to_end(where)
             return bitmap
+
+    def rows(self, connection: Connection, condition: Condition, seq: int) -> list[Rows]:
+        """The rows up to `seq` that satisfy one condition, without a bitmap; some may be of removed records."""
+        with self._lock:
+            if seq < self._seq:
+                return FieldIndex(self._store, self._report).rows(connection, condition, seq)
+            self._catch_up(connection, seq)
+            return list(_matching_rows(self._columns_of(connection, condition.field), condition))
+
+    def texts(self, connection: Connection, name: str, seq: int) -> list[str]:
+        """The texts that a field has, or had in removed records."""
+        with self._lock:
+            if seq < self._seq:
+                return FieldIndex(self._store, self._report).texts(connection, name, seq)
+            self._catch_up(connection, seq)
+            columns = self._columns_of(connection, name)
+            return columns[TEXT].distinct_values() if TEXT in columns else []
 
     def refresh_access_fields(self, connection: Connection, seq: int) -> None:
         """Read new values of the access fields, so that the next search does not have to."""
@@ -217,7 +248,7 @@ class FieldIndex:
         return mask
 
 
-def _matching_rows(columns: Columns, where: Equal | In | Range | Exists) -> Iterable[Rows]:
+def _matching_rows(columns: Columns, where: Condition) -> Iterable[Rows]:
     match where:
         case Exists():
             for column in columns.values():
@@ -226,6 +257,9 @@ def _matching_rows(columns: Columns, where: Equal | In | Range | Exists) -> Iter
             bound = low if low is not None else high
             if bound is not None and type_of(bound) in columns:
                 yield from columns[type_of(bound)].rows_between(where)
+        case Like(_, pattern, ignore_case):
+            if TEXT in columns:
+                yield from columns[TEXT].rows_like(compile_pattern(pattern, ignore_case))
         case Equal(_, value):
             if type_of(value) in columns:
                 yield from columns[type_of(value)].rows_equal(value)

@@ -7,13 +7,13 @@ and the statistics of keyword scores leave them out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.errors import SourceError
-from sennit.filters import EVERYTHING, Filter
+from sennit.filters import EVERYTHING, Condition, Equal, Filter, flatten
 from sennit.ranking.fusion import order
 from sennit.records import Record
 from sennit.stores.contract import BM25, ScoredKeys
@@ -33,6 +33,9 @@ from sennit.stores.sql.connection import Connection, placeholders
 
 Terms = Sequence[tuple[int, float]]
 """Pairs of a term hash and the term's weight in the query."""
+
+FIRST_CHECKED_ROWS: Final = 64
+"""Rows that `has_any` checks first; one of them is nearly always visible."""
 
 
 class Snapshot:
@@ -268,6 +271,26 @@ class Snapshot:
             for reader in readers
         )
         return sum(int(np.count_nonzero(one)) for one in matching)
+
+    def has_any(self, condition: Condition) -> bool:
+        """Whether some visible record satisfies a condition; stops at the first."""
+        for rows in self._fields.rows(self._connection, condition, self.seq):
+            start, size = 0, FIRST_CHECKED_ROWS
+            while start < len(rows):
+                if self.exists(rows[start : start + size]).any():
+                    return True
+                start, size = start + size, size * 8
+        return False
+
+    def collections(self) -> list[str]:
+        """The collections of the visible records."""
+        names = self._fields.texts(self._connection, "collection", self.seq)
+        return [name for name in names if self.has_any(Equal("collection", name))]
+
+    def sampled_fields(self, count: int) -> set[str]:
+        """The names of the fields that some of at most `count` visible records have."""
+        records = self.records(self.sample(EVERYTHING, count).tolist()).values()
+        return {name for record in records for name, _ in flatten(record)}
 
     def document_share(self, term: int) -> float:
         """The share of visible records that contain a term."""
