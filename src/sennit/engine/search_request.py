@@ -16,6 +16,7 @@ from sennit.search_parameters import (
     KEYWORDS,
     LIMIT,
     LOOK_BACK,
+    MIN_RELEVANCE,
     NEIGHBOURS,
     QUERY,
     RECIPE,
@@ -37,6 +38,7 @@ class SearchOptions(TypedDict, total=False):
     include: Sequence[str]
     neighbours: int
     look_back: float | bool
+    min_relevance: float
     rewrite: QueryRewrite
     explain: bool
 
@@ -66,6 +68,8 @@ class SearchRequest:
     """How many parts before and after a result come with it, up to 50."""
     look_back: float | bool = False
     """A window in hours; True takes it from the settings."""
+    min_relevance: float = 0.0
+    """Leave out hits with a lower relevance, from 0 to 1."""
     rewrite: QueryRewrite = NO_REWRITE
     """What some sources search for in place of the query."""
     explain: bool = False
@@ -80,6 +84,8 @@ class SearchRequest:
         NEIGHBOURS.check(self.neighbours)
         if self.look_back is not False:
             LOOK_BACK.check(self.look_back)
+        if self.min_relevance != 0.0:
+            MIN_RELEVANCE.check(self.min_relevance)
         if self.collections != ():
             object.__setattr__(self, "collections", COLLECTIONS.check(self.collections))
         if self.include != ():
