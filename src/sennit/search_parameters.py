@@ -159,6 +159,28 @@ class Hours:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A number from 0 to 1."""
+
+    name: str
+    help: str
+
+    @property
+    def bounds(self) -> str:
+        return "from 0 to 1"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"minimum": 0, "maximum": 1}
+
+    def check(self, value: object) -> float:
+        # Not a number is neither 0 or more nor 1 or less.
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            raise InvalidInput(f"{self.name} must be a number {self.bounds}, not {_quote(value)}")
+        return float(value)
+
+
 def _quote(value: object) -> str:
     return repr(value)[:MAX_QUOTED_CHARACTERS]
 
@@ -213,3 +235,5 @@ LANGUAGE: Final = Text("language", "The programming language of that code. Defau
 LOOK_BACK: Final = Hours(
     "look_back", "Leave out what is older than this many hours, where the recipe uses it.", 1_000_000.0
 )
+
+MIN_RELEVANCE: Final = Share("min_relevance", "Leave out what is less likely than this to answer the query.")

@@ -35,6 +35,7 @@ from sennit.search_parameters import (
     LANGUAGE,
     LIMIT,
     LOOK_BACK,
+    MIN_RELEVANCE,
     NEIGHBOURS,
     QUERY,
     RECIPE,
@@ -208,6 +209,8 @@ BOUNDS = {
     "most neighbours": Bound(NEIGHBOURS, 50, 51),
     "shortest look-back": Bound(LOOK_BACK, 1e-9, 0.0),
     "longest look-back": Bound(LOOK_BACK, 1_000_000.0, 1_000_000.5),
+    "lowest relevance": Bound(MIN_RELEVANCE, 0.0, -0.01),
+    "highest relevance": Bound(MIN_RELEVANCE, 1.0, 1.01),
     "most included": Bound(INCLUDE, ["memory"] * 100, ["memory"] * 101, ARTIFACTS),
     "longest included": Bound(INCLUDE, [LONGEST_NAME], [f"{LONGEST_NAME}c"], ARTIFACTS),
     "shortest included": Bound(INCLUDE, ["memory"], [""], ARTIFACTS),
@@ -228,6 +231,7 @@ ALL_FIELDS = (
     "collections",
     "editor",
     "language",
+    "min_relevance",
 )
 
 Search = Callable[[Interfaces, dict[str, Any]], str]
@@ -268,7 +272,12 @@ def search_mcp(interfaces: Interfaces, options: dict[str, Any]) -> str:
 
 
 def search_cli(interfaces: Interfaces, options: dict[str, Any]) -> str:
-    flags = {"keywords": "--keyword", "collections": "--collection", "look_back": "--look-back"}
+    flags = {
+        "keywords": "--keyword",
+        "collections": "--collection",
+        "look_back": "--look-back",
+        "min_relevance": "--min-relevance",
+    }
     arguments = ["search", "--db", str(interfaces.path), "--json"]
     query = options.pop("query")
     source = options.pop("editor", None)  # the command line reads it from a file
@@ -298,9 +307,9 @@ INTERFACES: dict[Search, tuple[str, ...]] = {
     search_request: ALL_FIELDS,
     explain_library: ALL_FIELDS,
     search_http: ALL_FIELDS,
-    explain_http: ("recipe", "limit", "keywords", "look_back", "include", "collections"),
-    context_http: ("recipe", "limit", "look_back"),
-    search_mcp: ("query", "recipe", "limit", "keywords", "editor", "language"),
+    explain_http: ("recipe", "limit", "keywords", "look_back", "min_relevance", "include", "collections"),
+    context_http: ("recipe", "limit", "look_back", "min_relevance"),
+    search_mcp: ("query", "recipe", "limit", "keywords", "editor", "language", "min_relevance"),
     search_cli: ALL_FIELDS,
     search_tui: ("query",),
 }

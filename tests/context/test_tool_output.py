@@ -59,6 +59,7 @@ def test_a_result_has_every_field_of_the_contract() -> None:
     assert told.values["results"] == [
         {
             "number": 1,
+            "relevance": 0.0,
             "score": 1 / 61,
             "collections": ["artifact_chunks"],
             "type": "chunk",
@@ -127,6 +128,7 @@ def test_a_memory_has_its_whole_text_day_and_kind() -> None:
     assert told.values["memories"] == [
         {
             "id": "m",
+            "relevance": 0.0,
             "score": 1 / 61,
             "text": "Ana\ndrinks tea.",
             "title": "",

@@ -46,6 +46,7 @@ class ResultItem:
     """One search result as a tool shows it."""
 
     number: int
+    relevance: float
     score: float
     collections: tuple[str, ...]
     """The collections in which it was found."""
@@ -66,6 +67,7 @@ class ResultItem:
     def to_dict(self) -> dict[str, Json]:
         out: dict[str, Json] = {
             "number": self.number,
+            "relevance": self.relevance,
             "score": self.score,
             "collections": list(self.collections),
             "type": self.result_type,
@@ -108,6 +110,7 @@ def render_results(
     values: dict[str, Json] = {
         "query": result.query,
         "recipe": result.recipe,
+        "fits": result.fits,
         "count": len(found),
         "collections": list(collections),
         "results": [one.to_dict() for one in found],
@@ -128,6 +131,7 @@ def render_memories(result: SearchResult) -> ToolOutput:
     missing = degraded_lines(result.degraded)
     values: dict[str, Json] = {
         "query": result.query,
+        "fits": result.fits,
         "count": len(result),
         "memories": [_memory(hit) for hit in result],
         "degraded": degraded_to_json(result.degraded),
@@ -205,6 +209,7 @@ def _item(hit: Hit, excerpt: Excerpt, *, passages: bool) -> ResultItem:
     record = hit.record
     return ResultItem(
         number=hit.rank,
+        relevance=hit.relevance,
         score=hit.score,
         collections=tuple(one_line(name) for name in hit.collections),
         result_type="artifact" if record.parent is None and record.lines is None else "chunk",
@@ -230,6 +235,7 @@ def _memory(hit: Hit) -> dict[str, Json]:
     record = hit.record
     return {
         "id": record.id,
+        "relevance": hit.relevance,
         "score": hit.score,
         "text": sanitize(record.text),
         "title": one_line(record.title),

@@ -47,6 +47,7 @@ class SearchPlanner:
             request.explain,
             request.neighbours,
             self._since(request.look_back),
+            request.min_relevance,
             caller.everything and not caller.tenant,
         )
 

@@ -18,6 +18,7 @@ from sennit.search_parameters import (
     LANGUAGE,
     LIMIT,
     LOOK_BACK,
+    MIN_RELEVANCE,
     NEIGHBOURS,
     QUERY,
     RECIPE,
@@ -42,6 +43,7 @@ class SearchOptions(TypedDict, total=False):
     editor: str | None
     language: str | None
     transform: bool | None
+    min_relevance: float
     rewrite: QueryRewrite
     explain: bool
 
@@ -77,6 +79,8 @@ class SearchRequest:
     """The programming language of that code; None detects it."""
     transform: bool | None = None
     """Whether the vector search gets keywords in place of the query; None as the recipe says."""
+    min_relevance: float = 0.0
+    """Leave out hits with a lower relevance, from 0 to 1."""
     rewrite: QueryRewrite = NO_REWRITE
     """What some sources search for in place of the query; given, neither editor nor transform changes it."""
     explain: bool = False
@@ -91,6 +95,8 @@ class SearchRequest:
         NEIGHBOURS.check(self.neighbours)
         if self.look_back is not False:
             LOOK_BACK.check(self.look_back)
+        if self.min_relevance != 0.0:
+            MIN_RELEVANCE.check(self.min_relevance)
         if self.collections != ():
             object.__setattr__(self, "collections", COLLECTIONS.check(self.collections))
         if self.include != ():

@@ -10,9 +10,11 @@ from functools import partial
 import numpy as np
 
 from sennit.pipeline.events import log_events
+from sennit.pipeline.relevance import RelevanceEstimator
 from sennit.pipeline.source_runner import SearchPlan, SourceRunner, elapsed_milliseconds
 from sennit.pipeline.trace_builder import RunLog, build_trace, trace_limit
 from sennit.ranking.fusion import fuse, order
+from sennit.ranking.relevance import cut_by_relevance
 from sennit.ranking.stages import CandidateList, Floats, Keys, Ranking, StageContext, StageOutput
 from sennit.recipes import SourceConfig
 from sennit.results import Degraded, Hit, SearchResult, StageTrace
@@ -40,15 +42,22 @@ class Pipeline(SourceRunner):
             run.stages.append(
                 StageTrace(stage.name, ranking.keys, ranking.scores, ranking.dropped, ranking.reasons)
             )
+        relevance = RelevanceEstimator(context, plan.bm25)
+        if plan.min_relevance > 0.0:
+            ranking = cut_by_relevance(ranking, relevance.estimate(ranking.keys), plan.min_relevance)
+            run.stages.append(StageTrace("min_relevance", ranking.keys, ranking.scores, ranking.dropped))
         keys = ranking.keys[: plan.limit].tolist()
         records = context.records(keys)
         ended = time.perf_counter()
         hits: list[Hit] = []
         scores = ranking.scores[: plan.limit].tolist()
-        for key, score, list_names in zip(keys, scores, _lists_with(lists, keys), strict=True):
+        chances = relevance.estimate(ranking.keys[: plan.limit]).tolist()
+        for key, score, chance, list_names in zip(
+            keys, scores, chances, _lists_with(lists, keys), strict=True
+        ):
             record = records.get(key)
             if record is not None:
-                hits.append(Hit(record, score, len(hits) + 1, list_names, key=key))
+                hits.append(Hit(record, score, len(hits) + 1, list_names, relevance=chance, key=key))
         degraded = tuple(
             Degraded(config.name, result.error)
             for config, result in zip(plan.sources, run.results, strict=True)

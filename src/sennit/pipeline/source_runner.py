@@ -39,6 +39,8 @@ class SearchPlan:
     neighbours: int = 0
     since: datetime | None = None
     """Sources that use the look-back window return nothing older."""
+    min_relevance: float = 0.0
+    """Hits with a lower relevance are left out."""
     caller_sees_everything: bool = False
     """Whether the trace may show the number of the last change."""
 

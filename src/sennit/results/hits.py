@@ -9,6 +9,9 @@ from typing import Final, overload
 from sennit.records import Json, Record
 from sennit.results.trace import Degraded, Explanation, SourceScore, Trace
 
+FIT_RELEVANCE: Final = 0.1
+"""A hit with at least this relevance fits the query."""
+
 CHUNK_BOUNDARY: Final = "\n[CHUNK BOUNDARY]\n"
 """The line between a chunk and its neighbours."""
 
@@ -19,13 +22,21 @@ class Hit:
 
     record: Record
     score: float
+    """What the results are ordered by. Its scale is the recipe's."""
     rank: int
     sources: tuple[str, ...] = ()
     """The names of the lists that found it."""
     neighbours: tuple[Record, ...] = ()
     """The adjacent chunks of the same document, with this one among them, in order; empty unless requested."""
+    relevance: float = 0.0
+    """The calibrated chance that it answers the query, from 0 to 1: comparable across recipes, databases and models."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     key: int = field(default=0, repr=False, compare=False)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is relevant enough to count as an answer."""
+        return self.relevance >= FIT_RELEVANCE
 
     @property
     def id(self) -> str:
@@ -73,6 +84,7 @@ class Hit:
     def to_dict(self) -> dict[str, Json]:
         out: dict[str, Json] = {
             "rank": self.rank,
+            "relevance": self.relevance,
             "score": self.score,
             "citation": self.citation,
             "sources": list(self.sources),
@@ -133,6 +145,11 @@ class SearchResult(Sequence[Hit]):
     pages: tuple[Page, ...] = ()
     """The hits grouped by page, for a recipe with the stage `group_by_page`."""
 
+    @property
+    def fits(self) -> bool:
+        """Whether any hit is relevant enough to count as an answer. If not, the hits are only the nearest records."""
+        return any(hit.fits for hit in self.hits)
+
     @overload
     def __getitem__(self, index: int) -> Hit: ...
     @overload
@@ -150,6 +167,7 @@ class SearchResult(Sequence[Hit]):
         out: dict[str, Json] = {
             "query": self.query,
             "recipe": self.recipe,
+            "fits": self.fits,
             "hits": [hit.to_dict() for hit in self.hits],
             "degraded": [source.to_dict() for source in self.degraded],
             "milliseconds": self.milliseconds,

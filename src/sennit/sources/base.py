@@ -118,6 +118,11 @@ class SearchContext:
         return both
 
     @property
+    def known_vector(self) -> NDArray[np.float32] | None:
+        """The query vector if a source has computed it; None if none did, or if the model failed."""
+        return self.__dict__.get("vector")
+
+    @property
     def has_keywords(self) -> bool:
         """Whether the caller gave exact keywords that are not just the query again."""
         return bool(self._given_keywords) and self._given_keywords != (self.text,)

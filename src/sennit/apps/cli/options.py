@@ -10,7 +10,7 @@ import click
 
 from sennit.apps.cli.session import TEXT, Command, Session
 from sennit.errors import InvalidInput, NotFound
-from sennit.search_parameters import Count, Hours, Parameter, Texts
+from sennit.search_parameters import Count, Hours, Parameter, Share, Texts
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -60,7 +60,7 @@ def search_option(
     parameter: Parameter, *names: str, help_text: str = "", default: object = None
 ) -> Callable[[Command], Command]:
     """Add the option of a parameter of a search. Its help has the bounds, which the request checks."""
-    types = {Count: click.INT, Hours: click.FLOAT}
+    types = {Count: click.INT, Hours: click.FLOAT, Share: click.FLOAT}
     return click.option(
         *names,
         type=types.get(type(parameter), TEXT),
@@ -74,17 +74,26 @@ def search_option(
 
 def _bounds(parameter: Parameter) -> str:
     """The bounds that a person may run into."""
-    return f" {parameter.bounds.capitalize()}." if isinstance(parameter, Count | Hours) else ""
+    return f" {parameter.bounds.capitalize()}." if isinstance(parameter, Count | Hours | Share) else ""
 
 
 def build_request(
-    query: str, *, keywords: tuple[str, ...] = (), look_back: float | None = None, **options: Any
+    query: str,
+    *,
+    keywords: tuple[str, ...] = (),
+    look_back: float | None = None,
+    min_relevance: float | None = None,
+    **options: Any,
 ) -> SearchRequest:
     """Make the request of a search from the values of its options."""
     from sennit.engine.search_request import SearchRequest
 
     return SearchRequest(
-        query, keywords=keywords or None, look_back=False if look_back is None else look_back, **options
+        query,
+        keywords=keywords or None,
+        look_back=False if look_back is None else look_back,
+        min_relevance=0.0 if min_relevance is None else min_relevance,
+        **options,
     )
 
 

@@ -22,6 +22,7 @@ from sennit.search_parameters import (
     LANGUAGE,
     LIMIT,
     LOOK_BACK,
+    MIN_RELEVANCE,
     NEIGHBOURS,
     QUERY,
     RECIPE,
@@ -110,6 +111,11 @@ def look_back_hours(value: float | Literal["default"] | None) -> float | bool:
     return True if value == "default" else value
 
 
+MinRelevance = Annotated[
+    float,
+    AfterValidator(MIN_RELEVANCE.check),
+    Field(description=MIN_RELEVANCE.help, json_schema_extra=MIN_RELEVANCE.schema),
+]
 Timestamp = Annotated[
     str | int | float, Field(description="ISO 8601, or seconds since 1970. Without a time zone: UTC.")
 ]
@@ -164,6 +170,7 @@ class SearchBody(RequestBody):
         ]
         | None
     ) = None
+    min_relevance: MinRelevance = 0.0
     explain: Annotated[bool, Field(description="Return what every stage did to every candidate.")] = False
 
     def to_request(self, caller: Caller) -> SearchRequest:

@@ -40,7 +40,10 @@ class HitResponse(ResponseModel):
     """A record that was found, with its rank and score."""
 
     rank: Annotated[int, Field(ge=1)]
-    score: float
+    relevance: Annotated[
+        float, Field(ge=0, le=1, description="The calibrated chance that it answers the query.")
+    ]
+    score: Annotated[float, Field(description="What the hits are ordered by. Its scale is the recipe's.")]
     citation: Annotated[str, Field(description="Where the text is from: path with lines, URL, or id.")]
     sources: Annotated[list[str], Field(description="The candidate lists that contain it.")]
     id: str
@@ -67,6 +70,7 @@ class SearchResponse(ResponseModel):
     recipe: str
     status: Annotated[str, Field(examples=["1,234 characters, 5 chunks found, 4 ms"])]
     milliseconds: float
+    fits: Annotated[bool, Field(description="Whether any hit is relevant enough to count as an answer.")]
     hits: list[HitResponse]
     degraded: Annotated[list[DegradedSource], Field(description="Empty if every source answered.")]
     trace: Annotated[dict[str, Any], Field(description="With `explain`: what every stage did.")] = {}
@@ -122,7 +126,10 @@ class ContextItem(ResponseModel):
     text: str
     source_session: str | None
     timestamp: str | None
-    relevance_score: float
+    relevance: Annotated[
+        float, Field(ge=0, le=1, description="The calibrated chance that it answers the query.")
+    ]
+    relevance_score: Annotated[float, Field(description="What the results are ordered by.")]
     entities: list[str]
     speaker: Annotated[str | None, Field(description="Null for a fact, which has no speaker.")]
     kind: str
@@ -135,6 +142,7 @@ class ContextResponse(ResponseModel):
     query: str
     recipe: str
     milliseconds: float
+    fits: Annotated[bool, Field(description="Whether any result is relevant enough to count as an answer.")]
     results: list[ContextItem]
     degraded: list[DegradedSource]
 

@@ -68,6 +68,7 @@ def serialize_context(result: SearchResult, db: Database) -> dict[str, Any]:
         "query": result.query,
         "recipe": result.recipe,
         "milliseconds": result.milliseconds,
+        "fits": result.fits,
         "results": [_context_item(hit) for hit in result],
         "degraded": serialize_degraded(result.degraded, db),
     }
@@ -120,6 +121,7 @@ def _context_item(hit: Hit) -> dict[str, Any]:
         "text": record.text,
         "source_session": _text(metadata.get("session")),
         "timestamp": record.timestamp.isoformat() if record.timestamp else None,
+        "relevance": hit.relevance,
         "relevance_score": hit.score,
         "entities": [name for name in entities if isinstance(name, str)]
         if isinstance(entities, list)

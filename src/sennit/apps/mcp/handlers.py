@@ -68,6 +68,7 @@ def memory_search(call: ToolCall) -> ToolResponse:
         recipe="default",
         limit=call.arguments.get("limit", 5),
         filters=call.arguments.get("filters"),
+        min_relevance=call.arguments.get("min_relevance", 0.0),
         collections=(MEMORY_COLLECTION,),
         caller=call.caller,
     )
@@ -104,6 +105,7 @@ def vector_search(call: ToolCall) -> ToolResponse:
         recipe=recipe,
         limit=call.arguments.get("limit"),
         filters=call.arguments.get("filters"),
+        min_relevance=call.arguments.get("min_relevance", 0.0),
         caller=call.caller,
     )
     return _response(render_results(result, excerpt=_excerpt(query)))
@@ -248,6 +250,7 @@ def build_request(call: ToolCall) -> tuple[SearchRequest, Recipe]:
         caller=call.caller,
         keywords=keywords,
         include=include,
+        min_relevance=arguments.get("min_relevance", 0.0),
         neighbours=int(arguments.get("expand_neighbors", False)),
         editor=arguments.get("editor"),
         language=arguments.get("language"),

@@ -87,6 +87,11 @@ RECIPE: Final = string(
     "text; `artifacts`: a personal knowledge base, one result per document. Leave it out unless one is asked for.",
     **parameters.RECIPE.schema,
 )
+MIN_RELEVANCE: Final[Schema] = {
+    "type": "number",
+    "description": parameters.MIN_RELEVANCE.help,
+    **parameters.MIN_RELEVANCE.schema,
+}
 FILTERS: Final[Schema] = {
     "type": "object",
     "description": "Return only records that match, by field or metadata field. Equality, membership, ranges, patterns: "
@@ -108,6 +113,7 @@ DECLARED: Final[Mapping[str, parameters.Parameter]] = {
     "limit": parameters.LIMIT,
     "editor": parameters.EDITOR,
     "language": parameters.LANGUAGE,
+    "min_relevance": parameters.MIN_RELEVANCE,
 }
 """The parameter of a search behind each argument of a tool; its check says what is wrong."""
 
@@ -126,8 +132,18 @@ _NULLABLE_INTEGER: Final = nullable("integer")
 DEGRADED: Final = array_of(object_with(source=_STRING, reason=_STRING))
 """Sources that failed, and why. The result is built from the others."""
 
+RELEVANCE: Final[Schema] = {
+    "type": "number",
+    "description": "The calibrated chance that it answers the query, from 0 to 1.",
+}
+FITS: Final[Schema] = {
+    "type": "boolean",
+    "description": "Whether anything found is relevant enough to count as an answer.",
+}
+
 _HIT: Final = object_with(
     number=integer("Position in the result, from 1."),
+    relevance=RELEVANCE,
     score=_NUMBER,
     collections=_STRINGS,
     type={"enum": ["chunk", "artifact"]},
@@ -144,6 +160,7 @@ _HIT["properties"]["passage"] = string("The text with its neighbours, if `expand
 RESULTS: Final = object_with(
     query=_STRING,
     recipe=_STRING,
+    fits=FITS,
     count=_COUNT,
     collections={**_STRINGS, "description": "The collections that were searched. Empty: all of them."},
     results=array_of(_HIT),
@@ -151,10 +168,12 @@ RESULTS: Final = object_with(
 )
 MEMORIES: Final = object_with(
     query=_STRING,
+    fits=FITS,
     count=_COUNT,
     memories=array_of(
         object_with(
             id=_STRING,
+            relevance=RELEVANCE,
             score=_NUMBER,
             text=_STRING,
             title=_STRING,

@@ -37,6 +37,7 @@ _SEARCH_PROPERTIES: Final = {
     "filters": schemas.FILTERS,
     "editor": schemas.EDITOR,
     "language": schemas.LANGUAGE,
+    "min_relevance": schemas.MIN_RELEVANCE,
 }
 """The arguments that hybrid_search and explain_result share."""
 
@@ -67,6 +68,7 @@ TOOLS: Final = (
             query=schemas.QUERY,
             limit=schemas.number_of("memories", "5"),
             filters=schemas.FILTERS,
+            min_relevance=schemas.MIN_RELEVANCE,
         ),
         output_schema=schemas.MEMORIES,
         run=handlers.memory_search,
@@ -101,7 +103,11 @@ TOOLS: Final = (
         description="Search by meaning only, and leave out results that are not close enough to the query. Use it when "
         "you do not know the words of the answer; otherwise hybrid_search finds more.",
         input_schema=schemas.arguments(
-            "query", query=schemas.QUERY, limit=schemas.LIMIT, filters=schemas.FILTERS
+            "query",
+            query=schemas.QUERY,
+            limit=schemas.LIMIT,
+            filters=schemas.FILTERS,
+            min_relevance=schemas.MIN_RELEVANCE,
         ),
         output_schema=schemas.RESULTS,
         run=handlers.vector_search,
