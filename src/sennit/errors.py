@@ -2,6 +2,7 @@
 
     SennitError                     what happened, to what, and what to do about it
     ├── InvalidInput              a value the caller gave cannot be used (also a ValueError)
+    │   ├── AmbiguousReference    may mean several records; knows their ids
     │   ├── FilterError           a filter is malformed; knows the position
     │   └── SettingsError         sennit.toml, the environment or an argument; knows the key
     ├── AccessDenied              the caller may not write this record (also a PermissionError)
@@ -31,6 +32,14 @@ class SennitError(Exception):
 
 class InvalidInput(SennitError, ValueError):
     """A value the caller gave cannot be used."""
+
+
+class AmbiguousReference(InvalidInput):
+    """A reference may mean several records; `candidates` are their ids."""
+
+    def __init__(self, message: str, *, candidates: tuple[str, ...]) -> None:
+        self.candidates = candidates
+        super().__init__(message)
 
 
 class FilterError(InvalidInput):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
+from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_planner import SearchPlanner
 from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
 from sennit.engine.validation import (
@@ -28,7 +30,6 @@ from sennit.engine.validation import (
     check_list,
 )
 from sennit.engine.writes import WriteService
-from sennit.errors import NotFound
 from sennit.explain import explain_record
 from sennit.facts import Fact
 from sennit.filters import Filter, matches
@@ -148,6 +149,16 @@ class Database:
         """The same as `db.memory.add_turns`."""
         return self.memory.add_turns(turns, caller=caller)
 
+    def find_removable(self, references: Iterable[str], *, caller: Caller | None = None) -> list[Record]:
+        """Return the records that references mean to remove: one for an id or a location, all of a file for its path.
+
+        Unlike `find`, it takes the beginning of an id only if sennit made the id.
+        """
+        names = check_list(references, "find_removable() takes a list of references")
+        with self._references(caller) as resolver:
+            found = [record for name in names for record in resolver.find_removable(name)]
+        return list({record.full_id: record for record in found}.values())
+
     def remove(self, ids: Iterable[str], *, caller: Caller | None = None) -> int:
         """Remove the records that the caller may see, with the chunks of documents; return how many there were."""
         names = [check_id(name) for name in check_list(ids, "remove() takes a list of ids")]
@@ -199,6 +210,14 @@ class Database:
         """Return the record with this id, or None."""
         return self._get([check_id(record_id)], caller).get(record_id)
 
+    def find(self, reference: str, *, caller: Caller | None = None) -> Record:
+        """Return the record that a reference means: an id, the beginning of one, or `path`, `path:10` or `path:10-20`.
+
+        Raises NotFound with the nearest records, or AmbiguousReference with the candidates.
+        """
+        with self._references(caller) as references:
+            return references.find(reference)
+
     def __len__(self) -> int:
         """Return the number of records that the default caller may see."""
         with self.store.snapshot(self.audience()) as snapshot:
@@ -223,10 +242,12 @@ class Database:
             self._check_names(request, plan, snapshot)
             return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
 
-    def why(self, query: str | SearchRequest, record_id: str, **options: Unpack[SearchOptions]) -> Why:
-        """Explain why a record is in the results of a search, or which stage and number excluded it."""
+    def why(self, query: str | SearchRequest, reference: str, **options: Unpack[SearchOptions]) -> Why:
+        """Explain why a record is in the results of a search, or which stage and number excluded it.
+
+        `reference` is its id, or any other reference that `find` takes.
+        """
         request = replace(as_request(query, options), explain=True, neighbours=0)
-        tenant = self._access.resolve(request.caller).tenant
         audience = self.audience(request.caller)
         plan = self._planner.plan(request)
         request = self._rewrite(request, plan.recipe, audience)
@@ -235,10 +256,8 @@ class Database:
             self._check_names(request, plan, snapshot)
             context = self._make_context(request, snapshot, audience)
             result = self._pipeline.run(plan, context)
-            key = snapshot.find_key(full_id(tenant, check_id(record_id)))
-            key = context.find_ephemeral(record_id) if key is None else key
-            if key is None:
-                raise NotFound(f"There is no record {record_id!r}")
+            references = self._resolver(snapshot, request.caller)
+            record_id, key = references.find_in_result(reference, result, context.find_ephemeral)
             return explain_record(self._pipeline, plan, context, result, record_id, key)
 
     def plan(
@@ -295,6 +314,16 @@ class Database:
         check_included(plan.recipe, request.include, snapshot)
         check_collections(request.collections, self.recipes.values(), snapshot)
         check_fields(plan.where, snapshot)
+
+    @contextlib.contextmanager
+    def _references(self, caller: Caller | None) -> Iterator[ReferenceResolver]:
+        with self.store.snapshot(self.audience(caller)) as snapshot:
+            yield self._resolver(snapshot, caller)
+
+    def _resolver(self, snapshot: Snapshot, caller: Caller | None) -> ReferenceResolver:
+        return ReferenceResolver(
+            snapshot, self._access.resolve(caller).tenant, lambda: self.files.folders.roots
+        )
 
     def _make_context(self, request: SearchRequest, snapshot: Snapshot, audience: Filter) -> SearchContext:
         context = SearchContext(

@@ -16,11 +16,12 @@ from sennit.engine.file_access import FileAccess
 from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
 from sennit.engine.query_rewriter import ConfiguredModel
+from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
 from sennit.engine.validation import check_instances, check_list
 from sennit.engine.writes import WriteService
 from sennit.facts import Fact
-from sennit.folders import FileText, Folders
+from sennit.folders import FileText, Folders, ReadError
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
 from sennit.hydration import HydrationPlan, Introspection
@@ -34,6 +35,7 @@ from sennit.results import SearchResult
 from sennit.stores.embedded.files import IndexedFolders
 from sennit.stores.embedded.maintenance import IndexMaintainer
 from sennit.stores.embedded.models import Model, ModelProgress
+from sennit.stores.embedded.snapshot import Snapshot
 from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.embedded.tokens import TokenStore
 from sennit.stores.embedded.transaction import WriteResult
@@ -198,10 +200,25 @@ class FilesGroup:
     def read(
         self, path: str, *, lines: tuple[int, int] | None = None, caller: Caller | None = None
     ) -> FileText:
-        """Return the text of a file in an allowed folder, or of some of its lines; ReadError says why not."""
+        """Return the text of a file in an allowed folder, or of some of its lines; ReadError says why not.
+
+        A path with lines (`path:10-20`) and the id of a record mean the lines of a file, too.
+        """
         audience = self._access.audience(caller)
         with self._target.store.snapshot(audience) as snapshot:
-            return self._files.read(path, lines, snapshot, audience)
+            try:
+                return self._files.read(path, lines, snapshot, audience)
+            except ReadError as error:
+                record = self._find_record(path, snapshot, caller) if error.code == "NOT_FOUND" else None
+                if record is None or record.path is None:
+                    raise
+            return self._files.read(record.path, lines or record.lines, snapshot, audience)
+
+    def _find_record(self, reference: str, snapshot: Snapshot, caller: Caller | None) -> Record | None:
+        """The record of an id, or of its beginning; None if it means no record, or several."""
+        tenant = self._access.resolve(caller).tenant
+        found = ReferenceResolver(snapshot, tenant, lambda: self.folders.roots).find_all(reference)
+        return found[0] if len(found) == 1 else None
 
     def grep(
         self,

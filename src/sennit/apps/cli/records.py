@@ -26,29 +26,20 @@ STANDARD_STREAM: Final = Path("-")
 
 
 @click.command()
-@click.argument("record_id", metavar="ID", type=TEXT)
+@click.argument("reference", metavar="ID", type=TEXT)
 @common_options
 @pass_session
-def get(session: Session, record_id: str) -> None:
+def get(session: Session, reference: str) -> None:
     """Show the record ID with all its fields.
 
     \b
     Example:
-      sennit get note-17
-    """
-    from sennit.engine.configuration import default_audience
-    from sennit.filters import matches
-    from sennit.records import full_id
+      sennit get docs/backup.md:3-5
 
-    settings = load_settings()
-    stored_id = full_id(settings.privacy.tenant, record_id)
-    store = session.open_store()
-    try:
-        record = store.get([stored_id]).get(stored_id)
-    finally:
-        store.close()
-    if record is None or not matches(default_audience(settings), record):
-        raise NotFound(f"There is no record {record_id!r}.")
+    ID is what a search prints: an id or the beginning of one, or a file with lines.
+    """
+    with session.open() as db:
+        record = db.find(reference)
     if session.json:
         output.write_json(record.to_dict())
         return
@@ -62,23 +53,30 @@ def get(session: Session, record_id: str) -> None:
 
 
 @click.command()
-@click.argument("ids", metavar="ID...", type=TEXT, nargs=-1, required=True)
-@click.option("--missing-ok", is_flag=True, help="Ignore ids that do not exist.")
+@click.argument("references", metavar="ID...", type=TEXT, nargs=-1, required=True)
+@click.option("--missing-ok", is_flag=True, help="Ignore an ID that does not exist.")
 @common_options
 @pass_session
-def remove(session: Session, ids: tuple[str, ...], missing_ok: bool) -> None:
-    """Remove records by id; if one does not exist, nothing is removed.
+def remove(session: Session, references: tuple[str, ...], missing_ok: bool) -> None:
+    """Remove records; if one does not exist, nothing is removed.
 
     \b
     Example:
-      sennit remove note-17 note-18
+      sennit remove note-17 docs/old.md
+
+    ID is what a search prints: an id or a short one, or a file with lines. A file without lines means all of its
+    records.
     """
+    missing: list[str] = []
+    ids: list[str] = []
     with session.open() as db:
-        missing = [record_id for record_id in dict.fromkeys(ids) if db.get(record_id) is None]
-        if missing and not missing_ok:
-            raise NotFound(
-                f"There is no record {missing[0]!r}; nothing was removed. --missing-ok ignores it."
-            )
+        for reference in dict.fromkeys(references):
+            try:
+                ids += [record.id for record in db.find_removable([reference])]
+            except NotFound as error:
+                if not missing_ok:
+                    raise NotFound(f"{error} Nothing was removed; --missing-ok ignores it.") from error
+                missing.append(reference)
         removed = db.remove(ids, caller=db.caller)
     if session.json:
         output.write_json({"removed": removed, "missing": missing})

@@ -87,19 +87,21 @@ def search(session: Session, /, query: str, **options: Any) -> int:
 
 @click.command()
 @click.argument("query", type=TEXT)
-@click.argument("record_id", metavar="ID", type=TEXT)
+@click.argument("reference", metavar="ID", type=TEXT)
 @_search_options
 @common_options
 @pass_session
-def why(session: Session, /, query: str, record_id: str, **options: Any) -> int:
+def why(session: Session, /, query: str, reference: str, **options: Any) -> int:
     """Explain why the record ID is in the result of a search, or which stage dropped it.
 
     \b
     Example:
-      sennit why "how do I restore a backup?" note-17
+      sennit why "how do I restore a backup?" docs/backup.md:3-5
+
+    ID is what the search prints: an id or the beginning of one, or a file with lines.
     """
     with session.open() as db:
-        found = db.why(build_request(query, **options), record_id)
+        found = db.why(build_request(query, **options), reference)
     if session.json:
         output.write_json(found.to_dict())
     else:

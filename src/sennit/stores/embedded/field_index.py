@@ -118,6 +118,17 @@ class FieldIndex:
             columns = self._columns_of(connection, name)
             return columns[TEXT].distinct_values() if TEXT in columns else []
 
+    def text_counts(self, connection: Connection, name: str, seq: int, live: Mask) -> dict[str, int]:
+        """The texts in a field of the rows up to `seq` that `live` names, and how many of these rows have each."""
+        with self._lock:
+            if seq < self._seq:
+                return FieldIndex(self._store, self._report).text_counts(connection, name, seq, live)
+            self._catch_up(connection, seq)
+            column = self._columns_of(connection, name).get(TEXT, Column()).compact()
+        passed = np.concatenate([np.zeros(1, np.int64), np.cumsum(live[column.rows])])[column.starts]
+        counts = np.diff(passed).tolist()
+        return {value: count for value, count in zip(column.values, counts, strict=True) if count}
+
     def refresh_access_fields(self, connection: Connection, seq: int) -> None:
         """Read new values of the access fields, so that the next search does not have to."""
         with self._lock:

@@ -6,6 +6,7 @@ and the statistics of keyword scores leave them out.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -215,6 +216,21 @@ class Snapshot:
         """The records that match a filter, ordered by id."""
         return sorted(self.records(self._keys(where).tolist()).values(), key=lambda record: record.id)
 
+    def page(self, where: Filter, limit: int, after: str | None = None) -> list[Record]:
+        """The first `limit` records that match a filter and whose full ids are greater than `after`, ordered by full id."""
+        keys = self._keys(where)
+        start = None if after is None else after.encode()
+        named = zip(self.ids(keys), keys.tolist(), strict=True)
+        first = heapq.nsmallest(limit, (pair for pair in named if start is None or pair[0] > start))
+        records = self.records(key for _, key in first)
+        return [records[key] for _, key in first]
+
+    def text_counts(self, name: str, where: Filter = EVERYTHING) -> dict[str, int]:
+        """The texts in a field of the visible records that match a filter, and how many records have each."""
+        live = np.zeros(self.seq + 1, bool)
+        live[self._keys(where)] = True
+        return self._fields.text_counts(self._connection, name, self.seq, live)
+
     def sample(self, where: Filter, count: int) -> Rows:
         """The keys of at most `count` records that match a filter, evenly spaced."""
         keys = np.sort(self._keys(where))
@@ -266,11 +282,7 @@ class Snapshot:
             return stats.count
         mask = self._fields.bitmap(self._connection, where, self.seq)
         # The readers have applied the audience already.
-        matching = (
-            mask[reader.rows] if reader.live is None else mask[reader.rows] & reader.live
-            for reader in readers
-        )
-        return sum(int(np.count_nonzero(one)) for one in matching)
+        return sum(int(np.count_nonzero(_select(reader, mask))) for reader in readers)
 
     def has_any(self, condition: Condition) -> bool:
         """Whether some visible record satisfies a condition; stops at the first."""
@@ -299,13 +311,9 @@ class Snapshot:
 
     def _keys(self, where: Filter) -> Rows:
         readers, _ = self._keyword
-        mask = self._fields.bitmap(self._connection, where, self.seq)
+        mask = None if where == EVERYTHING else self._fields.bitmap(self._connection, where, self.seq)
         # The readers have applied the audience already.
-        matching = (
-            mask[reader.rows] if reader.live is None else mask[reader.rows] & reader.live
-            for reader in readers
-        )
-        rows = [reader.rows[kept] for reader, kept in zip(readers, matching, strict=True)]
+        rows = [reader.rows[_select(reader, mask)] for reader in readers]
         return np.concatenate([np.empty(0, np.int64), *rows])
 
     def _scorer(self, terms: Terms, bm25: BM25) -> Scorer:
@@ -356,6 +364,12 @@ class Snapshot:
             scores = scores[first]
         best = order(keys, scores, self.ids, limit=k)
         return ScoredKeys(keys[best], scores[best])
+
+
+def _select(reader: SegmentReader, mask: FilterBitmap | None) -> Mask:
+    """Which records of a segment are live and pass a filter; None is no filter."""
+    live = np.ones(len(reader.rows), bool) if reader.live is None else reader.live
+    return live if mask is None else mask[reader.rows] & live
 
 
 def _locate(rows: Rows, keys: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

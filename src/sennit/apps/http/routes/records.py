@@ -68,10 +68,11 @@ async def add_facts(body: requests.OneOrMany[requests.NewFact], context: WriteRe
     "/v1/records/{id:path}", summary="Remove a record", responses={200: {"model": responses.DeleteResponse}}
 )
 async def remove_record(record_id: Annotated[str, Path(alias="id")], context: WriteRequest) -> Response:
-    """Remove a record and its chunks."""
+    """Remove a record and its chunks, by its id or short id, or by `path:lines`; a path alone means the whole file."""
 
     def work() -> bytes:
-        removed = context.db.remove([record_id], caller=context.caller)
+        found = context.db.find_removable([record_id], caller=context.caller)
+        removed = context.db.remove([record.id for record in found], caller=context.caller)
         if not removed:
             raise HttpError(404, f"There is no record {record_id!r}")
         context.metrics.record_write(WriteResult(0, 0, 0, removed))
