@@ -104,8 +104,8 @@ class EditorFile(click.Path):
         super().__init__(path_type=Path, dir_okay=False, exists=True, allow_dash=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        file = super().convert(value, param, ctx)
-        with click.open_file(str(file), "rb") as stream:
+        file = str(super().convert(value, param, ctx))
+        with click.open_file(file, "rb") as stream:
             content = stream.read(MAX_EDITOR_BYTES + 1)
         if len(content) > MAX_EDITOR_BYTES:
             raise InvalidInput(
