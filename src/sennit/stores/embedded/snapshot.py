@@ -215,6 +215,10 @@ class Snapshot:
         """The records that match a filter, ordered by id."""
         return sorted(self.records(self._keys(where).tolist()).values(), key=lambda record: record.id)
 
+    def full_ids(self, where: Filter) -> list[str]:
+        """The full ids of the records that match a filter."""
+        return [name.decode() for name in self.ids(self._keys(where))]
+
     def sample(self, where: Filter, count: int) -> Rows:
         """The keys of at most `count` records that match a filter, evenly spaced."""
         keys = np.sort(self._keys(where))
