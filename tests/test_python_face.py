@@ -142,9 +142,20 @@ def test_an_empty_filter_removes_nothing(db: sennit.Database, where: Any) -> Non
 
 
 def test_remove_takes_ids_or_a_filter(db: sennit.Database) -> None:
-    for wrong in ({}, {"ids": ["a"], "where": "all()"}):
-        with pytest.raises(InvalidInput, match="a list of ids, or a filter"):
-            db.remove(**wrong)
+    with pytest.raises(InvalidInput, match="a list of ids, or a filter"):
+        db.remove()
+    with pytest.raises(InvalidInput, match="a list of ids, or a filter"):
+        db.remove(["a"], where="all()")
+
+
+def test_count_counts_what_a_filter_accepts_and_the_caller_may_see(db: sennit.Database) -> None:
+    db.add(
+        [Record(id="a", text="x", kind="note"), Record(id="p", text="x", kind="note", sensitivity="private")]
+    )
+    assert db.count() == len(db) == 2
+    assert db.count("kind = 'note'", caller=Caller()) == 1
+    with pytest.raises(FilterError, match="No record has the field"):
+        db.count("year = 2026")
 
 
 # Searching

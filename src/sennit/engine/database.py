@@ -32,7 +32,7 @@ from sennit.engine.writes import WriteService
 from sennit.errors import InvalidInput, NotFound
 from sennit.explain import explain_record
 from sennit.facts import Fact
-from sennit.filters import Filter, matches
+from sennit.filters import Filter, matches, parse_filter
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest.artifacts import ArtifactSplitter, split_artifact
@@ -216,6 +216,13 @@ class Database:
         """Return the number of records that the default caller may see."""
         with self.store.snapshot(self.audience()) as snapshot:
             return snapshot.count()
+
+    def count(self, where: FilterLike = None, *, caller: Caller | None = None) -> int:
+        """Return how many records match a filter, of those that the caller may see."""
+        condition = parse_filter(where)
+        with self.store.snapshot(self.audience(caller)) as snapshot:
+            check_fields(condition, snapshot)
+            return snapshot.count(condition)
 
     def __iter__(self) -> Iterator[Record]:
         """Iterate over the records that the default caller may see, by id, in one consistent snapshot."""

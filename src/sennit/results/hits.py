@@ -185,13 +185,13 @@ class SearchResult(Sequence[Hit]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the hits as a pandas frame, one row each; needs pandas."""
-        pandas = _import_frames("pandas")
-        return pandas.DataFrame(self._columns())
+        frame: pandas.DataFrame = _import_frames("pandas").DataFrame(self._columns())
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """Return the hits as a polars frame, one row each; needs polars."""
-        polars = _import_frames("polars")
-        return polars.DataFrame(self._columns(), strict=False)
+        frame: polars.DataFrame = _import_frames("polars").DataFrame(self._columns(), strict=False)
+        return frame
 
     def _columns(self) -> dict[str, list[object]]:
         """The hits as columns: the usual fields, then a column `metadata.KEY` for each key. Objects become JSON."""
