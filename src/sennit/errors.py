@@ -106,10 +106,11 @@ class EmbeddingError(SourceError):
 
 
 class MissingExtra(SennitError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed; it comes with an extra, or is a package of its own."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional package. Install it with: pip install 'sennit[{extra}]'")
+    def __init__(self, what: str, extra: str = "", *, package: str = "") -> None:
+        install = package or f"'sennit[{extra}]'"
+        super().__init__(f"{what} needs an optional package. Install it with: pip install {install}")
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

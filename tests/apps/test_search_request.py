@@ -360,7 +360,7 @@ def test_every_field_has_a_bound_or_a_type_of_its_own() -> None:
     typed = {"filters", "caller", "transform", "rewrite", "explain"}
     names = {field.name for field in fields(SearchRequest)}
     assert names == declared | typed
-    assert names == {"query"} | SearchOptions.__optional_keys__
+    assert names | {"collection"} == {"query"} | SearchOptions.__optional_keys__
 
 
 # Schemas and help texts come from the declaration

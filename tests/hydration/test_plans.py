@@ -12,7 +12,7 @@ import pytest
 
 import sennit
 from sennit.errors import InvalidInput
-from sennit.hydration import HydrationPlan, render_plan
+from sennit.hydration import HydrationPlan
 from sennit.hydration.tokenizer import estimate_tokens, load_tokenizer
 
 from .conftest import Open, index_code
@@ -42,7 +42,7 @@ def test_the_example_of_the_specification(shop: Open, caplog: pytest.LogCaptureF
     with caplog.at_level(logging.WARNING, "sennit.hydration"):
         tight = db.plan(QUERY, max_tokens=300, max_entities=10)
     assert tight.tokens <= 300
-    assert load_tokenizer().count(render_plan(tight)) <= 300
+    assert load_tokenizer().count(tight.prompt) <= 300
     assert len(tight.entries) <= 10
     assert all(entry.reason == "anchor:explicit_file_mention" for entry in tight.entries)
     dropped = [one.key for one in tight.dropped if one.selection_reason.startswith("anchor:")]
@@ -169,7 +169,7 @@ def test_token_counts_are_estimates_without_a_tokenizer(
     for plan in plans:
         assert plan.tokenizer == "estimate"
         assert "estimated_tokens" in codes(plan)
-        assert estimate_tokens(render_plan(plan)) <= plan.tokens
+        assert estimate_tokens(plan.prompt) <= plan.tokens
     assert caplog.text.count("token counts are estimates") == 1
 
 
@@ -266,5 +266,5 @@ def test_an_empty_database_gives_an_empty_plan() -> None:
     with sennit.open(":memory:") as db:
         plan = db.plan(QUERY)
         assert plan.entries == ()
-        assert render_plan(plan) == ""
+        assert plan.prompt == ""
         assert db.plan("").entries == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.hydration import Anchor, Budget, Tokenizer, make_plan, render_plan
+from sennit.hydration import Anchor, Budget, Tokenizer, make_plan
 from sennit.hydration.prompt_blocks import render_unit, shorten_unit
 from sennit.hydration.tokenizer import estimate_tokens
 
@@ -34,7 +34,7 @@ def test_an_entry_is_fenced_under_its_path_and_lines() -> None:
         Budget(99, 9),
         COUNT,
     )
-    assert render_plan(plan) == "/p/a.py:3-4 f\n```python\ndef f(): ...\n```\n\n"
+    assert plan.prompt == "/p/a.py:3-4 f\n```python\ndef f(): ...\n```\n\n"
 
 
 def test_a_fence_in_the_text_does_not_end_the_block() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Unpack
+from typing import Any, Unpack
 
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
@@ -20,7 +20,7 @@ from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
 from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_planner import SearchPlanner
-from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
+from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request
 from sennit.engine.validation import (
     check_collections,
     check_fields,
@@ -28,11 +28,14 @@ from sennit.engine.validation import (
     check_included,
     check_instances,
     check_list,
+    check_records,
+    check_removal,
 )
 from sennit.engine.writes import WriteService
+from sennit.errors import InvalidInput
 from sennit.explain import explain_record
 from sennit.facts import Fact
-from sennit.filters import Filter, matches
+from sennit.filters import Filter, matches, parse_filter
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest.artifacts import ArtifactSplitter, split_artifact
@@ -68,6 +71,7 @@ class Database:
         rule: Rule | None = None,
     ) -> None:
         self.settings = settings
+        self._closed = False
         is_folder = os.fspath(path) != MEMORY and not is_postgres(os.fspath(path))
         self.path = Path(path) if is_folder else None
         """The folder of the database; None when it is in memory or on a server."""
@@ -122,12 +126,16 @@ class Database:
 
     # Writing.
 
-    def add(self, records: Iterable[Record], *, caller: Caller | None = None) -> WriteResult:
+    def add(
+        self, records: Iterable[Record | Mapping[str, Any]], *, caller: Caller | None = None
+    ) -> WriteResult:
         """Add or replace records, all or none. When it returns, they are durable and the next search sees them.
 
-        A caller writes only what it may read, and replaces only what it may see.
+        A record may be a dict with the same fields. If it has no id, it gets one that follows from its content, so that
+        the same content is stored once; `ids` of the result has them all. A caller writes only what it may read, and
+        replaces only what it may see.
         """
-        batch = check_instances(Record, records, "add()")
+        batch = check_records(records)
         return self.writes.add(batch, self._access.write_audience(caller)) if batch else WriteResult(0, 0, 0)
 
     def add_artifacts(
@@ -159,12 +167,29 @@ class Database:
             found = [record for name in names for record in resolver.find_removable(name)]
         return list({record.full_id: record for record in found}.values())
 
-    def remove(self, ids: Iterable[str], *, caller: Caller | None = None) -> int:
-        """Remove the records that the caller may see, with the chunks of documents; return how many there were."""
+    def remove(
+        self, ids: Iterable[str] | None = None, *, where: FilterLike = None, caller: Caller | None = None
+    ) -> int:
+        """Remove records that the caller may see, with the chunks of documents; return how many there were.
+
+        They are named by their ids, or by a filter: `db.remove(where='path like "old/*"')`. A filter that is written
+        while others write removes what matched when the call began and still does. `where="all()"` removes all.
+        """
+        if (ids is None) == (where is None):
+            raise InvalidInput("remove() takes a list of ids, or a filter as where=")
+        if ids is None:
+            return self._remove_where(check_removal(where), caller)
         names = [check_id(name) for name in check_list(ids, "remove() takes a list of ids")]
         tenant = self._access.resolve(caller).tenant
         full_ids = [full_id(tenant, name) for name in names]
         return self.writes.remove(full_ids, self._access.write_audience(caller)).removed
+
+    def _remove_where(self, where: Filter, caller: Caller | None) -> int:
+        audience = self.audience(caller)
+        with self.store.snapshot(audience) as snapshot:
+            check_fields(where, snapshot)
+            full_ids = snapshot.full_ids(where)
+        return self.writes.remove(full_ids, audience & where).removed if full_ids else 0
 
     def remember(
         self,
@@ -223,6 +248,13 @@ class Database:
         with self.store.snapshot(self.audience()) as snapshot:
             return snapshot.count()
 
+    def count(self, where: FilterLike = None, *, caller: Caller | None = None) -> int:
+        """Return how many records match a filter, of those that the caller may see."""
+        condition = parse_filter(where)
+        with self.store.snapshot(self.audience(caller)) as snapshot:
+            check_fields(condition, snapshot)
+            return snapshot.count(condition)
+
     def __iter__(self) -> Iterator[Record]:
         """Iterate over the records that the default caller may see, by id, in one consistent snapshot."""
         audience = self.audience()
@@ -231,16 +263,45 @@ class Database:
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResult:
         """Return the best records for a query, in one ranking.
 
-        The options are the fields of a SearchRequest, which can also be given as a whole.
+        The options are the fields of a SearchRequest, which can also be given as a whole. `collection` takes one name
+        or several, like `collections`.
         """
         request = as_request(query, options)
         audience = self.audience(request.caller)
         plan = self._planner.plan(request)
         request = self._rewrite(request, plan.recipe, audience)
+        return self._search_all([as_request(query, options)])[0]
+
+    def search_many(
+        self, queries: Iterable[str | SearchRequest], **options: Unpack[SearchOptions]
+    ) -> list[SearchResult]:
+        """Return the result of each query, in order. All see the same snapshot, also while others write.
+
+        The options apply to every query that is a text. All searches have the same caller.
+        """
+        requests = [
+            query if isinstance(query, SearchRequest) else SearchRequest(query, **options)
+            for query in check_list(queries, "search_many() takes a list of queries")
+        ]
+        if len({request.caller for request in requests}) > 1:
+            raise InvalidInput("The searches of search_many() have different callers; call it once for each")
+        return self._search_all(requests) if requests else []
+
+    def _search_all(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        audience = self.audience(requests[0].caller)
+        plans = [self._planner.plan(request) for request in requests]
+        rewritten = [
+            self._rewrite(request, plan.recipe, audience)
+            for request, plan in zip(requests, plans, strict=True)
+        ]
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
-            self._check_names(request, plan, snapshot)
-            return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
+            for request, plan in zip(rewritten, plans, strict=True):
+                self._check_names(request, plan, snapshot)
+            return [
+                self._pipeline.run(plan, self._make_context(request, snapshot, audience))
+                for request, plan in zip(rewritten, plans, strict=True)
+            ]
 
     def why(self, query: str | SearchRequest, reference: str, **options: Unpack[SearchOptions]) -> Why:
         """Explain why a record is in the results of a search, or which stage and number excluded it.
@@ -284,8 +345,21 @@ class Database:
         """Return the filter of what a caller may see."""
         return self._access.audience(caller)
 
+    def wait(self, timeout: float | None = None, progress: Callable[[int, int], None] | None = None) -> bool:
+        """Wait until every record has its vector; return whether that was so within `timeout` seconds.
+
+        Only a model on a server, or one that is being changed, leaves vectors to the background. `progress` gets how
+        many records have their vector and how many there are. If the model cannot be used, the error is raised, and
+        the background goes on trying.
+        """
+        return self.maintainer.wait(timeout, progress)
+
+    def __repr__(self) -> str:
+        return f"<sennit.Database {str(self.path or self.store.location)!r}{' (closed)' if self._closed else ''}>"
+
     def close(self) -> None:
         """Stop background work and close the files. Confirmed writes are already on disk."""
+        self._closed = True
         self.maintainer.close()
         self._model.close()
         self.embeddings.close()

@@ -53,6 +53,9 @@ class MemoryContext:
     provenance: bool = False
     """Whether the block names the source of each line."""
 
+    def __str__(self) -> str:
+        return self.block
+
     @property
     def block(self) -> str:
         """The block, which marks its content as data; empty if nothing was found."""

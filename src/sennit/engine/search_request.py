@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import TypedDict
 
 from sennit.errors import InvalidInput
@@ -29,11 +29,12 @@ FilterLike = Filter | Mapping[str, object] | str | None
 
 
 class SearchOptions(TypedDict, total=False):
-    """The optional arguments of a search: the fields of a SearchRequest."""
+    """The optional arguments of a search: the fields of a SearchRequest, and `collection` for `collections`."""
 
     recipe: str | Recipe | None
     limit: int | None
     filters: FilterLike
+    collection: str | Sequence[str]
     collections: Sequence[str]
     caller: Caller | None
     keywords: Sequence[str] | None
@@ -63,6 +64,8 @@ class SearchRequest:
     """A condition on the records. Each search parses it, so "last 3 days" counts from that search."""
     collections: Sequence[str] = ()
     """Search only these collections; empty for all that the recipe searches."""
+    collection: InitVar[str | Sequence[str]] = ()
+    """One name or several: another way to give `collections`, never beside it."""
     caller: Caller | None = None
     """Who searches; None for the default caller of the database."""
     keywords: Sequence[str] | None = None
@@ -86,7 +89,12 @@ class SearchRequest:
     explain: bool = False
     """Whether the result has a trace."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, collection: str | Sequence[str]) -> None:
+        if collection != ():
+            if self.collections != ():
+                raise InvalidInput("Give collection or collections, not both; each takes the other's names")
+            names = (collection,) if isinstance(collection, str) else collection
+            object.__setattr__(self, "collections", names)
         QUERY.check(self.query)
         if isinstance(self.recipe, str):
             RECIPE.check(self.recipe)

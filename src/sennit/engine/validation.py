@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
+from sennit.engine.search_request import FilterLike
 from sennit.errors import FilterError, InvalidInput, NotFound, suggest
-from sennit.filters import BUILTIN_FIELDS, Equal, Exists, Filter, compared_fields, format_field
+from sennit.filters import (
+    BUILTIN_FIELDS,
+    EVERYTHING,
+    Equal,
+    Exists,
+    Filter,
+    compared_fields,
+    format_field,
+    parse_filter,
+)
 from sennit.recipes import Recipe
-from sennit.records import MAX_ID_BYTES, is_unicode
+from sennit.records import MAX_ID_BYTES, Record, is_unicode
 from sennit.sources.grep import COLLECTION, PASSAGE_FIELDS
 from sennit.stores.embedded.snapshot import Snapshot
 
@@ -35,6 +45,25 @@ def check_instances(kind: type[T], values: Iterable[T], method: str) -> list[T]:
         if not isinstance(value, kind):
             raise InvalidInput(f"{method} takes sennit.{kind.__name__} values, not {type(value).__name__}")
     return batch
+
+
+def check_records(values: Iterable[Record | Mapping[str, Any]]) -> list[Record]:
+    """Return records from records and dicts; a dict without an id gets one."""
+    batch = check_list(values, "add() takes a list of sennit.Record values or dicts")
+    for value in batch:
+        if not isinstance(value, (Record, Mapping)):
+            raise InvalidInput(f"add() takes sennit.Record values or dicts, not {type(value).__name__}")
+    return [value if isinstance(value, Record) else Record.from_content(value) for value in batch]
+
+
+def check_removal(where: FilterLike) -> Filter:
+    """Return the filter of a removal. One that is empty by accident would remove everything."""
+    condition = parse_filter(where)
+    if condition == EVERYTHING and not (isinstance(where, str) and where.strip()):
+        raise InvalidInput(
+            "The filter is empty and would remove every record; if you mean that, write 'all()'"
+        )
+    return condition
 
 
 def check_id(value: object) -> str:

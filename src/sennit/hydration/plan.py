@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sennit.records import Json
+from sennit.hydration.code_block import render_block
+from sennit.records import Json, shorten
 
 PREVIEW_CHARACTERS: Final = 200
 """Characters of an entity that introspection shows."""
@@ -155,7 +156,7 @@ class PlannedEntity:
         return {**out, "text": self.text} if text else out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class HydrationPlan:
     """What goes into a prompt, in order, within a budget.
 
@@ -182,6 +183,18 @@ class HydrationPlan:
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(entry.key for entry in self.entries)
+
+    @property
+    def prompt(self) -> str:
+        """The entries in order, fenced, each under its path and lines; empty if there are none."""
+        return "".join(
+            render_block(entry.path, entry.lines, entry.qualified, entry.language, entry.text)
+            for entry in self.entries
+        )
+
+    def __repr__(self) -> str:
+        size = f"{len(self.entries)} entities, {self.tokens:,} of {self.max_tokens:,} tokens"
+        return f"<HydrationPlan {shorten(self.query)}: {size}, {len(self.dropped)} dropped>"
 
     def to_dict(self, *, text: bool = True) -> dict[str, Json]:
         """Return the plan as JSON values: integers, booleans and strings only."""

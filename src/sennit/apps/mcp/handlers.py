@@ -168,7 +168,6 @@ def plan_context(call: ToolCall) -> ToolResponse:
     """Choose code for a prompt, within a token budget."""
     from sennit.context.sanitize import one_line
     from sennit.context.tool_output import DATA_NOTICE
-    from sennit.hydration import render_plan
 
     arguments = call.arguments
     if "episode" in arguments and not call.can_write:
@@ -186,7 +185,7 @@ def plan_context(call: ToolCall) -> ToolResponse:
     notes.append(
         f"{entities}, {plan.tokens:,} of {plan.max_tokens:,} tokens ({plan.tokenizer}). {DATA_NOTICE}"
     )
-    return ToolResponse((render_plan(plan) or "No code found.", "\n".join(notes)), plan.to_dict(text=False))
+    return ToolResponse((plan.prompt or "No code found.", "\n".join(notes)), plan.to_dict(text=False))
 
 
 def ask(call: ToolCall) -> ToolResponse:

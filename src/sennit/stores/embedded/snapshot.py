@@ -231,6 +231,10 @@ class Snapshot:
         live[self._keys(where)] = True
         return self._fields.text_counts(self._connection, name, self.seq, live)
 
+    def full_ids(self, where: Filter) -> list[str]:
+        """The full ids of the records that match a filter."""
+        return [name.decode() for name in self.ids(self._keys(where))]
+
     def sample(self, where: Filter, count: int) -> Rows:
         """The keys of at most `count` records that match a filter, evenly spaced."""
         keys = np.sort(self._keys(where))

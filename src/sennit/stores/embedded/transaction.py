@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from sennit.records import Record
+from sennit.records import Record, split_id
 from sennit.stores.embedded import graph
 from sennit.stores.embedded.codec import INSERT, SELECT, embedding_hash, record_from_row
 from sennit.stores.embedded.models import (
@@ -26,12 +26,14 @@ NO_VECTORS: Final[NewVectors] = {}
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """How many records a write added, updated, left unchanged and removed."""
+    """How many records a write added, updated, left unchanged and removed, and the ids of those it was given."""
 
     added: int
     updated: int
     unchanged: int
     removed: int = 0
+    ids: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """The id of each record that was added, updated or left unchanged, in order; also of those that got one here."""
 
     @property
     def changed(self) -> int:
@@ -47,11 +49,13 @@ class Transaction:
         """For the repositories of other tables, which take part in this transaction."""
         self._added = self._updated = self._unchanged = self._removed = 0
         self._deleted_hashes: list[bytes] = []
+        self._written_ids: list[str] = []
 
     @property
     def result(self) -> WriteResult:
         """What the transaction has done so far."""
-        return WriteResult(self._added, self._updated, self._unchanged, self._removed)
+        ids = tuple(split_id(name)[1] for name in self._written_ids)
+        return WriteResult(self._added, self._updated, self._unchanged, self._removed, ids)
 
     def get(self, ids: Iterable[str]) -> dict[str, Record]:
         """The records that exist, by full id."""
@@ -73,6 +77,7 @@ class Transaction:
         A record that is stored as it is given is not written again, also when `remove` names it.
         """
         latest = {record.id: record for record in map(prepare_record, records)}
+        self._written_ids += latest
         connection = self.connection
         for record_id in dict.fromkeys(remove):
             if record_id in latest:
