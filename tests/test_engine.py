@@ -30,7 +30,7 @@ def db() -> Database:
         lambda db: db.add(None),
         lambda db: db.add(Record(id="c", text="one record is not a list")),
         lambda db: db.add(["text"]),
-        lambda db: db.add([Record(id="c", text="fine"), {"id": "d", "text": "a dict"}]),
+        lambda db: db.add([Record(id="c", text="fine"), {"id": "d", "words": "no text"}]),
         lambda db: db.add("text"),
         lambda db: db.remove("a"),
         lambda db: db.remove(5),
@@ -204,6 +204,15 @@ def test_a_hidden_collection_does_not_exist_for_the_caller() -> None:
         assert "diary" not in str(caught.value)
         with pytest.raises(NotFound, match="no collection 'diary'"):
             db.search("vines", collections=["diary"], caller=caller)
+
+
+def test_a_documented_field_that_no_record_has_yet_finds_nothing() -> None:
+    with sennit.open(":memory:") as db:
+        db.add([Record(id="a", text="harbour")])
+        for name in ("artifact_type", "source_system", "tags"):
+            assert not db.search("harbour", filters={name: "x"})
+        with pytest.raises(FilterError, match="No record has the field 'artefact_type'"):
+            db.search("harbour", filters={"artefact_type": "x"})
 
 
 def test_a_misspelt_recipe_is_an_error_with_the_nearest_name() -> None:

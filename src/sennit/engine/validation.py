@@ -22,6 +22,17 @@ from sennit.records import MAX_ID_BYTES, Record, is_unicode
 from sennit.sources.grep import COLLECTION, PASSAGE_FIELDS
 from sennit.stores.embedded.snapshot import Snapshot
 
+USUAL_FIELDS: Final = (
+    "artifact_type",
+    "source_system",
+    "tags",
+    "artifact_id",
+    "chunk_index",
+    "speaker",
+    "session",
+)
+"""Metadata that the recipes document. A filter on one is no slip, even before any record has it."""
+
 SAMPLED_RECORDS: Final = 1000
 """Records in which an error looks for the names of fields; all of them could take minutes."""
 
@@ -108,7 +119,8 @@ def check_fields(where: Filter, snapshot: Snapshot) -> None:
     unknown = [
         name
         for name in sorted(compared_fields(where))
-        if name not in (*BUILTIN_FIELDS, *PASSAGE_FIELDS) and not snapshot.has_any(Exists(name))
+        if name not in (*BUILTIN_FIELDS, *PASSAGE_FIELDS, *USUAL_FIELDS)
+        and not snapshot.has_any(Exists(name))
     ]
     if unknown and snapshot.count():
         known = snapshot.sampled_fields(SAMPLED_RECORDS)
