@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Final, TypedDict, Unpack
 
@@ -28,7 +27,7 @@ from sennit.recipes import Recipe, find_recipe
 from sennit.results import Degraded, Hit, Page, SearchResult
 from sennit.settings import Settings
 from sennit.sources.base import QueryRewrite, document_share
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Backend
 
 __all__ = ["Answer", "AnswerService", "AnswerStream", "AskOptions"]
 
@@ -84,13 +83,14 @@ class AnswerService:
         self,
         settings: Settings,
         recipes: Mapping[str, Recipe],
-        snapshot: Callable[[Filter], AbstractContextManager[Snapshot]],
+        backend: Backend,
         audience: Callable[[Caller | None], Filter],
         search: Search,
     ) -> None:
         self._settings = settings
         self._recipes = recipes
-        self._snapshot = snapshot
+        self._snapshot = backend.records.snapshot
+        self._keyword = backend.keyword
         self._audience = audience
         self._search = search
         self._model: LanguageModel | None = None
@@ -140,7 +140,9 @@ class AnswerService:
                 return transform_query(
                     query,
                     "offline",
-                    lambda text: append_keywords(text, lambda word: document_share(snapshot, word)),
+                    lambda text: append_keywords(
+                        text, lambda word: document_share(self._keyword, snapshot, word)
+                    ),
                 )
         return keep_query(query)
 
@@ -227,7 +229,7 @@ class AnswerService:
                 hints = editor_keywords(
                     editor,
                     options.get("language"),
-                    document_share=lambda word: document_share(snapshot, word),
+                    document_share=lambda word: document_share(self._keyword, snapshot, word),
                     limit=settings.docs.editor_keywords,
                 )
         transformed = keep_query(query)
@@ -274,7 +276,9 @@ class AnswerService:
     def _weights(self, query: str, audience: Filter) -> Weight:
         """Return how informative the terms of a question are in this corpus: their inverse document frequency."""
         with self._snapshot(audience) as snapshot:
-            shares = {term: snapshot.document_share(term_hash(term)) for term in content_terms(query)}
+            shares = {
+                term: self._keyword.document_share(snapshot, term_hash(term)) for term in content_terms(query)
+            }
         return lambda term: math.log(1.0 / share) + 0.1 if (share := shares.get(term, 0.0)) else 0.0
 
 

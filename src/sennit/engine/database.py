@@ -16,6 +16,7 @@ from sennit.engine.configuration import default_caller, embedding_spec, is_embed
 from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
+from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.search_planner import SearchPlanner
 from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
 from sennit.engine.validation import check_id, check_included, check_instances, check_list
@@ -31,6 +32,8 @@ from sennit.pipeline import Pipeline
 from sennit.privacy import Caller, Rule
 from sennit.recipes import Recipe, load_recipes
 from sennit.records import Json, Record, full_id
+from sennit.repositories.folders import IndexedFolders
+from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult, Why
 from sennit.settings import Settings
 from sennit.sources.base import SearchContext, Source
@@ -38,13 +41,9 @@ from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
 from sennit.sources.vector import VectorSource
-from sennit.stores.embedded.files import IndexedFolders
-from sennit.stores.embedded.maintenance import IndexMaintainer
-from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.tokens import TokenStore
-from sennit.stores.embedded.transaction import WriteResult
-from sennit.stores.open import MEMORY, open_store
-from sennit.stores.sql.target import is_postgres
+from sennit.stores.contract import Backend, Snapshot, WriteResult
+from sennit.stores.open import MEMORY, open_backend
+from sennit.stores.target import is_postgres
 from sennit.turns import Turn
 
 
@@ -53,14 +52,16 @@ class Database:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        target: str | os.PathLike[str] | Backend,
         settings: Settings,
         sources: Mapping[str, Source] | None = None,
         rule: Rule | None = None,
+        *,
+        background: bool = True,
     ) -> None:
+        """`background=False` starts no thread: indexes stay as they are, and pending vectors pending."""
         self.settings = settings
-        is_folder = os.fspath(path) != MEMORY and not is_postgres(os.fspath(path))
-        self.path = Path(path) if is_folder else None
+        self.path = _folder_of(target)
         """The folder of the database; None when it is in memory or on a server."""
         self.recipes: Mapping[str, Recipe] = load_recipes(settings)
         self.policy = make_policy(settings, rule)
@@ -70,33 +71,50 @@ class Database:
         self.policy.audience(self.caller)
         self._access = Access(self.policy, self.caller)
         self._planner = SearchPlanner(settings, self.recipes, self.caller)
-        self.store = open_store(path, exact_vectors=settings.privacy.exact_vectors)
-        folders = IndexedFolders(self.store.pool)
+        backend = (
+            target
+            if isinstance(target, Backend)
+            else open_backend(target, exact_vectors=settings.privacy.exact_vectors)
+        )
+        self.backend = backend
+        self.store = backend.records
+        folders = IndexedFolders(self.store)
         explicit = is_embedding_configured(settings)
         self.embeddings = EmbeddingService(self.store, embedding_spec(settings), explicit=explicit)
         self.maintainer = IndexMaintainer(
-            self.store, settings.store.flush_at, self.embeddings.embed_texts, self.embeddings.select_model
+            backend,
+            settings.store.flush_at,
+            self.embeddings.embed_texts,
+            self.embeddings.select_model,
+            background=background,
         )
         self.embeddings.on_model_change = self.maintainer.wake
         self.writes = WriteService(self.store, self.embeddings, self.maintainer)
         file_access = FileAccess(settings.files, folders, self.path)
         built_in: dict[str, Source] = {
-            "keyword": KeywordSource(),
-            "vector": VectorSource(inline=self.embeddings.is_inline()),
+            "keyword": KeywordSource(backend.keyword),
+            "vector": VectorSource(backend.vector, inline=self.embeddings.is_inline()),
             "grep": file_access.source,
-            "graph": GraphSource(),
-            "links": LinkSource(),
+            "graph": GraphSource(backend.graph),
+            "links": LinkSource(backend.graph, backend.keyword),
         }
         self._pipeline = Pipeline(built_in, sources or {})
         hydration = HydrationService(self.store, settings, self._pipeline, self._make_context)
-        self._answers = AnswerService(settings, self.recipes, self.store.snapshot, self.audience, self.search)
+        self._answers = AnswerService(settings, self.recipes, backend, self.audience, self.search)
         self.memory = MemoryGroup(self._access, self.writes, self._answers, self.search, settings.llm.timeout)
         """What an assistant was told and what it knows."""
         self.files = FilesGroup(self._access, self, self.maintainer, file_access, folders, self.recipes)
         """Index files, and read and grep those in the allowed folders."""
         self.code = CodeGroup(self._access, self.embeddings, hydration)
         """The code that belongs in a prompt."""
-        self.admin = AdminGroup(self.store, TokenStore(self.store.pool), self.embeddings, self.maintainer)
+        self.admin = AdminGroup(
+            self._access,
+            backend,
+            TokenStore(self.store),
+            self.embeddings,
+            self.maintainer,
+            settings.hydration.semantic_threshold,
+        )
         """Tokens, embedding models and maintenance."""
         if self.store.has_pending_vectors() or (self.embeddings.explicit and self.store.models.current()):
             self.maintainer.wake()
@@ -271,7 +289,14 @@ class Database:
             request.query,
             snapshot,
             self.embeddings.embed_query,
+            self.backend.keyword,
             audience=audience,
             keywords=request.keywords,
             rewrite=request.rewrite,
         )
+
+
+def _folder_of(target: str | os.PathLike[str] | Backend) -> Path | None:
+    if isinstance(target, Backend) or os.fspath(target) == MEMORY or is_postgres(os.fspath(target)):
+        return None
+    return Path(target)

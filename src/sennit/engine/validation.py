@@ -9,7 +9,7 @@ from sennit.errors import InvalidInput, NotFound
 from sennit.filters import Equal
 from sennit.recipes import Recipe
 from sennit.records import MAX_ID_BYTES, is_unicode
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Snapshot
 
 T = TypeVar("T")
 

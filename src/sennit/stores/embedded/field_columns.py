@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from sennit.filters import BUILTIN_FIELDS, Range, Scalar, field_path, metadata_values
 from sennit.records import split_id
+from sennit.stores.codec import decode_metadata, encode_json, to_datetime
 from sennit.stores.embedded.arrays import Arrays
-from sennit.stores.embedded.codec import decode_metadata, encode_json, to_datetime
 from sennit.stores.embedded.selection import Rows
 from sennit.stores.sql.connection import Connection
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from sennit.filters import And, Equal, Exists, Filter, In, Not, Or, Range, matches
 from sennit.stores.embedded.arrays import CorruptFile
-from sennit.stores.embedded.codec import read_records
 from sennit.stores.embedded.field_columns import (
     Column,
     Columns,
@@ -29,6 +28,7 @@ from sennit.stores.embedded.field_columns import (
 from sennit.stores.embedded.segment_store import SegmentInfo, SegmentStore
 from sennit.stores.embedded.selection import FilterBitmap, Mask, Rows
 from sennit.stores.sql.connection import Connection
+from sennit.stores.sql.records import read_records
 
 log = logging.getLogger("sennit.store")
 
