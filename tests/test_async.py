@@ -24,9 +24,9 @@ from sennit.engine.async_database import (
 )
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.errors import InvalidInput, NotFound, StoreClosed
+from sennit.repositories.tokens import TokenStore
 from sennit.sources.base import SourceRequest
 from sennit.stores.contract import ScoredKeys
-from sennit.stores.embedded.tokens import TokenStore
 from sources.test_custom_sources import RECIPE, CustomSource
 
 SECONDS = 60

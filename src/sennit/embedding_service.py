@@ -8,20 +8,16 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.embedding import CachingEmbedder, Embedder, EmbeddingSpec, create_embedder
 from sennit.errors import EmbeddingError, SennitError
-from sennit.stores.embedded.codec import to_float16_bytes
-from sennit.stores.embedded.prepared_records import PreparedRecord
-
-if TYPE_CHECKING:
-    from sennit.stores.embedded.models import Model
-    from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.transaction import NewVectors
+from sennit.stores.codec import to_float16_bytes
+from sennit.stores.contract import Model, NewVectors, RecordsRole
+from sennit.stores.prepared_records import PreparedRecord
 
 log = logging.getLogger("sennit.embedding")
 
@@ -42,7 +38,7 @@ REMOTE_PROVIDERS: Final = ("openai", "ollama")
 class EmbeddingService:
     """The embedding models that this process can use: the configured one, and those the database was built with."""
 
-    def __init__(self, store: EmbeddedStore, spec: EmbeddingSpec, *, explicit: bool) -> None:
+    def __init__(self, store: RecordsRole, spec: EmbeddingSpec, *, explicit: bool) -> None:
         self._store = store
         self._spec = spec
         self.explicit = explicit

@@ -13,6 +13,7 @@
     │   ├── StoreVersion          written by a newer sennit, or not a sennit database
     │   ├── StoreFull             the disk is full; nothing was written
     │   ├── StoreUnavailable      the database server cannot be reached; the next operation tries again
+    │   ├── ChangesLost           an index is so far behind that it must be built again
     │   └── StoreClosed           used after close()
     ├── SourceError               one source of a search failed; the search reports it as degraded
     │   └── EmbeddingError        an embedding model is missing, unreachable or gave an invalid answer
@@ -91,6 +92,10 @@ class StoreFull(StoreError):
 
 class StoreUnavailable(StoreError):
     """The database server cannot be reached."""
+
+
+class ChangesLost(StoreError):
+    """Changes that a reader of the feed has not seen are no longer known."""
 
 
 class StoreClosed(StoreError):

@@ -14,6 +14,7 @@ import sennit
 from sennit.errors import InvalidInput
 from sennit.hydration import HydrationPlan
 from sennit.hydration.tokenizer import estimate_tokens, load_tokenizer
+from sennit.stores.embedded.store import EmbeddedStore
 
 from .conftest import Open, index_code
 
@@ -222,6 +223,7 @@ def test_a_changed_file_is_read_alone_and_only_new_entities_are_embedded(shop: O
 
 
 def vectors_of(db: sennit.Database) -> set[bytes]:
+    assert isinstance(db.store, EmbeddedStore)
     with db.store.pool.read() as connection:
         return {digest for (digest,) in connection.execute("SELECT hash FROM vectors")}
 

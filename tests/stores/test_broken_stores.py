@@ -19,7 +19,7 @@ settings.register_profile("no_shrinking", phases=[Phase.generate])
 settings.load_profile("no_shrinking")
 
 from sennit.stores.contract import ScoredKeys
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.embedded.snapshot import EmbeddedSnapshot
 from sennit.stores.embedded.store import EmbeddedStore
 from sennit.testing import RecordsConformance
 

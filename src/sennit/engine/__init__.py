@@ -13,13 +13,14 @@ from sennit.errors import InvalidInput
 from sennit.privacy import Rule
 from sennit.settings import Settings, load_settings
 from sennit.sources.base import Source
+from sennit.stores.contract import Backend
 from sennit.stores.open import MEMORY
 
 __all__ = ["MEMORY", "AsyncDatabase", "Database", "FilterLike", "SearchRequest", "aopen", "open"]
 
 
 def open(  # noqa: A001 - sennit.open is the public name
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Backend,
     *,
     settings: Settings | None = None,
     sources: Mapping[str, Source] | None = None,
@@ -28,6 +29,7 @@ def open(  # noqa: A001 - sennit.open is the public name
 ) -> Database:
     """Open the database in a folder, which is created if it is missing; ":memory:" stores nothing on disk.
 
+    A postgresql:// address opens a database on a server, and a `Backend` one that you have composed yourself.
     `overrides` are settings by name, with `__` for the dot: `sennit.open("db", embedding__provider="none")`.
     `sources` adds your own sources by name, for recipes to use. `rule` gets each caller and returns a filter; it can
     only narrow what that caller may see.

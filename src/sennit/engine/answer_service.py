@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Final, TypedDict, Unpack
 
@@ -24,7 +23,7 @@ from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.results import Degraded, Hit, Page, SearchResult
 from sennit.settings import Settings
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Backend
 
 __all__ = ["Answer", "AnswerService", "AnswerStream", "AskOptions"]
 
@@ -80,7 +79,7 @@ class AnswerService:
         self,
         settings: Settings,
         recipes: Mapping[str, Recipe],
-        snapshot: Callable[[Filter], AbstractContextManager[Snapshot]],
+        backend: Backend,
         audience: Callable[[Caller | None], Filter],
         search: Search,
         rewriter: QueryRewriter,
@@ -88,7 +87,8 @@ class AnswerService:
     ) -> None:
         self._settings = settings
         self._recipes = recipes
-        self._snapshot = snapshot
+        self._snapshot = backend.records.snapshot
+        self._keyword = backend.keyword
         self._audience = audience
         self._search = search
         self._rewriter = rewriter
@@ -215,5 +215,7 @@ class AnswerService:
     def _weights(self, query: str, audience: Filter) -> Weight:
         """Return how informative the terms of a question are in this corpus: their inverse document frequency."""
         with self._snapshot(audience) as snapshot:
-            shares = {term: snapshot.document_share(term_hash(term)) for term in content_terms(query)}
+            shares = {
+                term: self._keyword.document_share(snapshot, term_hash(term)) for term in content_terms(query)
+            }
         return lambda term: math.log(1.0 / share) + 0.1 if (share := shares.get(term, 0.0)) else 0.0

@@ -27,8 +27,8 @@ from sennit.folders import Folders
 from sennit.privacy import Caller
 from sennit.recipes import Recipe
 from sennit.records import Record
+from sennit.repositories.tokens import TokenStore
 from sennit.settings import Settings
-from sennit.stores.embedded.tokens import TokenStore
 
 DEFAULT_THREADS: Final = 8
 """Threads of one database. Most calls wait for the interpreter or the disk, so more of them would only wait longer."""

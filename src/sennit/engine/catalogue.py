@@ -9,8 +9,7 @@ from typing import Final
 from sennit.filters import Equal, Filter, In
 from sennit.hydration import CodeUnit
 from sennit.records import Record, full_id
-from sennit.stores.embedded.files import FileManifest
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import FileManifest, Snapshot
 
 CODE: Final = "code"
 """The collection of code entities."""

@@ -17,6 +17,7 @@ from sennit.engine.configuration import default_caller, embedding_spec, is_embed
 from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
+from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
 from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_planner import SearchPlanner
@@ -43,6 +44,8 @@ from sennit.pipeline import Pipeline, SearchPlan
 from sennit.privacy import Caller, Rule
 from sennit.recipes import Recipe, load_recipes
 from sennit.records import Json, Record, full_id
+from sennit.repositories.folders import IndexedFolders
+from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult, Why
 from sennit.settings import Settings
 from sennit.sources.base import SearchContext, Source
@@ -50,13 +53,9 @@ from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
 from sennit.sources.vector import VectorSource
-from sennit.stores.embedded.files import IndexedFolders
-from sennit.stores.embedded.maintenance import IndexMaintainer
-from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.tokens import TokenStore
-from sennit.stores.embedded.transaction import WriteResult
-from sennit.stores.open import MEMORY, open_store
-from sennit.stores.sql.target import is_postgres
+from sennit.stores.contract import Backend, Snapshot, WriteResult
+from sennit.stores.open import MEMORY, open_backend
+from sennit.stores.target import is_postgres
 from sennit.turns import Turn
 
 
@@ -65,15 +64,17 @@ class Database:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        target: str | os.PathLike[str] | Backend,
         settings: Settings,
         sources: Mapping[str, Source] | None = None,
         rule: Rule | None = None,
+        *,
+        background: bool = True,
     ) -> None:
+        """`background=False` starts no thread: indexes stay as they are, and pending vectors pending."""
         self.settings = settings
         self._closed = False
-        is_folder = os.fspath(path) != MEMORY and not is_postgres(os.fspath(path))
-        self.path = Path(path) if is_folder else None
+        self.path = _folder_of(target)
         """The folder of the database; None when it is in memory or on a server."""
         self.recipes: Mapping[str, Recipe] = load_recipes(settings)
         self.policy = make_policy(settings, rule)
@@ -83,35 +84,39 @@ class Database:
         self.policy.audience(self.caller)
         self._access = Access(self.policy, self.caller)
         self._planner = SearchPlanner(settings, self.recipes, self.caller)
-        self.store = open_store(path, exact_vectors=settings.privacy.exact_vectors)
-        folders = IndexedFolders(self.store.pool)
+        backend = (
+            target
+            if isinstance(target, Backend)
+            else open_backend(target, exact_vectors=settings.privacy.exact_vectors)
+        )
+        self.backend = backend
+        self.store = backend.records
+        folders = IndexedFolders(self.store)
         explicit = is_embedding_configured(settings)
         self.embeddings = EmbeddingService(self.store, embedding_spec(settings), explicit=explicit)
         self.maintainer = IndexMaintainer(
-            self.store, settings.store.flush_at, self.embeddings.embed_texts, self.embeddings.select_model
+            backend,
+            settings.store.flush_at,
+            self.embeddings.embed_texts,
+            self.embeddings.select_model,
+            background=background,
         )
         self.embeddings.on_model_change = self.maintainer.wake
         self.writes = WriteService(self.store, self.embeddings, self.maintainer)
         file_access = FileAccess(settings.files, folders, self.path)
         built_in: dict[str, Source] = {
-            "keyword": KeywordSource(),
-            "vector": VectorSource(inline=self.embeddings.is_inline()),
+            "keyword": KeywordSource(backend.keyword),
+            "vector": VectorSource(backend.vector, inline=self.embeddings.is_inline()),
             "grep": file_access.source,
-            "graph": GraphSource(),
-            "links": LinkSource(),
+            "graph": GraphSource(backend.graph),
+            "links": LinkSource(backend.graph, backend.keyword),
         }
-        self._pipeline = Pipeline(built_in, sources or {})
+        self._pipeline = Pipeline(built_in, sources or {}, backend)
         hydration = HydrationService(self.store, settings, self._pipeline, self._make_context)
         self._model = ConfiguredModel(settings.llm)
-        self._rewriter = QueryRewriter(settings, self._model, self.store.snapshot)
+        self._rewriter = QueryRewriter(settings, self._model, backend)
         self._answers = AnswerService(
-            settings,
-            self.recipes,
-            self.store.snapshot,
-            self.audience,
-            self.search,
-            self._rewriter,
-            self._model,
+            settings, self.recipes, backend, self.audience, self.search, self._rewriter, self._model
         )
         self.memory = MemoryGroup(self._access, self.writes, self._model, self.search, settings.llm.timeout)
         """What an assistant was told and what it knows."""
@@ -119,7 +124,14 @@ class Database:
         """Index files, and read and grep those in the allowed folders."""
         self.code = CodeGroup(self._access, self.embeddings, hydration)
         """The code that belongs in a prompt."""
-        self.admin = AdminGroup(self.store, TokenStore(self.store.pool), self.embeddings, self.maintainer)
+        self.admin = AdminGroup(
+            self._access,
+            backend,
+            TokenStore(self.store),
+            self.embeddings,
+            self.maintainer,
+            settings.hydration.semantic_threshold,
+        )
         """Tokens, embedding models and maintenance."""
         if self.store.has_pending_vectors() or (self.embeddings.explicit and self.store.models.current()):
             self.maintainer.wake()
@@ -188,7 +200,7 @@ class Database:
         audience = self.audience(caller)
         with self.store.snapshot(audience) as snapshot:
             check_fields(where, snapshot)
-            full_ids = snapshot.full_ids(where)
+            full_ids = [name.decode() for name in snapshot.ids(snapshot.keys(where))]
         return self.writes.remove(full_ids, audience & where).removed if full_ids else 0
 
     def remember(
@@ -404,6 +416,7 @@ class Database:
             request.query,
             snapshot,
             self.embeddings.embed_query,
+            self.backend.keyword,
             audience=audience,
             keywords=request.keywords,
             rewrite=request.rewrite,
@@ -412,3 +425,9 @@ class Database:
         if isinstance(failure, str):
             context.warn("transform", failure)
         return context
+
+
+def _folder_of(target: str | os.PathLike[str] | Backend) -> Path | None:
+    if isinstance(target, Backend) or os.fspath(target) == MEMORY or is_postgres(os.fspath(target)):
+        return None
+    return Path(target)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Unpack
@@ -12,8 +13,10 @@ from typing import Final, Unpack
 from sennit.context.briefing import briefing, memory_from_record
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
+from sennit.engine.checks import check_database
 from sennit.engine.file_access import FileAccess
 from sennit.engine.hydration_service import HydrationService, PlanOptions
+from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
 from sennit.engine.query_rewriter import ConfiguredModel
 from sennit.engine.references import ReferenceResolver
@@ -21,6 +24,7 @@ from sennit.engine.search_request import SearchOptions, SearchRequest, as_reques
 from sennit.engine.validation import check_instances, check_list
 from sennit.engine.writes import WriteService
 from sennit.facts import Fact
+from sennit.filters import EVERYTHING
 from sennit.folders import FileText, Folders, ReadError
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
@@ -31,14 +35,19 @@ from sennit.ingest.indexer import IndexTarget
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.records import Json, Record
+from sennit.repositories.folders import IndexedFolders
+from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult
-from sennit.stores.embedded.files import IndexedFolders
-from sennit.stores.embedded.maintenance import IndexMaintainer
-from sennit.stores.embedded.models import Model, ModelProgress
-from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.tokens import TokenStore
-from sennit.stores.embedded.transaction import WriteResult
+from sennit.stores.contract import (
+    Backend,
+    Capabilities,
+    CheckProgress,
+    Model,
+    ModelProgress,
+    Snapshot,
+    WriteResult,
+)
+from sennit.stores.findings import Finding
 from sennit.turns import Turn
 
 CONTEXT_QUERY: Final = "recent conversations and key facts"
@@ -269,14 +278,19 @@ class AdminGroup:
 
     def __init__(
         self,
-        store: EmbeddedStore,
+        access: Access,
+        backend: Backend,
         tokens: TokenStore,
         embeddings: EmbeddingService,
         maintainer: IndexMaintainer,
+        semantic_threshold: float,
     ) -> None:
         self.tokens = tokens
         """The access tokens of the servers."""
-        self._store = store
+        self._access = access
+        self._backend = backend
+        self._semantic_threshold = semantic_threshold
+        self._store = backend.records
         self._embeddings = embeddings
         self._maintainer = maintainer
 
@@ -284,6 +298,32 @@ class AdminGroup:
     def location(self) -> str:
         """Where the database is, for messages: a folder, or a server without its password."""
         return self._store.location
+
+    @property
+    def capabilities(self) -> dict[str, Capabilities]:
+        """What the index of each role promises."""
+        backend = self._backend
+        return {
+            "keyword": backend.keyword.capabilities,
+            "vector": backend.vector.capabilities,
+            "graph": backend.graph.capabilities,
+        }
+
+    def check(self, *, quick: bool = False, progress: CheckProgress | None = None) -> list[Finding]:
+        """Check that everything derived agrees with the records; `quick` checks a sample.
+
+        Open the database anew for this, without background work: what a process holds in memory is not read again.
+        """
+        return check_database(self._backend, self._semantic_threshold, quick=quick, progress=progress)
+
+    @contextlib.contextmanager
+    def export(self, *, everything: bool = False) -> Iterator[tuple[int, Iterator[Record]]]:
+        """Yield the number of records and the records, ordered by id, of one snapshot.
+
+        Those that the default caller may see; with `everything`, those of all tenants, sensitivities and scopes.
+        """
+        with self._store.snapshot(EVERYTHING if everything else self._access.audience(None)) as snapshot:
+            yield snapshot.count(), snapshot.iter_records()
 
     def optimise(self) -> None:
         """Flush the buffers and merge the segments now, for the fastest searches. It is never required."""

@@ -33,14 +33,11 @@ from sennit.privacy import Caller
 from sennit.ranking.fusion import Weighted
 from sennit.recipes import Recipe, SourceConfig
 from sennit.records import full_id
+from sennit.repositories.episodes import EpisodeStore
 from sennit.search_parameters import QUERY
 from sennit.settings import Settings
 from sennit.sources.base import SearchContext
-from sennit.stores.contract import BM25
-from sennit.stores.embedded.conversations import EpisodeStore
-from sennit.stores.embedded.files import FileManifest
-from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.contract import BM25, RecordsRole, Snapshot
 
 log: Final = logging.getLogger("sennit.hydration")
 
@@ -82,7 +79,7 @@ class HydrationService:
 
     def __init__(
         self,
-        store: EmbeddedStore,
+        store: RecordsRole,
         settings: Settings,
         pipeline: Pipeline,
         make_context: Callable[[SearchRequest, Snapshot, Filter], SearchContext],
@@ -94,8 +91,8 @@ class HydrationService:
         self._bm25 = BM25(keyword.k1, keyword.b, keyword.text_weight, keyword.title_weight)
         self._pipeline = pipeline
         self._make_context = make_context
-        self._episodes = EpisodeStore(store.pool)
-        self._files = FileManifest(store.pool)
+        self._episodes = EpisodeStore(store)
+        self._files = store.files
         self._estimate_reported = False
 
     def plan(

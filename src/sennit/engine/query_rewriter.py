@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 
 from sennit.engine.search_request import SearchRequest
 from sennit.filters import Filter
@@ -16,9 +14,7 @@ from sennit.recipes import Recipe
 from sennit.settings import Settings
 from sennit.settings.sections import LanguageSettings
 from sennit.sources.base import NO_REWRITE, QueryRewrite, document_share
-from sennit.stores.embedded.snapshot import Snapshot
-
-OpenSnapshot = Callable[[Filter], AbstractContextManager[Snapshot]]
+from sennit.stores.contract import Backend
 
 
 class ConfiguredModel:
@@ -53,10 +49,11 @@ class ConfiguredModel:
 class QueryRewriter:
     """Rewrites the queries of recipes that ask for it, and of requests with an editor."""
 
-    def __init__(self, settings: Settings, model: ConfiguredModel, snapshot: OpenSnapshot) -> None:
+    def __init__(self, settings: Settings, model: ConfiguredModel, backend: Backend) -> None:
         self._settings = settings
         self._model = model
-        self._snapshot = snapshot
+        self._snapshot = backend.records.snapshot
+        self._keyword = backend.keyword
         self._lock = threading.Lock()
         self._transformer: ModelTransformer | None = None
 
@@ -88,7 +85,7 @@ class QueryRewriter:
             return editor_keywords(
                 code,
                 request.language,
-                document_share=lambda word: document_share(snapshot, word),
+                document_share=lambda word: document_share(self._keyword, snapshot, word),
                 limit=limit,
             )
 
@@ -106,5 +103,7 @@ class QueryRewriter:
             return transform_query(
                 query,
                 "offline",
-                lambda text: append_keywords(text, lambda word: document_share(snapshot, word)),
+                lambda text: append_keywords(
+                    text, lambda word: document_share(self._keyword, snapshot, word)
+                ),
             )

@@ -18,7 +18,7 @@ from sennit.filters import Equal, Exists, Filter, In, Not, Range
 from sennit.folders import parse_location
 from sennit.records import Record, full_id
 from sennit.results import SearchResult, cite_record
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Snapshot
 
 MIN_PREFIX_CHARACTERS: Final = 4
 """A shorter beginning of an id is more likely a mistake than a reference; git has the same bound."""

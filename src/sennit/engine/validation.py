@@ -14,13 +14,14 @@ from sennit.filters import (
     Exists,
     Filter,
     compared_fields,
+    flatten,
     format_field,
     parse_filter,
 )
 from sennit.recipes import Recipe
 from sennit.records import MAX_ID_BYTES, Record, is_unicode
 from sennit.sources.grep import COLLECTION, PASSAGE_FIELDS
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Snapshot
 
 USUAL_FIELDS: Final = (
     "artifact_type",
@@ -91,7 +92,7 @@ def check_included(recipe: Recipe, include: Sequence[str], snapshot: Snapshot) -
     known = (*recipe.collections, *recipe.on_request)
     for name in include:
         if name not in known and not snapshot.has_any(Equal("collection", name)):
-            advice = suggest(name, (*known, *snapshot.collections()))
+            advice = suggest(name, (*known, *snapshot.text_counts("collection")))
             raise NotFound(
                 f"There is no collection {name!r} to include. {advice}Known collections: {', '.join(known)}"
             )
@@ -107,7 +108,7 @@ def check_collections(names: Sequence[str], recipes: Iterable[Recipe], snapshot:
     }
     for name in names:
         if name not in expected and not snapshot.has_any(Equal("collection", name)):
-            present = snapshot.collections()
+            present = sorted(snapshot.text_counts("collection"))
             raise NotFound(
                 f"There is no collection {name!r}. {suggest(name, (*present, *expected))}"
                 f"Collections with records: {_shorten(present)}"
@@ -123,7 +124,8 @@ def check_fields(where: Filter, snapshot: Snapshot) -> None:
         and not snapshot.has_any(Exists(name))
     ]
     if unknown and snapshot.count():
-        known = snapshot.sampled_fields(SAMPLED_RECORDS)
+        sampled = snapshot.records(snapshot.sample(EVERYTHING, SAMPLED_RECORDS).tolist()).values()
+        known = {name for record in sampled for name, _ in flatten(record)}
         own = sorted(known.difference(BUILTIN_FIELDS))
         raise FilterError(
             f"No record has the field {unknown[0]!r}. {suggest(unknown[0], (*own, *BUILTIN_FIELDS))}"

@@ -8,18 +8,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from sennit.embedding_service import NO_PRECOMPUTED_VECTORS, EmbeddingService, PrecomputedVectors
+from sennit.engine.maintenance import IndexMaintainer
 from sennit.errors import AccessDenied, Conflict, NotFound
 from sennit.facts import Fact, end_superseded_facts
 from sennit.filters import Filter, matches
 from sennit.ingest.artifacts import ArtifactSplitter, chunk_records
-from sennit.records import Record, full_id, split_id
-from sennit.stores.embedded.conversations import read_positions
-from sennit.stores.embedded.files import find_chunks
-from sennit.stores.embedded.graph import find_superseded
-from sennit.stores.embedded.maintenance import IndexMaintainer
-from sennit.stores.embedded.prepared_records import PreparedRecord, WritableRecords, prepare_record
-from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.transaction import NewVectors, Transaction, WriteResult
+from sennit.records import CHUNK_COLLECTION, Record, full_id, split_id
+from sennit.repositories.facts import find_superseded
+from sennit.repositories.sessions import read_positions
+from sennit.stores.contract import NewVectors, RecordsRole, Transaction, WriteResult
+from sennit.stores.prepared_records import PreparedRecord, WritableRecords, prepare_record
 from sennit.turns import Turn, position_turns
 
 Build = Callable[[Transaction], Iterable[Record]]
@@ -29,9 +27,7 @@ Build = Callable[[Transaction], Iterable[Record]]
 class WriteService:
     """All writes of one database. `audience` limits a write to what its caller may see; None is the owner."""
 
-    def __init__(
-        self, store: EmbeddedStore, embeddings: EmbeddingService, maintainer: IndexMaintainer
-    ) -> None:
+    def __init__(self, store: RecordsRole, embeddings: EmbeddingService, maintainer: IndexMaintainer) -> None:
         self._store = store
         self._embeddings = embeddings
         self._maintainer = maintainer
@@ -68,7 +64,7 @@ class WriteService:
             records += [whole, *chunk_records(whole, split(whole))]
         prepared, vectors = self.embed(records)
         with self.transaction() as transaction:
-            old = [name for whole in documents for name in find_chunks(transaction, whole.tenant, whole.id)]
+            old = [name for whole in documents for name in _find_chunks(transaction, whole.tenant, whole.id)]
             transaction.write(prepared, vectors, remove=old)
         return transaction.result
 
@@ -86,7 +82,7 @@ class WriteService:
         """Add facts, and end those that they supersede."""
 
         def build(transaction: Transaction) -> list[Record]:
-            before = find_superseded(transaction.connection, facts, same_relation=same_relation)
+            before = find_superseded(transaction, facts, same_relation=same_relation)
             hidden = [record for record in before if audience is not None and not matches(audience, record)]
             if hidden:
                 raise NotFound(f"There is no fact {hidden[0].id!r} to supersede")
@@ -101,7 +97,7 @@ class WriteService:
             if audience is not None:
                 found = transaction.get(names)
                 names = [name for name in names if name in found and matches(audience, found[name])]
-            chunks = [part for name in names for part in find_chunks(transaction, *split_id(name))]
+            chunks = [part for name in names for part in _find_chunks(transaction, *split_id(name))]
             transaction.write((), remove=[*names, *chunks])
         return transaction.result
 
@@ -114,6 +110,12 @@ class WriteService:
             _check_replaceable(transaction, records, audience)
             transaction.write(records, vectors)
         return transaction.result
+
+
+def _find_chunks(transaction: Transaction, tenant: str, document: str) -> list[str]:
+    """Return the full ids of the chunks that are stored for a document."""
+    found = transaction.child_ids(document, collection=CHUNK_COLLECTION)
+    return [record_id for record_id in found if split_id(record_id)[0] == tenant]
 
 
 def _check_readable(records: Iterable[Record], audience: Filter | None) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sennit.analysis import count_terms
 from sennit.ranking.relevance import estimate_relevance
 from sennit.sources.base import SearchContext
-from sennit.stores.contract import BM25
+from sennit.stores.contract import BM25, KeywordQuery, KeywordRole, VectorRole
 
 Keys = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -21,8 +21,10 @@ Floats = NDArray[np.float64]
 class RelevanceEstimator:
     """Estimates the relevance of records for one search, whichever source found them."""
 
-    def __init__(self, context: SearchContext, bm25: BM25) -> None:
+    def __init__(self, context: SearchContext, keyword: KeywordRole, vector: VectorRole, bm25: BM25) -> None:
         self._context = context
+        self._keyword = keyword
+        self._vector = vector
         # Without saturation and length normalisation, BM25 is the sum of the idf of the terms that a record has.
         self._presence = replace(bm25, k1=0.0, b=0.0)
 
@@ -37,7 +39,7 @@ class RelevanceEstimator:
         count = snapshot.count()
         out = {}
         for term in self._context.terms:
-            frequency = snapshot.document_share(term.hash) * count
+            frequency = self._keyword.document_share(snapshot, term.hash) * count
             out[term.hash] = term.count * math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
         return out
 
@@ -47,7 +49,7 @@ class RelevanceEstimator:
         if not total:
             return np.full(len(keys), np.nan)
         terms = [(term.hash, float(term.count)) for term in self._context.terms]
-        covered = self._context.snapshot.keyword_scores(terms, self._presence, keys)
+        covered = self._keyword.scores(self._context.snapshot, KeywordQuery(terms, self._presence), keys)
         for at in np.flatnonzero(keys < 0).tolist():
             (record,) = self._context.records([int(keys[at])]).values()
             found, _ = count_terms(record.embedding_text)
@@ -59,4 +61,4 @@ class RelevanceEstimator:
         vector = self._context.known_vector
         if vector is None:
             return np.full(len(keys), np.nan)
-        return self._context.snapshot.vector_scores(vector, keys)
+        return self._vector.scores(self._context.snapshot, vector, keys)

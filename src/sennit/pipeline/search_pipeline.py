@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,11 +18,17 @@ from sennit.ranking.relevance import cut_by_relevance
 from sennit.ranking.stages import CandidateList, Floats, Keys, Ranking, StageContext, StageOutput
 from sennit.recipes import SourceConfig
 from sennit.results import Degraded, Hit, SearchResult, StageTrace
-from sennit.sources.base import SearchContext
+from sennit.sources.base import SearchContext, Source
+from sennit.stores.contract import Backend
 
 
 class Pipeline(SourceRunner):
     """The one pipeline. It knows sources by name and recipes by value."""
+
+    def __init__(self, sources: Mapping[str, Source], custom: Mapping[str, Source], backend: Backend) -> None:
+        super().__init__(sources, custom)
+        self._keyword = backend.keyword
+        self._vector = backend.vector
 
     def run(self, plan: SearchPlan, context: SearchContext) -> SearchResult:
         """Run a search."""
@@ -42,7 +48,7 @@ class Pipeline(SourceRunner):
             run.stages.append(
                 StageTrace(stage.name, ranking.keys, ranking.scores, ranking.dropped, ranking.reasons)
             )
-        relevance = RelevanceEstimator(context, plan.bm25)
+        relevance = RelevanceEstimator(context, self._keyword, self._vector, plan.bm25)
         if plan.min_relevance > 0.0:
             ranking = cut_by_relevance(ranking, relevance.estimate(ranking.keys), plan.min_relevance)
             run.stages.append(StageTrace("min_relevance", ranking.keys, ranking.scores, ranking.dropped))

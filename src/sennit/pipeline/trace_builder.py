@@ -18,7 +18,7 @@ from sennit.ranking.stages import CandidateList, ListStageOutput, StageOutput
 from sennit.records import Json, split_id
 from sennit.results import Dropped, ListStageTrace, SourceTrace, StageTrace, Trace
 from sennit.sources.base import SearchContext
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Snapshot
 
 CONTRACT_VERSION: Final = 1
 """The version of docs/ranking-contract.md that these rankings follow."""

@@ -17,9 +17,7 @@ from sennit.embedding.vector_ops import normalise_rows
 from sennit.filters import EVERYTHING, Filter
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
-from sennit.stores.contract import BM25, ScoredKeys
-from sennit.stores.embedded.models import Model
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import BM25, KeywordQuery, KeywordRole, Model, ScoredKeys, Snapshot
 
 EmbedQuery = Callable[[Model | None, str], NDArray[np.float32]]
 
@@ -27,9 +25,9 @@ HINT_WEIGHT: Final = 0.3
 """The weight of all hints together in the query vector, and of each hint in keyword search; the query weighs 1."""
 
 
-def document_share(snapshot: Snapshot, word: str) -> float:
+def document_share(index: KeywordRole, snapshot: Snapshot, word: str) -> float:
     """Return the share of records that contain a word, judged by its rarest term."""
-    return min((snapshot.document_share(term.hash) for term in query_terms(word)), default=0.0)
+    return min((index.document_share(snapshot, term.hash) for term in query_terms(word)), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +68,7 @@ class SearchContext:
         text: str,
         snapshot: Snapshot,
         embed: EmbedQuery,
+        index: KeywordRole,
         *,
         audience: Filter = EVERYTHING,
         keywords: Sequence[str] | None = None,
@@ -87,6 +86,7 @@ class SearchContext:
         self.warnings: list[tuple[str, str]] = []
         self._given_keywords = tuple(word for word in keywords or () if word.strip())
         self._embed = embed
+        self._index = index
         self._ephemeral: dict[int, Record] = {}
         self._records: dict[int, Record] = {}
 
@@ -132,7 +132,11 @@ class SearchContext:
         """Exact texts to look for: those the caller gave, or else the informative words of the query."""
         if self.has_keywords:
             return self._given_keywords
-        return extract_keywords(self.text, lambda word: document_share(self.snapshot, word))
+        return extract_keywords(self.text, self.document_share)
+
+    def document_share(self, word: str) -> float:
+        """Return the share of records that contain a word, judged by its rarest term."""
+        return document_share(self._index, self.snapshot, word)
 
     def add_match_reason(self, list_name: str, key: int, reason: str) -> None:
         """Record why a source found a record; the trace shows it."""
@@ -190,6 +194,11 @@ class SourceRequest:
     bm25: BM25
     list_name: str = ""
     """The name of the recipe's list that the answer becomes."""
+
+    @property
+    def keyword_query(self) -> KeywordQuery:
+        """What a keyword index is asked."""
+        return KeywordQuery(self.context.weighted_terms, self.bm25, self.context.text)
 
 
 class Source(Protocol):

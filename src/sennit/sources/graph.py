@@ -15,7 +15,7 @@ from sennit.graph.names import DECLARED, Hashes, as_signed, words_of
 from sennit.graph.traversal import Edge, ReachedFact, WalkOptions, walk
 from sennit.ranking.fusion import order
 from sennit.sources.base import SearchContext, SourceRequest
-from sennit.stores.contract import ScoredKeys
+from sennit.stores.contract import GraphRole, GraphView, ScoredKeys
 
 NAME: Final = "graph"
 
@@ -39,9 +39,9 @@ class _WalkResult(NamedTuple):
 class GraphSource:
     """Walks breadth-first from the entities in the query along valid facts; weights count less with each hop."""
 
-    inline = True
-
-    def __init__(self, options: WalkOptions | None = None) -> None:
+    def __init__(self, index: GraphRole, options: WalkOptions | None = None) -> None:
+        self._index = index
+        self.inline = not index.capabilities.waits
         self.options = options or WalkOptions()
         # One search calls `search` and then `scores`; both use the same walk.
         self._cache: WeakKeyDictionary[SearchContext, _WalkResult] = WeakKeyDictionary()
@@ -65,12 +65,14 @@ class GraphSource:
     def _cached_walk(self, request: SourceRequest) -> _WalkResult:
         known = self._cache.get(request.context)
         if known is None or (known.where, known.limit) != (request.where, request.limit):
-            known = self._cache[request.context] = _walk(request, self.options)
+            known = self._cache[request.context] = _walk(
+                request, self._index.view(request.context.snapshot), self.options
+            )
         return known
 
 
-def _walk(request: SourceRequest, options: WalkOptions) -> _WalkResult:
-    graph, where = request.context.snapshot.graph, request.where
+def _walk(request: SourceRequest, graph: GraphView, options: WalkOptions) -> _WalkResult:
+    where = request.where
     if not graph.has_facts:
         return _WalkResult(where, request.limit, [], {})
     as_of = options.as_of or request.context.now

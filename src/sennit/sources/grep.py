@@ -17,8 +17,7 @@ from sennit.folders.passages import GrepResult, Passage
 from sennit.folders.search import grep
 from sennit.records import Record
 from sennit.sources.base import SourceRequest
-from sennit.stores.contract import ScoredKeys
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import ScoredKeys, Snapshot
 
 COLLECTION: Final = "files"
 

@@ -1,23 +1,40 @@
-"""The composition root of the store: opens a database by what names it."""
+"""The composition root: binds the roles of a database by what names it. Only this module imports backends."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from sennit.errors import StoreError
+from sennit.stores.contract import Backend
+from sennit.stores.embedded.checks import check
 from sennit.stores.embedded.ranges import read_origin
+from sennit.stores.embedded.roles import LocalGraph, LocalKeyword, LocalVector
 from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.sql.connection import SqlPool
 from sennit.stores.sql.pool import open_pool
-from sennit.stores.sql.target import is_postgres
+from sennit.stores.target import is_postgres
 from sennit.user_cache import cache_folder
 
 MEMORY: Final = ":memory:"
 DATABASE_NAME: Final = "sennit.db"
 INDEX_FOLDER: Final = "index"
+
+
+def open_backend(target: str | os.PathLike[str], *, exact_vectors: bool = False) -> Backend:
+    """Open the database that a target names; see `open_store`."""
+    store = open_store(target, exact_vectors=exact_vectors)
+    return Backend(
+        records=store,
+        keyword=LocalKeyword(),
+        vector=LocalVector(),
+        graph=LocalGraph(),
+        upkeep=(store,),
+        check=partial(check, store),
+    )
 
 
 def open_store(target: str | os.PathLike[str], *, exact_vectors: bool = False) -> EmbeddedStore:

@@ -72,12 +72,12 @@ def list_models(session: Session) -> None:
 
 def _database_models(session: Session) -> list[dict[str, Any]]:
     try:
-        store = session.open_store()
+        db = session.open(background=False)
     except NotFound:
         if session.db is not None:
             raise
         return []
-    try:
+    with db:
         return [
             {
                 "name": state.model.name,
@@ -88,10 +88,8 @@ def _database_models(session: Session) -> list[dict[str, Any]]:
                 "share": round(state.share, 6),
                 "fingerprint": state.model.fingerprint,
             }
-            for state in store.models.progress()
+            for state in db.admin.models()
         ]
-    finally:
-        store.close()
 
 
 @models.command()

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from sennit.filters import BUILTIN_FIELDS, Pattern, Range, Scalar, field_path, metadata_values
 from sennit.records import split_id
+from sennit.stores.codec import decode_metadata, encode_json, to_datetime
 from sennit.stores.embedded.arrays import Arrays
-from sennit.stores.embedded.codec import decode_metadata, encode_json, to_datetime
 from sennit.stores.embedded.selection import Rows
 from sennit.stores.sql.connection import Connection
 
@@ -93,10 +93,6 @@ class Column:
         for value, rows in self._unsorted.items():
             if pattern.matches(str(value)):
                 yield np.array(rows, np.int64)
-
-    def distinct_values(self) -> list[Any]:
-        """Each value once, sorted."""
-        return sorted({*self.values, *self._unsorted})
 
     def all_rows(self) -> Iterator[Rows]:
         """The rows with any value."""

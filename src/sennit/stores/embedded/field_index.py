@@ -30,7 +30,6 @@ from sennit.filters import (
     matches,
 )
 from sennit.stores.embedded.arrays import CorruptFile
-from sennit.stores.embedded.codec import read_records
 from sennit.stores.embedded.field_columns import (
     TEXT,
     Column,
@@ -43,6 +42,7 @@ from sennit.stores.embedded.field_columns import (
 from sennit.stores.embedded.segment_store import SegmentInfo, SegmentStore
 from sennit.stores.embedded.selection import FilterBitmap, Mask, Rows
 from sennit.stores.sql.connection import Connection
+from sennit.stores.sql.records import read_records
 
 log = logging.getLogger("sennit.store")
 
@@ -108,15 +108,6 @@ class FieldIndex:
                 return FieldIndex(self._store, self._report).rows(connection, condition, seq)
             self._catch_up(connection, seq)
             return list(_matching_rows(self._columns_of(connection, condition.field), condition))
-
-    def texts(self, connection: Connection, name: str, seq: int) -> list[str]:
-        """The texts that a field has, or had in removed records."""
-        with self._lock:
-            if seq < self._seq:
-                return FieldIndex(self._store, self._report).texts(connection, name, seq)
-            self._catch_up(connection, seq)
-            columns = self._columns_of(connection, name)
-            return columns[TEXT].distinct_values() if TEXT in columns else []
 
     def text_counts(self, connection: Connection, name: str, seq: int, live: Mask) -> dict[str, int]:
         """The texts in a field of the rows up to `seq` that `live` names, and how many of these rows have each."""

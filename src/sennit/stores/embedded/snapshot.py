@@ -7,30 +7,30 @@ and the statistics of keyword scores leave them out.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.errors import SourceError
-from sennit.filters import EVERYTHING, Condition, Equal, Filter, flatten
+from sennit.errors import ChangesLost, SourceError
+from sennit.filters import EVERYTHING, Condition, Filter
 from sennit.ranking.fusion import order
 from sennit.records import Record
-from sennit.stores.contract import BM25, ScoredKeys
+from sennit.stores.codec import record_from_row
+from sennit.stores.contract import BM25, Change, Changes, Model, ScoredKeys
 from sennit.stores.embedded.bm25 import NO_SCORE, CorpusStatistics, Scorer, document_frequency
-from sennit.stores.embedded.codec import SELECT, record_from_row
 from sennit.stores.embedded.field_cache import FieldCache
 from sennit.stores.embedded.field_index import FieldIndex
 from sennit.stores.embedded.graph import Graph, GraphIndex
 from sennit.stores.embedded.index_view import IndexView
-from sennit.stores.embedded.models import Model
 from sennit.stores.embedded.segment_reader import SegmentReader
 from sennit.stores.embedded.selection import FilterBitmap, Mask, Rows, select_positions
 from sennit.stores.embedded.vector_index import VectorBuffer, nearest_records
 from sennit.stores.embedded.vector_math import stable_dot_products
 from sennit.stores.embedded.vector_segment import VectorSegment
 from sennit.stores.sql.connection import Connection, placeholders
+from sennit.stores.sql.records import SELECT
 
 Terms = Sequence[tuple[int, float]]
 """Pairs of a term hash and the term's weight in the query."""
@@ -39,13 +39,27 @@ FIRST_CHECKED_ROWS: Final = 64
 """Rows that `has_any` checks first; one of them is nearly always visible."""
 
 
-class Snapshot:
+_FEED: Final[tuple[tuple[Literal["put", "delete", "vector"], str], ...]] = (
+    ("put", "SELECT row, row FROM records WHERE row"),
+    ("delete", "SELECT seq, row FROM tombstones WHERE seq"),
+    ("vector", "SELECT seq, row FROM late_vectors WHERE seq"),
+)
+"""Where the changes of each kind are, without the first number that is wanted."""
+
+
+def applied_key(index: str) -> str:
+    """The key in the table `state` of the last change that an index has applied."""
+    return f"applied {index}"
+
+
+class EmbeddedSnapshot:
     """All reads of one search. They see the same read version."""
 
     def __init__(
         self,
         connection: Connection,
         seq: int,
+        purged: int,
         keyword: tuple[Sequence[SegmentReader], CorpusStatistics],
         vector: Callable[[], IndexView[VectorSegment, VectorBuffer] | None],
         fields: FieldIndex,
@@ -68,6 +82,7 @@ class Snapshot:
         self.abandon = abandon
         """Call it when a reading thread is left behind: the read transaction then stays open for that thread."""
         self._connection = connection
+        self._purged = purged
         self._keyword = keyword
         self._vector = vector
         self._fields = fields
@@ -158,7 +173,7 @@ class Snapshot:
     @property
     def graph(self) -> Graph:
         """Names and facts. Not cached: the reference cycle would keep the snapshot alive after the search."""
-        return Graph(self._connection, self.seq, self._graph_index, self._visible)
+        return Graph(self._connection, self.seq, self._graph_index, self.select)
 
     # Records.
 
@@ -214,11 +229,11 @@ class Snapshot:
 
     def records_matching(self, where: Filter) -> list[Record]:
         """The records that match a filter, ordered by id."""
-        return sorted(self.records(self._keys(where).tolist()).values(), key=lambda record: record.id)
+        return sorted(self.records(self.keys(where).tolist()).values(), key=lambda record: record.id)
 
     def page(self, where: Filter, limit: int, after: str | None = None) -> list[Record]:
         """The first `limit` records that match a filter and whose full ids are greater than `after`, ordered by full id."""
-        keys = self._keys(where)
+        keys = self.keys(where)
         start = None if after is None else after.encode()
         named = zip(self.ids(keys), keys.tolist(), strict=True)
         first = heapq.nsmallest(limit, (pair for pair in named if start is None or pair[0] > start))
@@ -228,16 +243,18 @@ class Snapshot:
     def text_counts(self, name: str, where: Filter = EVERYTHING) -> dict[str, int]:
         """The texts in a field of the visible records that match a filter, and how many records have each."""
         live = np.zeros(self.seq + 1, bool)
-        live[self._keys(where)] = True
+        live[self.keys(where)] = True
         return self._fields.text_counts(self._connection, name, self.seq, live)
 
-    def full_ids(self, where: Filter) -> list[str]:
-        """The full ids of the records that match a filter."""
-        return [name.decode() for name in self.ids(self._keys(where))]
+    def iter_records(self) -> Iterator[Record]:
+        """The visible records, ordered by id; read as they are used."""
+        mask = self._mask(EVERYTHING)
+        found = self._connection.stream(f"{SELECT} ORDER BY id")
+        return (record_from_row(row) for row in found if mask is None or mask.has(row[0]))
 
     def sample(self, where: Filter, count: int) -> Rows:
         """The keys of at most `count` records that match a filter, evenly spaced."""
-        keys = np.sort(self._keys(where))
+        keys = np.sort(self.keys(where))
         return keys[np.unique(np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp))]
 
     def adjacent(self, keys: Rows, where: Filter = EVERYTHING) -> dict[int, list[int]]:
@@ -298,22 +315,44 @@ class Snapshot:
                 start, size = start + size, size * 8
         return False
 
-    def collections(self) -> list[str]:
-        """The collections of the visible records."""
-        names = self._fields.texts(self._connection, "collection", self.seq)
-        return [name for name in names if self.has_any(Equal("collection", name))]
+    def changes(self, after: int, limit: int) -> Changes:
+        """The feed up to this version: at most `limit` changes after a number."""
+        if 0 < after < self._purged:
+            raise ChangesLost(
+                f"The changes after {after} are no longer known, because deletes up to {self._purged} were purged. "
+                "Build the index again from its beginning."
+            )
+        found = []
+        for action, select in _FEED:
+            rows = self._connection.execute(f"{select} > ? ORDER BY 1 LIMIT ?", (after, limit + 1)).fetchall()
+            found += [Change(number, key, action) for number, key in rows]
+        found.sort()
+        return Changes(found[:limit], found[limit - 1].number if len(found) > limit else self.seq)
 
-    def sampled_fields(self, count: int) -> set[str]:
-        """The names of the fields that some of at most `count` visible records have."""
-        records = self.records(self.sample(EVERYTHING, count).tolist()).values()
-        return {name for record in records for name, _ in flatten(record)}
+    def applied(self, index: str) -> int:
+        """The last change that an index has recorded as applied."""
+        found = self._connection.execute(
+            "SELECT value FROM state WHERE key = ?", (applied_key(index),)
+        ).fetchone()
+        return int(found[0]) if found else 0
+
+    def keyword_applied(self) -> int:
+        """The last change that the segments of the keyword index cover."""
+        readers, _ = self._keyword
+        return max((reader.high for reader in readers), default=0)
+
+    def vector_applied(self) -> int:
+        """The last change that the segments of the vector index cover."""
+        view = self._vector()
+        return 0 if view is None else max((one.info.high for one in view.segments), default=0)
 
     def document_share(self, term: int) -> float:
         """The share of visible records that contain a term."""
         readers, stats = self._keyword
         return document_frequency(readers, term) / max(stats.count, 1)
 
-    def _keys(self, where: Filter) -> Rows:
+    def keys(self, where: Filter) -> Rows:
+        """The keys of the records that match a filter."""
         readers, _ = self._keyword
         mask = None if where == EVERYTHING else self._fields.bitmap(self._connection, where, self.seq)
         # The readers have applied the audience already.
@@ -346,8 +385,8 @@ class Snapshot:
             where = self.audience if where == EVERYTHING else self.audience & where
         return None if where == EVERYTHING else self._fields.bitmap(self._connection, where, self.seq)
 
-    def _visible(self, rows: Rows, where: Filter) -> Mask:
-        """Which of the rows belong to visible records that match the filter."""
+    def select(self, rows: Rows, where: Filter) -> Mask:
+        """Which of the keys belong to visible records that match a filter."""
         visible = self.exists(rows)
         mask = self._mask(where)
         if mask is not None:

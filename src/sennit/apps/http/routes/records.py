@@ -14,7 +14,7 @@ from sennit.apps.http.request_context import RequestContext, WriteRequest
 from sennit.apps.http.serializers import encode_json
 from sennit.apps.http.write_requests import build_facts, build_records, build_turns
 from sennit.records import Record
-from sennit.stores.embedded.transaction import WriteResult
+from sennit.stores.contract import WriteResult
 
 router: Final = APIRouter(
     tags=["write"],

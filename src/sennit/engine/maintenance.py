@@ -1,4 +1,4 @@
-"""Background maintenance of an embedded store: flushes, merges, late vectors, and purges of tombstones."""
+"""Background work of an open database: the upkeep of its indexes, and vectors that are computed late."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from sennit.errors import EmbeddingError, SennitError, StoreClosed, StoreError
-from sennit.stores.embedded.models import Model
-from sennit.stores.embedded.segmented_index import Cancelled
-from sennit.stores.embedded.store import EmbeddedStore
+from sennit.errors import EmbeddingError, SennitError, StoreClosed
+from sennit.stores.contract import Backend, Cancelled, Embed, Model
 
 log = logging.getLogger("sennit.store")
 
@@ -32,13 +30,6 @@ LARGE_LOAD_RECORDS: Final = 2048
 IDLE_SECONDS: Final = 3.0
 """After a pause this long, the segments are merged into one."""
 
-MIN_TOMBSTONES_TO_PURGE: Final = 1000
-"""Tombstones kept before those that every index has applied are purged."""
-
-MIN_SHARED_TOMBSTONES_TO_PURGE: Final = 100_000
-"""The same where other machines have indexes of their own: one that has not applied a purged tombstone reads its records
-again."""
-
 RETRY_SECONDS: Final = 5.0
 """The pause after an embedding model did not answer."""
 
@@ -55,10 +46,6 @@ Python shuts down."""
 EMBED_BATCH_TEXTS: Final = 64
 """Texts embedded at once. A local model takes seconds for more, without progress or a chance to stop."""
 
-Embed = Callable[[Model, Sequence[str]], Sequence[bytes] | None]
-"""Returns half-precision vectors, or None when this process cannot use the model."""
-
-
 _running: weakref.WeakSet[IndexMaintainer] = weakref.WeakSet()
 """The maintainers that have started a thread."""
 
@@ -74,13 +61,17 @@ class IndexMaintainer:
 
     def __init__(
         self,
-        store: EmbeddedStore,
+        backend: Backend,
         flush_at: int,
         embed: Embed,
         select_model: Callable[[], None] = lambda: None,
+        *,
+        background: bool = True,
     ) -> None:
         """`select_model` may have to wait for a server, so the background thread calls it."""
-        self._store = store
+        self._background = background
+        self._records = backend.records
+        self._upkeep = backend.upkeep
         self._flush_at = flush_at
         self._embed = embed
         self._select_model = select_model
@@ -107,7 +98,7 @@ class IndexMaintainer:
         try:
             if self._unflushed >= BACKPRESSURE_FACTOR * self._flush_at:
                 self.flush(self._flush_at)
-            if self._unflushed >= self._flush_at or self._store.last_write_left_pending:
+            if self._unflushed >= self._flush_at or self._records.last_write_left_pending:
                 self.wake()
         except (Cancelled, StoreClosed):
             return
@@ -117,7 +108,7 @@ class IndexMaintainer:
     def wake(self) -> None:
         """Make the background thread look for work now; start it if needed."""
         with self._lock:
-            if self._thread is None and not self._stop.is_set():
+            if self._background and self._thread is None and not self._stop.is_set():
                 self._thread = threading.Thread(target=self._run, name="sennit-maintenance", daemon=True)
                 self._thread.start()
                 _running.add(self)
@@ -127,25 +118,23 @@ class IndexMaintainer:
         """Stop the thread. It cancels work in progress, which a later process repeats."""
         self._stop.set()
         self._wake.set()
-        self._store.cancel_work()
+        for upkeep in self._upkeep:
+            upkeep.cancel()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             # A model server may hold it up for longer. Then it finds the database closed, and ends.
             thread.join(seconds)
 
     def flush(self, at_least: int = 1, *, wait: bool = False) -> None:
-        """Flush the buffers of all indexes to segments, and update the field index."""
-        with self._translate_os_errors():
-            for index in self._store.live_indexes():
-                index.flush(self._store.pool, at_least=at_least, wait=wait)
-            self._store.update_field_index()
+        """Bring the indexes up to date where at least this many changes are missing."""
+        for upkeep in self._upkeep:
+            upkeep.flush(at_least, wait=wait)
         self._unflushed = 0
 
     def merge(self, *, whole: bool = False, max_unmerged: int = 0, wait: bool = False) -> None:
         """Merge segments where there are more than `max_unmerged`; into one segment when `whole`."""
-        with self._translate_os_errors():
-            for index in self._store.live_indexes():
-                index.merge_segments(self._store.pool, whole=whole, max_unmerged=max_unmerged, wait=wait)
+        for upkeep in self._upkeep:
+            upkeep.merge(whole=whole, max_unmerged=max_unmerged, wait=wait)
 
     @contextlib.contextmanager
     def bulk_load(self) -> Iterator[None]:
@@ -184,14 +173,10 @@ class IndexMaintainer:
                 loading = self._active_loads > 0
                 idle = not woken and not loading
                 self.merge(whole=idle, max_unmerged=MAX_SEGMENTS_DURING_LOAD if loading else 0)
-                if idle:
-                    self._store.stop_worker()
-                with self._translate_os_errors():
-                    self._store.purge_tombstones(
-                        MIN_SHARED_TOMBSTONES_TO_PURGE
-                        if self._store.pool.is_shared
-                        else MIN_TOMBSTONES_TO_PURGE
-                    )
+                for upkeep in self._upkeep:
+                    if idle:
+                        upkeep.rest()
+                    upkeep.purge()
                 self._select_model()
                 self.embed_pending()
             except (Cancelled, StoreClosed):
@@ -202,19 +187,9 @@ class IndexMaintainer:
                 self._log_deferred(error)
             self._attempts += 1
 
-    @contextlib.contextmanager
-    def _translate_os_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise StoreError(
-                f"The indexes of {self._store.location} cannot be written ({error}). No record is lost and searches "
-                f"stay correct. Free some space, or check the permissions of {self._store.index_folder}."
-            ) from error
-
     def _log_deferred(self, error: SennitError) -> None:
         # The indexes are caches: the next write or search does what was not done now.
-        log.warning("maintenance of %s is deferred: %s", self._store.location, error)
+        log.warning("maintenance of %s is deferred: %s", self._records.location, error)
 
     def _log_embedding_error(self, error: EmbeddingError) -> None:
         if self.last_error is None:
@@ -227,7 +202,7 @@ class IndexMaintainer:
         before = self._attempts
         self.wake()
         while True:
-            states = self._store.models.progress()
+            states = self._records.models.progress()
             pending = sum(state.pending for state in states)
             total = sum(state.total for state in states)
             if progress is not None:
@@ -256,13 +231,13 @@ class IndexMaintainer:
 
     def _embed_pending(self, progress: Callable[[Model, int, int], None] | None) -> None:
         self._unusable_model = None
-        for state in self._store.models.progress():
+        for state in self._records.models.progress():
             done = self._embed_all(state.model, state.pending, progress) if state.pending else True
             building = state.model.state == "building"
-            if done and building and self._store.models.activate_if_complete(state.model.number):
+            if done and building and self._records.models.activate_if_complete(state.model.number):
                 log.warning("the embedding model is now %s", state.model.name)
-        for number in self._store.models.delete_retired():
-            self._store.drop_index(number)
+        for upkeep in self._upkeep:
+            upkeep.purge()
 
     def _embed_all(
         self, model: Model, pending: int, progress: Callable[[Model, int, int], None] | None
@@ -270,7 +245,7 @@ class IndexMaintainer:
         """Compute all pending vectors of a model; whether none is left."""
         done = 0
         while not self._stop.is_set():
-            batch = self._store.models.pending_texts(model.number, EMBED_BATCH_TEXTS)
+            batch = self._records.models.pending_texts(model.number, EMBED_BATCH_TEXTS)
             if not batch:
                 return True
             try:
@@ -283,7 +258,7 @@ class IndexMaintainer:
                 self._unusable_model = model.name
                 return False
             pairs = zip((digest for digest, _ in batch), vectors, strict=True)
-            self._store.models.add_late_vectors(model.number, dict(pairs))
+            self._records.models.add_late_vectors(model.number, dict(pairs))
             done += len(batch)
             if progress is not None:
                 progress(model, min(done, pending), pending)

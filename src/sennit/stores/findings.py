@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,3 +27,14 @@ class Finding:
             "message": self.message,
             "repairable": self.fix is not None,
         }
+
+
+def repair(findings: Iterable[Finding], progress: Callable[[int, int], None] | None = None) -> list[str]:
+    """Run the repairs of all findings; returns what was done, without duplicates."""
+    fixes = [finding.fix for finding in findings if finding.fix is not None]
+    done: dict[str, None] = {}
+    for index, fix in enumerate(fixes):
+        if progress is not None:
+            progress(index, len(fixes))
+        done[fix()] = None
+    return list(done)

@@ -1,16 +1,15 @@
-"""Converts records to and from rows of the records table."""
+"""Converts records to and from the tuples of values in which they are stored, sent to workers and hashed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from sennit.records import TENANT_SEPARATOR, Record, split_id
-from sennit.stores.sql.connection import Connection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,8 +19,6 @@ COLUMNS: Final = (
     "row, id, collection, kind, timestamp, parent, position, sensitivity, scope, content_hash, embedding_hash, "
     "path, url, first_line, last_line, title, metadata, text"
 )
-INSERT: Final = f"INSERT INTO records ({COLUMNS}) VALUES ({', '.join('?' * 18)})"
-SELECT: Final = f"SELECT {COLUMNS} FROM records"
 
 COLUMN_FIELDS: Final = ("id", "collection", "kind", "path", "parent", "position", "timestamp")
 """Fields that have a column of their own and can be read without the rest of the record."""
@@ -123,9 +120,3 @@ def decode_field(name: str, value: Any) -> Any:
 def to_datetime(microseconds: int | None) -> datetime | None:
     """A timestamp from its stored form."""
     return None if microseconds is None else _EPOCH + microseconds * _MICROSECOND
-
-
-def read_records(connection: Connection, low: int, high: int) -> Iterator[tuple[int, Record]]:
-    """The records whose row n is low < n <= high, ascending."""
-    found = connection.execute(f"{SELECT} WHERE row > ? AND row <= ? ORDER BY row", (low, high))
-    return ((values[0], record_from_row(values)) for values in found)

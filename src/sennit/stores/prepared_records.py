@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from sennit.records import Record, embedding_text
-from sennit.stores.embedded.codec import COLUMNS, embedding_hash, record_to_row
-from sennit.stores.embedded.graph import GraphRows, derive_graph_rows
+from sennit.stores.codec import COLUMNS, embedding_hash, record_from_row, record_to_row
+from sennit.stores.graph_rows import GraphRows, derive_graph_rows
 
 _COLUMN_NAMES: Final = COLUMNS.split(", ")[1:]
 ID, CONTENT_HASH, EMBEDDING_HASH, PATH, TITLE, METADATA, TEXT = map(
@@ -49,6 +49,11 @@ class PreparedRecord(NamedTuple):
     def embedding_text(self) -> str:
         """See Record."""
         return embedding_text(self.values[TITLE], self.values[TEXT])
+
+    @property
+    def record(self) -> Record:
+        """The record itself."""
+        return record_from_row((0, *self.values))
 
 
 WritableRecords: TypeAlias = Sequence[Record | PreparedRecord]
