@@ -304,7 +304,11 @@ def test_a_result_becomes_a_polars_frame(found: sennit.SearchResult, db: sennit.
     rows = {row["id"]: row for row in frame.to_dicts()}
     assert rows["a"]["metadata.tags"] == ["x", "y"]
     assert rows["b"]["metadata.year"] == "unknown"
-    assert db.search("vines", filters="kind = 'none'").to_polars().columns[:3] == ["rank", "score", "relevance"]
+    assert db.search("vines", filters="kind = 'none'").to_polars().columns[:3] == [
+        "rank",
+        "score",
+        "relevance",
+    ]
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])

@@ -13,7 +13,8 @@ from sennit.pipeline.events import log_events
 from sennit.pipeline.relevance import RelevanceEstimator
 from sennit.pipeline.source_runner import SearchPlan, SourceRunner, elapsed_milliseconds
 from sennit.pipeline.trace_builder import RunLog, build_trace, trace_limit
-from sennit.ranking.fusion import fuse, order
+from sennit.ranking.calibration import NO_BACKGROUND
+from sennit.ranking.fusion import calibrated_sources, fuse, order
 from sennit.ranking.relevance import cut_by_relevance
 from sennit.ranking.stages import CandidateList, Floats, Keys, Ranking, StageContext, StageOutput
 from sennit.recipes import SourceConfig
@@ -38,7 +39,13 @@ class Pipeline(SourceRunner):
         searched = time.perf_counter()
         stage_context = self._stage_context(plan, context)
         lists = self._prepare_lists(plan, context, stage_context, run)
-        fused = fuse(recipe.fusion, [one[:3] for one in lists], [config.name for config in plan.sources])
+        calibrated = calibrated_sources(recipe.fusion, [one.name for one in lists])
+        fused = fuse(
+            recipe.fusion,
+            [one[:3] for one in lists],
+            [config.name for config in plan.sources],
+            context.background if calibrated else NO_BACKGROUND,
+        )
         ranking_stages = recipe.ranking_stages
         needs_all = plan.explain or ranking_stages
         best = order(fused.keys, fused.scores, context.ids, None if needs_all else plan.limit)

@@ -59,10 +59,11 @@ def builtin_recipes(settings: Settings) -> dict[str, Recipe]:
             about="Keyword, meaning and links between titles together, for anything.",
             sources=(keyword, vector, links),
             # The best of the plain fusions on eight collections; docs/quality.md has the figures. Links add to it
-            # where records have titles that others mention: docs/reference/graph.md.
+            # where records have titles that others mention: docs/reference/graph.md. Cosines are compared with
+            # their background, so that every model has the same voice: docs/design/relevance.md.
             fusion=Weighted(
                 {"keyword": 0.3, "vector": 0.7, "links": 1.0},
-                {"keyword": "max", "vector": "none", "links": "none"},
+                {"keyword": "max", "vector": "background", "links": "none"},
             ),
             stages=(Rescore(),),
         ),

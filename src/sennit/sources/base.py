@@ -15,6 +15,7 @@ from sennit.analysis import QueryTerm, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
 from sennit.filters import EVERYTHING, Filter
+from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
 from sennit.stores.contract import BM25, KeywordQuery, KeywordRole, Model, ScoredKeys, Snapshot
@@ -116,6 +117,14 @@ class SearchContext:
             0
         ]
         return both
+
+    @cached_property
+    def background(self) -> Background:
+        """What the cosines of this query are compared with."""
+        vector, model = self.known_vector, self.snapshot.model
+        if vector is None or model is None:
+            return NO_BACKGROUND
+        return Background.estimate(model.name, self.snapshot.cosine_sample(vector))
 
     @property
     def known_vector(self) -> NDArray[np.float32] | None:

@@ -36,6 +36,7 @@ from sennit.filters import EVERYTHING, Condition, Filter
 from sennit.graph.entity_linking import NameMatches
 from sennit.graph.names import Hashes, Words
 from sennit.graph.traversal import Edge
+from sennit.ranking.calibration import CosineSample
 from sennit.records import Record
 from sennit.stores.findings import Finding
 from sennit.stores.prepared_records import PreparedRecord
@@ -332,6 +333,13 @@ class Snapshot(Protocol):
 
     def vectors(self, keys: Keys) -> NDArray[np.float32]:
         """The vector of each record by the active model, a row of zeros for a record without one."""
+        ...
+
+    def cosine_sample(self, query: NDArray[np.float32]) -> CosineSample:
+        """The mean cosine of a query with a sample of the visible texts: those with the smallest hashes.
+
+        So the sample depends on the texts alone. At most SAMPLE_RECORDS texts are in it, each once.
+        """
         ...
 
     def siblings(self, record: Record, first: int, last: int) -> list[Record]:

@@ -26,6 +26,7 @@ from sennit.filters import EVERYTHING, Condition, Filter, flatten, matches
 from sennit.graph.entity_linking import NameMatches
 from sennit.graph.names import DECLARED, MAX_TEXT_CHARACTERS, Hashes, as_signed, record_names, words_of
 from sennit.graph.traversal import Edge
+from sennit.ranking.calibration import SAMPLE_RECORDS, CosineSample
 from sennit.ranking.fusion import order
 from sennit.ranking.stages import read_fields
 from sennit.records import Record
@@ -238,6 +239,17 @@ class NaiveSnapshot:
             if stored is not None:
                 out[at] = np.frombuffer(stored, np.float16)
         return out
+
+    def cosine_sample(self, query: NDArray[np.float32]) -> CosineSample:
+        texts = {
+            embedding_hash(one.embedding_text): key
+            for key, one in sorted(self._visible.items(), reverse=True)
+        }
+        chosen = np.array([texts[digest] for digest in sorted(texts)[:SAMPLE_RECORDS]], np.int64)
+        vectors = self.vectors(chosen)
+        vectors = vectors[vectors.any(axis=1)]
+        mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32) if len(vectors) else query
+        return CosineSample(float(mean @ query) if len(vectors) else 0.0, len(vectors))
 
     def _children(self, parent: str | None, collection: str) -> list[Record]:
         found = [one for one in self._visible.values() if one.parent is not None and one.parent == parent]

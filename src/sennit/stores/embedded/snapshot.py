@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from sennit.errors import ChangesLost, SourceError
 from sennit.filters import EVERYTHING, Condition, Filter
+from sennit.ranking.calibration import SAMPLE_RECORDS, CosineSample
 from sennit.ranking.fusion import order
 from sennit.records import Record
 from sennit.stores.codec import record_from_row
 from sennit.stores.contract import BM25, Change, Changes, Model, ScoredKeys
+from sennit.stores.embedded.background import RARE_SHARE, BackgroundSamples, choose_among, choose_rows
 from sennit.stores.embedded.bm25 import NO_SCORE, CorpusStatistics, Scorer, document_frequency
 from sennit.stores.embedded.field_cache import FieldCache
 from sennit.stores.embedded.field_index import FieldIndex
@@ -67,6 +69,7 @@ class EmbeddedSnapshot:
         abandon: Callable[[], None],
         graph_index: GraphIndex,
         field_cache: FieldCache,
+        backgrounds: BackgroundSamples,
         audience: Filter = EVERYTHING,
         *,
         exact_vectors: bool = False,
@@ -88,6 +91,7 @@ class EmbeddedSnapshot:
         self._fields = fields
         self._graph_index = graph_index
         self._field_cache = field_cache
+        self._backgrounds = backgrounds
         self._keyword_results: dict[
             tuple[tuple[tuple[int, float], ...], BM25, Filter], tuple[int, ScoredKeys]
         ] = {}
@@ -169,6 +173,21 @@ class EmbeddedSnapshot:
                 if position < view.buffer_count:
                     out[index] = view.buffer.vectors[position]
         return out
+
+    def cosine_sample(self, query: NDArray[np.float32]) -> CosineSample:
+        """The mean cosine of a query with a sample of the visible records."""
+        if self.model is None:
+            return CosineSample(0.0, 0)
+        mean, count = self._backgrounds.mean_vector(
+            self.model.number, self.audience, self.seq, self._choose_sample, self.vectors
+        )
+        return CosineSample(float(mean @ query) if count else 0.0, count)
+
+    def _choose_sample(self) -> tuple[int, ...]:
+        readers, stats = self._keyword
+        if stats.count < RARE_SHARE * sum(len(reader.rows) for reader in readers):
+            return choose_among(self._connection, SAMPLE_RECORDS, self.keys(EVERYTHING))
+        return choose_rows(self._connection, SAMPLE_RECORDS, self.exists)
 
     @property
     def graph(self) -> Graph:
