@@ -17,14 +17,16 @@ from sennit.engine.configuration import default_caller, embedding_spec, is_embed
 from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
+from sennit.engine.inventory import PAGE_RECORDS, Inventory, NamedCount, RecordPage, Status
 from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_planner import SearchPlanner
-from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
+from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request
 from sennit.engine.validation import check_id, check_included, check_instances, check_list
 from sennit.engine.writes import WriteService
+from sennit.errors import InvalidInput
 from sennit.explain import explain_record
 from sennit.facts import Fact
-from sennit.filters import Filter, matches
+from sennit.filters import EVERYTHING, Filter, matches, parse_filter
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest.artifacts import ArtifactSplitter, split_artifact
@@ -91,9 +93,16 @@ class Database:
         self._pipeline = Pipeline(built_in, sources or {})
         hydration = HydrationService(self.store, settings, self._pipeline, self._make_context)
         self._answers = AnswerService(settings, self.recipes, self.store.snapshot, self.audience, self.search)
-        self.memory = MemoryGroup(self._access, self.writes, self._answers, self.search, settings.llm.timeout)
+        self._inventory = Inventory(
+            self.store, self._access, self.embeddings, self.maintainer, file_access, self.path
+        )
+        self.memory = MemoryGroup(
+            self._access, self.writes, self._answers, self.search, self._inventory, settings.llm.timeout
+        )
         """What an assistant was told and what it knows."""
-        self.files = FilesGroup(self._access, self, self.maintainer, file_access, folders, self.recipes)
+        self.files = FilesGroup(
+            self._access, self, self.maintainer, file_access, folders, self._inventory, self.recipes
+        )
         """Index files, and read and grep those in the allowed folders."""
         self.code = CodeGroup(self._access, self.embeddings, hydration)
         """The code that belongs in a prompt."""
@@ -148,6 +157,13 @@ class Database:
         full_ids = [full_id(tenant, name) for name in names]
         return self.writes.remove(full_ids, self._access.write_audience(caller)).removed
 
+    def remove_matching(self, where: FilterLike, *, caller: Caller | None = None) -> int:
+        """Remove the records that match a filter and that the caller may see; return how many there were."""
+        condition = parse_filter(where)
+        if condition == EVERYTHING:
+            raise InvalidInput("remove_matching() needs a filter that says which records to remove")
+        return self.writes.remove_matching(condition, self.audience(caller)).removed
+
     def remember(
         self,
         text: str,
@@ -199,6 +215,26 @@ class Database:
         """
         with self._references(caller) as references:
             return references.find(reference)
+
+    def records(
+        self,
+        filters: FilterLike = None,
+        *,
+        collections: Sequence[str] = (),
+        limit: int = PAGE_RECORDS,
+        after: str | None = None,
+        caller: Caller | None = None,
+    ) -> RecordPage:
+        """Return the records that match a filter, in the order of their ids; `after` is the `next` of the last page."""
+        return self._inventory.records(filters, collections, limit, after, caller)
+
+    def collections(self, *, caller: Caller | None = None) -> tuple[NamedCount, ...]:
+        """Return each collection with its number of records, the largest first."""
+        return self._inventory.collections(caller)
+
+    def status(self, *, changes: bool = False, caller: Caller | None = None) -> Status:
+        """Return what the database holds and how its parts are; `changes` compares indexed folders with the disk."""
+        return self._inventory.status(caller, changes=changes)
 
     def __len__(self) -> int:
         """Return the number of records that the default caller may see."""

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from sennit.embedding_service import NO_PRECOMPUTED_VECTORS, EmbeddingService, PrecomputedVectors
 from sennit.errors import AccessDenied, Conflict, NotFound
-from sennit.facts import Fact, end_superseded_facts
-from sennit.filters import Filter, matches
+from sennit.facts import Fact, end_superseded_facts, is_fact
+from sennit.filters import Exists, Filter, matches
 from sennit.ingest.artifacts import ArtifactSplitter, chunk_records
 from sennit.records import Record, full_id, split_id
 from sennit.stores.embedded.conversations import read_positions
@@ -101,9 +101,38 @@ class WriteService:
             if audience is not None:
                 found = transaction.get(names)
                 names = [name for name in names if name in found and matches(audience, found[name])]
-            chunks = [part for name in names for part in find_chunks(transaction, *split_id(name))]
-            transaction.write((), remove=[*names, *chunks])
+            self._remove(transaction, names)
         return transaction.result
+
+    def remove_matching(
+        self, where: Filter, audience: Filter, *, with_derived_facts: bool = False
+    ) -> WriteResult:
+        """Remove the records that match a filter and that the audience may see, with the chunks of documents.
+
+        It removes what matches when the call begins and still does when it writes, all or none.
+        `with_derived_facts` also removes the facts that have no other source than these records.
+        """
+        with self._store.snapshot(audience) as snapshot:
+            matching = snapshot.records_matching(where)
+            facts = snapshot.records_matching(Exists("sources")) if with_derived_facts else []
+        removed = {(record.tenant, record.id) for record in matching}
+        derived = [fact for fact in facts if is_fact(fact) and _has_only_sources(fact, removed)]
+        with self.transaction() as transaction:
+            stored = transaction.get(record.full_id for record in (*matching, *derived))
+            names = [
+                record.full_id
+                for records, condition in ((matching, where & audience), (derived, audience))
+                for record in records
+                if record.full_id in stored and matches(condition, stored[record.full_id])
+            ]
+            self._remove(transaction, names)
+        return transaction.result
+
+    @staticmethod
+    def _remove(transaction: Transaction, names: Sequence[str]) -> None:
+        """Remove records by their full ids, with the chunks of documents."""
+        chunks = [part for name in names for part in find_chunks(transaction, *split_id(name))]
+        transaction.write((), remove=[*names, *chunks])
 
     def _add_built(self, drafts: Sequence[Record], build: Build, audience: Filter | None) -> WriteResult:
         """Add records that depend on what is stored. The drafts have their texts, which are embedded first."""
@@ -114,6 +143,16 @@ class WriteService:
             _check_replaceable(transaction, records, audience)
             transaction.write(records, vectors)
         return transaction.result
+
+
+def _has_only_sources(fact: Record, records: set[tuple[str, str]]) -> bool:
+    """Whether a fact names sources, and all of them are among these records."""
+    sources = fact.metadata.get("sources")
+    return (
+        isinstance(sources, (list, tuple))
+        and bool(sources)
+        and all((fact.tenant, source) in records for source in sources)
+    )
 
 
 def _check_readable(records: Iterable[Record], audience: Filter | None) -> None:

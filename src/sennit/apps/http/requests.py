@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal, TypeVar
 
+from fastapi import Query as UrlParameter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from sennit.apps.http.limits import MAX_BATCH_ITEMS, MAX_EDITOR_CHARACTERS, MAX_URL_QUERY_CHARACTERS
@@ -111,6 +112,14 @@ Filters = Annotated[
     Field(
         description='Return only records that match: {"kind": "note", "timestamp": {"gte": "2026-01-01"}}, or as text '
         "`kind = 'note' and timestamp >= 2026-01-01`."
+    ),
+]
+FilterParameter = Annotated[
+    str,
+    UrlParameter(
+        alias="filter",
+        max_length=MAX_URL_QUERY_CHARACTERS,
+        description="Only records that match, as text: `kind = 'note' and timestamp >= 2026-01-01`.",
     ),
 ]
 Sensitivity = Annotated[Name, Field(description="A sensitivity level that you are cleared for.")]

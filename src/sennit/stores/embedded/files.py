@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -11,6 +12,9 @@ from sennit.stores.sql.connection import SqlPool
 
 COLUMNS: Final = "path, collection, reader, size, mtime_ns, ctime_ns, inode, hash, records, problem"
 
+
+_INDEXED_AT: Final = "indexed "
+"""Before the path of a folder: the key of its last index run in the table `state`."""
 
 _UPDATES: Final = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 
@@ -93,13 +97,28 @@ class IndexedFolders:
         with self._pool.read() as connection:
             return [path for (path,) in connection.execute("SELECT path FROM folders ORDER BY path")]
 
+    def indexed_at(self) -> dict[str, int | None]:
+        """The indexed folders, sorted, and when the last index run over each ended, in seconds since 1970."""
+        with self._pool.read() as connection:
+            found = connection.execute(
+                "SELECT f.path, s.value FROM folders f LEFT JOIN state s ON s.key = ? || f.path ORDER BY f.path",
+                (_INDEXED_AT,),
+            )
+            return dict(found.fetchall())
+
     def add(self, paths: Iterable[str]) -> None:
-        """Record folders as indexed."""
-        known = set(self.paths())
-        new = [(path,) for path in paths if path not in known]
-        if new:
+        """Record folders as indexed now."""
+        now = int(time.time())
+        indexed = list(paths)
+        if indexed:
             with self._pool.write() as connection:
-                connection.executemany("INSERT INTO folders VALUES (?) ON CONFLICT DO NOTHING", new)
+                connection.executemany(
+                    "INSERT INTO folders VALUES (?) ON CONFLICT DO NOTHING", [(path,) for path in indexed]
+                )
+                connection.executemany(
+                    "INSERT INTO state VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                    [(f"{_INDEXED_AT}{path}", now) for path in indexed],
+                )
 
 
 def find_chunks(transaction: Transaction, tenant: str, document: str) -> list[str]:
