@@ -18,6 +18,7 @@ CODE = "def login(name):\n    return check(name)\n\n\ndef check(name):\n    retu
 FLAT_METHODS = {
     *("add", "add_artifacts", "add_facts", "add_turns", "remember", "index", "remove"),
     *("get", "search", "why", "plan", "introspect", "ask", "ask_stream", "audience", "close"),
+    *("find", "find_removable", "records", "collections", "count", "status", "search_many", "wait"),
 }
 """The names that SPEC and the documentation give, and no others."""
 

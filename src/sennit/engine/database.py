@@ -17,6 +17,7 @@ from sennit.engine.configuration import default_caller, embedding_spec, is_embed
 from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
+from sennit.engine.inventory import PAGE_RECORDS, Inventory, NamedCount, RecordPage, Status
 from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
 from sennit.engine.references import ReferenceResolver
@@ -118,9 +119,16 @@ class Database:
         self._answers = AnswerService(
             settings, self.recipes, backend, self.audience, self.search, self._rewriter, self._model
         )
-        self.memory = MemoryGroup(self._access, self.writes, self._model, self.search, settings.llm.timeout)
+        self._inventory = Inventory(
+            backend, self._access, self.embeddings, self.maintainer, file_access, self.path
+        )
+        self.memory = MemoryGroup(
+            self._access, self.writes, self._model, self.search, self._inventory, settings.llm.timeout
+        )
         """What an assistant was told and what it knows."""
-        self.files = FilesGroup(self._access, self, self.maintainer, file_access, folders, self.recipes)
+        self.files = FilesGroup(
+            self._access, self, self.maintainer, file_access, folders, self._inventory, self.recipes
+        )
         """Index files, and read and grep those in the allowed folders."""
         self.code = CodeGroup(self._access, self.embeddings, hydration)
         """The code that belongs in a prompt."""
@@ -200,8 +208,7 @@ class Database:
         audience = self.audience(caller)
         with self.store.snapshot(audience) as snapshot:
             check_fields(where, snapshot)
-            full_ids = [name.decode() for name in snapshot.ids(snapshot.keys(where))]
-        return self.writes.remove(full_ids, audience & where).removed if full_ids else 0
+        return self.writes.remove_matching(where, audience).removed
 
     def remember(
         self,
@@ -254,6 +261,26 @@ class Database:
         """
         with self._references(caller) as references:
             return references.find(reference)
+
+    def records(
+        self,
+        filters: FilterLike = None,
+        *,
+        collections: Sequence[str] = (),
+        limit: int = PAGE_RECORDS,
+        after: str | None = None,
+        caller: Caller | None = None,
+    ) -> RecordPage:
+        """Return the records that match a filter, in the order of their ids; `after` is the `next` of the last page."""
+        return self._inventory.records(filters, collections, limit, after, caller)
+
+    def collections(self, *, caller: Caller | None = None) -> tuple[NamedCount, ...]:
+        """Return each collection with its number of records, the largest first."""
+        return self._inventory.collections(caller)
+
+    def status(self, *, changes: bool = False, caller: Caller | None = None) -> Status:
+        """Return what the database holds and how its parts are; `changes` compares indexed folders with the disk."""
+        return self._inventory.status(caller, changes=changes)
 
     def __len__(self) -> int:
         """Return the number of records that the default caller may see."""

@@ -16,11 +16,12 @@ from sennit.engine.access import Access
 from sennit.engine.checks import check_database
 from sennit.engine.file_access import FileAccess
 from sennit.engine.hydration_service import HydrationService, PlanOptions
+from sennit.engine.inventory import Inventory, NamedCount, in_session
 from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
 from sennit.engine.query_rewriter import ConfiguredModel
 from sennit.engine.references import ReferenceResolver
-from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
+from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request, build_filter
 from sennit.engine.validation import check_instances, check_list
 from sennit.engine.writes import WriteService
 from sennit.facts import Fact
@@ -81,12 +82,14 @@ class MemoryGroup:
         writes: WriteService,
         model: ConfiguredModel,
         search: Callable[[SearchRequest], SearchResult],
+        inventory: Inventory,
         llm_timeout: float,
     ) -> None:
         self._access = access
         self._writes = writes
         self._model = model
         self._search = search
+        self._inventory = inventory
         self._llm_timeout = llm_timeout
 
     def add_turns(self, turns: Iterable[Turn], *, caller: Caller | None = None) -> WriteResult:
@@ -141,6 +144,15 @@ class MemoryGroup:
         self._writes.add([record])
         return record
 
+    def sessions(self, *, caller: Caller | None = None) -> tuple[NamedCount, ...]:
+        """Return each session with its number of turns and memories, in order."""
+        return self._inventory.sessions(caller)
+
+    def forget(self, session: str, *, caller: Caller | None = None) -> int:
+        """Remove the turns and memories of a session, and the facts that have no other source; return how many."""
+        audience = self._access.audience(caller)
+        return self._writes.remove_matching(in_session(session), audience, with_derived_facts=True).removed
+
     def context(
         self,
         query: str | SearchRequest = CONTEXT_QUERY,
@@ -164,6 +176,7 @@ class FilesGroup:
         maintainer: IndexMaintainer,
         files: FileAccess,
         indexed: IndexedFolders,
+        inventory: Inventory,
         recipes: Mapping[str, Recipe],
     ) -> None:
         self._access = access
@@ -171,6 +184,7 @@ class FilesGroup:
         self._maintainer = maintainer
         self._files = files
         self._indexed = indexed
+        self._inventory = inventory
         self._recipes = recipes
 
     def index(
@@ -203,6 +217,12 @@ class FilesGroup:
             self._indexed.add(os.path.realpath(path) for path in given if Path(path).is_dir())
         report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
         return report
+
+    def paths(
+        self, filters: FilterLike = None, *, collections: Sequence[str] = (), caller: Caller | None = None
+    ) -> tuple[NamedCount, ...]:
+        """Return the path of each file that has records, with their number, in order."""
+        return self._inventory.files(caller, build_filter(filters, collections))
 
     @property
     def folders(self) -> Folders:

@@ -14,7 +14,7 @@ from typing import Final
 from sennit.engine.file_paths import stored_paths
 from sennit.engine.validation import check_id
 from sennit.errors import AmbiguousReference, NotFound
-from sennit.filters import Equal, Exists, Filter, In, Not, Range
+from sennit.filters import Equal, Filter, In, Range
 from sennit.folders import parse_location
 from sennit.records import Record, full_id
 from sennit.results import SearchResult, cite_record
@@ -145,14 +145,10 @@ class ReferenceResolver:
             return []
         marked = f"#{reference}"
         matching = tuple(name for name in self._snapshot.text_counts("id") if marked in name)[:MAX_CANDIDATES]
-        return self._snapshot.records_matching(In("id", matching) & self._in_tenant()) if matching else []
+        return self._snapshot.records_matching(In("id", matching)) if matching else []
 
     def _ids_from(self, prefix: str) -> Filter:
-        return Range("id", prefix, prefix + LAST_CHARACTER) & self._in_tenant()
-
-    def _in_tenant(self) -> Filter:
-        # An empty built-in text counts as no value.
-        return Equal("tenant", self._tenant) if self._tenant else Not(Exists("tenant"))
+        return Range("id", prefix, prefix + LAST_CHARACTER)
 
     def _nearest(self, reference: str) -> list[str]:
         location = parse_location(reference)

@@ -118,11 +118,16 @@ class SearchRequest:
 
     def build_filter(self) -> Filter:
         """Return what the records must match: the filter, parsed now, and the collections."""
-        condition = parse_filter(self.filters)
-        if not self.collections:
-            return condition
-        in_collections = In("collection", tuple(self.collections))
-        return in_collections if condition == EVERYTHING else in_collections & condition
+        return build_filter(self.filters, self.collections)
+
+
+def build_filter(filters: FilterLike, collections: Sequence[str]) -> Filter:
+    """Return the filter of records in these collections (empty: all) that match a filter, which is parsed now."""
+    condition = parse_filter(filters)
+    if not collections:
+        return condition
+    in_collections = In("collection", tuple(collections))
+    return in_collections if condition == EVERYTHING else in_collections & condition
 
 
 def as_request(query: str | SearchRequest, options: SearchOptions) -> SearchRequest:

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from sennit.embedding_service import NO_PRECOMPUTED_VECTORS, EmbeddingService, PrecomputedVectors
 from sennit.engine.maintenance import IndexMaintainer
 from sennit.errors import AccessDenied, Conflict, NotFound
-from sennit.facts import Fact, end_superseded_facts
-from sennit.filters import Filter, matches
+from sennit.facts import Fact, end_superseded_facts, is_fact
+from sennit.filters import Exists, Filter, matches
 from sennit.ingest.artifacts import ArtifactSplitter, chunk_records
 from sennit.records import CHUNK_COLLECTION, Record, full_id, split_id
 from sennit.repositories.facts import find_superseded
@@ -97,9 +97,38 @@ class WriteService:
             if audience is not None:
                 found = transaction.get(names)
                 names = [name for name in names if name in found and matches(audience, found[name])]
-            chunks = [part for name in names for part in _find_chunks(transaction, *split_id(name))]
-            transaction.write((), remove=[*names, *chunks])
+            self._remove(transaction, names)
         return transaction.result
+
+    def remove_matching(
+        self, where: Filter, audience: Filter, *, with_derived_facts: bool = False
+    ) -> WriteResult:
+        """Remove the records that match a filter and that the audience may see, with the chunks of documents.
+
+        It removes what matches when the call begins and still does when it writes, all or none.
+        `with_derived_facts` also removes the facts that have no other source than these records.
+        """
+        with self._store.snapshot(audience) as snapshot:
+            matching = snapshot.records_matching(where)
+            facts = snapshot.records_matching(Exists("sources")) if with_derived_facts else []
+        removed = {(record.tenant, record.id) for record in matching}
+        derived = [fact for fact in facts if is_fact(fact) and _has_only_sources(fact, removed)]
+        with self.transaction() as transaction:
+            stored = transaction.get(record.full_id for record in (*matching, *derived))
+            names = [
+                record.full_id
+                for records, condition in ((matching, where & audience), (derived, audience))
+                for record in records
+                if record.full_id in stored and matches(condition, stored[record.full_id])
+            ]
+            self._remove(transaction, names)
+        return transaction.result
+
+    @staticmethod
+    def _remove(transaction: Transaction, names: Sequence[str]) -> None:
+        """Remove records by their full ids, with the chunks of documents."""
+        chunks = [part for name in names for part in _find_chunks(transaction, *split_id(name))]
+        transaction.write((), remove=[*names, *chunks])
 
     def _add_built(self, drafts: Sequence[Record], build: Build, audience: Filter | None) -> WriteResult:
         """Add records that depend on what is stored. The drafts have their texts, which are embedded first."""
@@ -116,6 +145,16 @@ def _find_chunks(transaction: Transaction, tenant: str, document: str) -> list[s
     """Return the full ids of the chunks that are stored for a document."""
     found = transaction.child_ids(document, collection=CHUNK_COLLECTION)
     return [record_id for record_id in found if split_id(record_id)[0] == tenant]
+
+
+def _has_only_sources(fact: Record, records: set[tuple[str, str]]) -> bool:
+    """Whether a fact names sources, and all of them are among these records."""
+    sources = fact.metadata.get("sources")
+    return (
+        isinstance(sources, (list, tuple))
+        and bool(sources)
+        and all((fact.tenant, source) in records for source in sources)
+    )
 
 
 def _check_readable(records: Iterable[Record], audience: Filter | None) -> None:

@@ -679,3 +679,5 @@ class Backend:
     upkeep: tuple[Upkeep, ...] = ()
     check: Check | None = None
     """None where nothing is derived that could be wrong."""
+    bindings: Mapping[str, str] = field(default_factory=dict)
+    """What each role is bound to, by name, for people: `sqlite`, `postgres`, `local`."""

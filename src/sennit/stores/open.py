@@ -34,6 +34,10 @@ def open_backend(target: str | os.PathLike[str], *, exact_vectors: bool = False)
         graph=LocalGraph(),
         upkeep=(store,),
         check=partial(check, store),
+        bindings={
+            "records": "postgres" if is_postgres(os.fspath(target)) else "sqlite",
+            **dict.fromkeys(("keyword", "vector", "graph"), "local"),
+        },
     )
 
 

@@ -608,4 +608,5 @@ class NaiveGraphView:
 
 def naive_backend() -> Backend:
     """A new and empty backend. It may be opened several times, also after `close`."""
-    return Backend(NaiveRecords(), NaiveKeyword(), NaiveVector(), NaiveGraph())
+    bindings = dict.fromkeys(("records", "keyword", "vector", "graph"), "naive")
+    return Backend(NaiveRecords(), NaiveKeyword(), NaiveVector(), NaiveGraph(), bindings=bindings)

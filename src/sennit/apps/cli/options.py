@@ -40,6 +40,8 @@ def host_and_port(default_port: int) -> Callable[[Command], Command]:
     return add
 
 
+FILTER_HELP: Final = "Condition on records, e.g. 'kind = \"note\" and timestamp >= 2026-01-01'."
+
 allowed_hosts: Final = click.option(
     "--allowed-host",
     "hosts",

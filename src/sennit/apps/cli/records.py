@@ -13,6 +13,7 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, USAGE, ErrorMessage
+from sennit.apps.cli.options import FILTER_HELP
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, NotFound
@@ -53,20 +54,30 @@ def get(session: Session, reference: str) -> None:
 
 
 @click.command()
-@click.argument("references", metavar="ID...", type=TEXT, nargs=-1, required=True)
+@click.argument("references", metavar="[ID]...", type=TEXT, nargs=-1)
+@click.option("--where", metavar="FILTER", type=TEXT, help=FILTER_HELP)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before removing what --where matches.")
 @click.option("--missing-ok", is_flag=True, help="Ignore an ID that does not exist.")
 @common_options
 @pass_session
-def remove(session: Session, references: tuple[str, ...], missing_ok: bool) -> None:
+def remove(
+    session: Session, references: tuple[str, ...], where: str | None, yes: bool, missing_ok: bool
+) -> None:
     """Remove records; if one does not exist, nothing is removed.
 
     \b
     Example:
       sennit remove note-17 docs/old.md
+      sennit remove --where 'collection = "memory" and timestamp < 2025-01-01'
 
     ID is what a search prints: an id or a short one, or a file with lines. A file without lines means all of its
     records.
     """
+    if bool(references) == (where is not None):
+        raise InvalidInput("Give either records to remove, or a condition with --where.")
+    if where is not None:
+        _remove_matching(session, where, yes=yes)
+        return
     missing: list[str] = []
     ids: list[str] = []
     with session.open() as db:
@@ -80,6 +91,18 @@ def remove(session: Session, references: tuple[str, ...], missing_ok: bool) -> N
         removed = db.remove(ids, caller=db.caller)
     if session.json:
         output.write_json({"removed": removed, "missing": missing})
+    else:
+        output.write_note(session, f"Removed {output.pluralize(removed, 'record')}.")
+
+
+def _remove_matching(session: Session, where: str, *, yes: bool) -> None:
+    with session.open() as db:
+        number = db.records(where, limit=1).total
+        if number:
+            output.confirm(session, f"Remove {output.pluralize(number, 'record')}?", yes=yes)
+        removed = db.remove(where=where) if number else 0
+    if session.json:
+        output.write_json({"removed": removed, "missing": []})
     else:
         output.write_note(session, f"Removed {output.pluralize(removed, 'record')}.")
 

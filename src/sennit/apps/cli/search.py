@@ -10,7 +10,7 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import build_request, rewrite_options, search_option
+from sennit.apps.cli.options import FILTER_HELP, build_request, rewrite_options, search_option
 from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
 from sennit.search_parameters import (
     COLLECTIONS,
@@ -40,7 +40,7 @@ _SEARCH_OPTIONS: Final = (
         "--filter",
         "filters",
         type=TEXT,
-        help="Condition on records, e.g. 'kind = \"note\" and timestamp >= 2026-01-01'.",
+        help=FILTER_HELP,
     ),
     search_option(
         KEYWORDS, "-k", "--keyword", "keywords", help_text="Exact text for the grep source; repeatable."

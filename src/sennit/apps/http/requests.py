@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal, TypeVar
 
+from fastapi import Query as UrlParameter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from sennit.apps.http.limits import MAX_BATCH_ITEMS, MAX_URL_QUERY_CHARACTERS
@@ -126,6 +127,14 @@ Filters = Annotated[
         description='Return only records that match: {"kind": "note", "path": {"like": "docs/*"}}, or as text '
         "`kind = 'note' and path like 'docs/*'`. Operators: eq, ne, gt, gte, lt, lte, between, exists, in, has, has_any, "
         "has_all, like, starts_with, ends_with, contains; with an i before it, those on text ignore the case."
+    ),
+]
+FilterParameter = Annotated[
+    str,
+    UrlParameter(
+        alias="filter",
+        max_length=MAX_URL_QUERY_CHARACTERS,
+        description="Only records that match, as text: `kind = 'note' and timestamp >= 2026-01-01`.",
     ),
 ]
 Sensitivity = Annotated[Name, Field(description="A sensitivity level that you are cleared for.")]

@@ -76,6 +76,82 @@ class SearchResponse(ResponseModel):
     trace: Annotated[dict[str, Any], Field(description="With `explain`: what every stage did.")] = {}
 
 
+class RecordResponse(ResponseModel):
+    """A record with its citation."""
+
+    id: str
+    citation: Annotated[str, Field(description="Where the text is from: path with lines, URL, or id.")]
+    text: str
+    title: str
+    collection: str
+    kind: str
+    timestamp: str | None
+    sensitivity: str
+    scope: str
+    metadata: dict[str, Any]
+
+
+class RecordsResponse(ResponseModel):
+    """One page of records, in the order of their ids."""
+
+    records: list[RecordResponse]
+    total: Annotated[int, Field(description="How many records match, on all pages.")]
+    next: Annotated[str | None, Field(description="The `after` of the next page; null on the last one.")]
+
+
+class NamedCountResponse(ResponseModel):
+    """A collection or a session, and how many records it has."""
+
+    name: str
+    records: int
+
+
+class CollectionsResponse(ResponseModel):
+    """The collections, the largest first."""
+
+    collections: list[NamedCountResponse]
+
+
+class SessionsResponse(ResponseModel):
+    """The sessions, by name."""
+
+    sessions: list[NamedCountResponse]
+
+
+class FolderResponse(ResponseModel):
+    """An indexed folder."""
+
+    path: str
+    files: int
+    records: int
+    indexed_at: str | None
+
+
+class ModelStatusResponse(ResponseModel):
+    """An embedding model and its progress."""
+
+    name: str
+    state: str
+    dimensions: int
+    share: Annotated[float, Field(description="The share of records that have a vector, from 0 to 1.")]
+    pending: Annotated[
+        int | None, Field(description="Records without a vector; null unless the caller may see all records.")
+    ]
+
+
+class StatusResponse(ResponseModel):
+    """What the database holds, as far as the caller may see it."""
+
+    roles: Annotated[dict[str, str], Field(examples=[{"records": "sqlite", "keyword": "local"}])]
+    records: int
+    collections: list[NamedCountResponse]
+    sessions: int
+    folders: list[FolderResponse]
+    models: list[ModelStatusResponse]
+    pending_vectors: int
+    last_error: str | None
+
+
 class CitationResponse(ResponseModel):
     """A passage that an answer cites by number."""
 

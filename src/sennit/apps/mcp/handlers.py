@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 MEMORY_COLLECTION: Final = "memory"
 
+LISTED_RECORDS: Final = 20
+"""Records of one page of list_records, unless the call wants another number."""
+
 END_OF_FILE: Final = 1 << 40
 """A line number beyond the end of any file, for a range without a last line."""
 
@@ -154,6 +157,42 @@ def remember(call: ToolCall) -> ToolResponse:
         "scope": record.scope,
     }
     return ToolResponse((f"Remembered as {record.id} in {record.collection}.",), values)
+
+
+def forget(call: ToolCall) -> ToolResponse:
+    """Remove records by reference, by session or by filter."""
+    arguments = call.arguments
+    given = [name for name in ("ids", "session", "filters") if name in arguments]
+    if len(given) != 1:
+        raise InvalidInput("forget takes one of ids, session and filters.")
+    db = call.db
+    if given == ["session"]:
+        removed = db.memory.forget(arguments["session"], caller=call.caller)
+    elif given == ["filters"]:
+        removed = db.remove(where=arguments["filters"], caller=call.caller)
+    else:
+        found = db.find_removable(arguments["ids"], caller=call.caller)
+        removed = db.remove([record.id for record in found], caller=call.caller)
+    return ToolResponse((f"Removed {removed:,} record{'' if removed == 1 else 's'}.",), {"removed": removed})
+
+
+def list_records(call: ToolCall) -> ToolResponse:
+    """List collections, folders and records."""
+    from sennit.context.tool_output import render_records
+
+    arguments = call.arguments
+    collection = arguments.get("collection")
+    page = call.db.records(
+        arguments.get("filters"),
+        collections=() if collection is None else (collection,),
+        limit=arguments.get("limit", LISTED_RECORDS),
+        after=arguments.get("after"),
+        caller=call.caller,
+    )
+    state = call.db.status(caller=call.caller)
+    collections = [(one.name, one.records) for one in state.collections]
+    folders = [(one.path, one.files, one.records) for one in state.folders]
+    return _response(render_records(page.records, page.total, page.next, collections, folders))
 
 
 def explain_result(call: ToolCall) -> ToolResponse:

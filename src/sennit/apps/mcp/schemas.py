@@ -217,6 +217,19 @@ FILE: Final = object_with(
     total_lines={**_COUNT, "description": "The number of lines of the whole file."},
 )
 MEMORY: Final = object_with(id=_STRING, collection=_STRING, sensitivity=_STRING, scope=_STRING)
+REMOVED: Final = object_with(removed=integer("How many records were removed, with chunks and facts.", 0))
+_NAMED_COUNTS: Final = array_of(object_with(name=_STRING, records=_COUNT))
+RECORDS: Final = object_with(
+    total=integer("How many records match, on all pages.", 0),
+    next={**_NULLABLE_STRING, "description": "The `after` of the next page; null on the last one."},
+    collections=_NAMED_COUNTS,
+    folders=array_of(object_with(path=_STRING, files=_COUNT, records=_COUNT)),
+    records=array_of(
+        object_with(
+            id=_STRING, citation=_STRING, collection=_STRING, kind=_STRING, title=_STRING, snippet=_STRING
+        )
+    ),
+)
 EXPLANATION: Final = object_with(
     id=_STRING,
     kept={"type": "boolean"},
