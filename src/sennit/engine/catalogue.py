@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
+from sennit.analysis import query_terms
 from sennit.filters import Equal, Filter, In
 from sennit.hydration import CodeUnit
 from sennit.records import Record, full_id
@@ -14,6 +15,12 @@ from sennit.stores.embedded.snapshot import Snapshot
 
 CODE: Final = "code"
 """The collection of code entities."""
+
+OUTLINES: Final = "code_files"
+"""The collection of outlines, one for each file of code."""
+
+MAX_FILES: Final = 100_000
+"""Files whose names are compared with the words of a query."""
 
 MAX_OVERLAP_LINES: Final = 2
 """Lines that a part of a long entity may repeat from the part before."""
@@ -29,6 +36,15 @@ class StoreCatalogue:
 
     def files_named(self, names: frozenset[str]) -> Sequence[str]:
         return self._files.paths_named(names)
+
+    def paths(self) -> Sequence[str]:
+        outlines = self.snapshot.sample(Equal("collection", OUTLINES), MAX_FILES)
+        return sorted(path for (path,) in self.snapshot.columns(outlines, ("path",)) if path)
+
+    def occurrences(self, word: str) -> tuple[int, int]:
+        of = self.snapshot.count()
+        share = max((self.snapshot.document_share(term.hash) for term in query_terms(word)), default=1.0)
+        return round(share * of), of
 
     def in_file(self, path: str) -> Sequence[CodeUnit]:
         parts = self.snapshot.children(path, CODE)
@@ -85,6 +101,7 @@ def join_parts(parts: Sequence[Record]) -> CodeUnit:
         name=_text(first, "name"),
         qualified=_text(first, "qualified"),
         signature=_text(first, "signature"),
+        doc=_text(first, "doc"),
         language=_text(first, "language"),
         outer=_text(first, "outer"),
         calls=_texts(first, "calls"),

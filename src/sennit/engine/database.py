@@ -88,7 +88,7 @@ class Database:
             "links": LinkSource(),
         }
         self._pipeline = Pipeline(built_in, sources or {})
-        hydration = HydrationService(self.store, settings, self._pipeline, self._make_context)
+        hydration = HydrationService(self.store, settings, self._pipeline, self._planner, self._make_context)
         self._answers = AnswerService(settings, self.recipes, self.store.snapshot, self.audience, self.search)
         self.memory = MemoryGroup(self._access, self.writes, self._answers, self.search, settings.llm.timeout)
         """What an assistant was told and what it knows."""
