@@ -8,20 +8,24 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sennit.analysis import content_terms, term_hash
-from sennit.engine.catalogue import CODE, StoreCatalogue
+from sennit.engine.catalogue import CODE, OUTLINES, StoreCatalogue
 from sennit.filters import EVERYTHING, Equal, Filter, In
 from sennit.hydration import Candidate, CodeUnit, PlanWarning
 from sennit.hydration.similarity_scale import (
     MAX_BACKGROUND_RECORDS,
     Floats,
     calibrate,
+    calibrate_coverage,
     measure_background,
 )
 from sennit.pipeline import Pipeline, SearchPlan
 from sennit.ranking.fusion import Weighted
+from sennit.ranking.stages import Keys
 from sennit.recipes import Recipe
+from sennit.records import Record
 from sennit.results import Hit
 from sennit.search_parameters import LIMIT
 from sennit.settings.sections import HydrationSettings
@@ -70,7 +74,8 @@ class PlanSearch:
         paths = tuple(sorted({unit.path for unit in units}))
         limit = max(MIN_CANDIDATES, min(len(units), LIMIT.maximum))
         scores: dict[str, float] = {}
-        for unit, hit in self._units(self._run(limit, In("path", paths))):
+        hits = self._run(limit, In("path", paths) & Equal("collection", CODE))
+        for unit, hit in self._units(hits):
             scores.setdefault(unit.key, round(hit.score, SCORE_DIGITS))
         return scores
 
@@ -91,61 +96,82 @@ class PlanSearch:
         return result.error
 
     def candidates(self, known: Iterable[str], max_entities: int) -> Found:
-        """Return the entities that are near the query, or else those that have its words; without the known ones."""
+        """Return the entities that are related to the query, or else those that have some of its words.
+
+        Entities that are known already are left out.
+        """
         limit = max(max_entities, MIN_CANDIDATES)
         skipped = frozenset(known)
-        ranked = [
-            (unit, hit.key)
-            for unit, hit in self._units(self._run(min(limit + len(skipped), LIMIT.maximum), EVERYTHING))
-            if unit.key not in skipped
-        ][:limit]
-        scores, missing = self._similarity([key for _, key in ranked])
+        hits = self._run(min(limit + len(skipped), LIMIT.maximum), EVERYTHING)
+        ranked = [(unit, hit.key) for unit, hit in self._units(hits) if unit.key not in skipped][:limit]
+        if not ranked:
+            return Found([], [])
+        units = [unit for unit, _ in ranked]
+        coverage = self._coverage(units)
+        scores, missing = self._similarity(ranked)
         threshold = self._settings.semantic_threshold
-        near = _falling(
-            (unit, score, "semantic")
-            for (unit, _), score in zip(ranked, scores.tolist(), strict=True)
-            if score > threshold
-        )
-        if near or not ranked:
-            return Found(near, [])
-        by_keyword = self._by_keyword([unit for unit, _ in ranked])
+        if self._settings.semantic_metric == "calibrated" and not missing:
+            scores = np.maximum(scores, calibrate_coverage(coverage))
+        if (scores > threshold).any():
+            return Found(_falling("semantic", units, scores, scores > threshold), [])
+        by_keyword = _falling("keyword", units, coverage, coverage >= MIN_KEYWORD_COVERAGE)
         instead = f"by keyword instead: {len(by_keyword)}"
         if missing:
             return Found(by_keyword, [PlanWarning("no_vectors", f"{missing}; {instead}")])
-        message = f"no candidate is above the threshold of {threshold:g} (the nearest has {np.nanmax(scores):.2f}); {instead}"
+        message = f"no candidate is above the threshold of {threshold:g} (the nearest has {scores.max():.2f}); {instead}"
         return Found(by_keyword, [PlanWarning("below_threshold", message)])
 
     def _run(self, limit: int, where: Filter) -> Sequence[Hit]:
         return self._pipeline.run(replace(self._plan, limit=limit, where=where), self._context)
 
     def _units(self, hits: Sequence[Hit]) -> Iterator[tuple[CodeUnit, Hit]]:
-        """Yield the entity of each hit, the best part of each first."""
+        """Yield the entity of each hit, each once; for the outline of a file, the most relevant entity of the file."""
         units = self._catalogue.units(hit.key for hit in hits)
         seen: set[str] = set()
         for hit in hits:
-            unit = units.get(hit.key)
+            unit = units.get(hit.key) or self._best_of_file(hit.record)
             if unit is not None and unit.key not in seen:
                 seen.add(unit.key)
                 yield unit, hit
 
-    def _similarity(self, keys: Sequence[int]) -> tuple[Floats, str]:
-        """Return the similarity of each record to the query on the scale of the settings, and why there is none."""
+    def _best_of_file(self, outline: Record) -> CodeUnit | None:
+        inside = self._catalogue.in_file(outline.path or "")
+        scores = self.relevance(inside)
+        return max(inside, key=lambda unit: scores.get(unit.key, 0.0), default=None)
+
+    def _similarity(self, ranked: Sequence[tuple[CodeUnit, int]]) -> tuple[Floats, str]:
+        """Return the similarity of entities to the query on the scale of the settings, and why there is none."""
         snapshot, vector = self._context.snapshot, self._context.vector
-        cosines = np.round(snapshot.vector_scores(vector, np.array(keys, np.int64)), SCORE_DIGITS)
+        cosines = self._cosines(np.array([key for _, key in ranked], np.int64))
         if not np.count_nonzero(vector):
-            return np.zeros(len(keys)), "the embedding model knows no word of the query"
-        if len(keys) and np.isnan(cosines).all():
+            return np.zeros(len(ranked)), "the embedding model knows no word of the query"
+        if np.isnan(cosines).all():
             return np.zeros(
-                len(keys)
+                len(ranked)
             ), "the entities have no vectors yet; they are computed in the background"
         if self._settings.semantic_metric == "cosine":
             return np.nan_to_num(cosines, nan=-1.0), ""
+        # The search finds an entity by the outline of its file too.
+        paths = [unit.path for unit, _ in ranked]
+        outlines = snapshot.sample(
+            Equal("collection", OUTLINES) & In("path", tuple(sorted(set(paths)))), len(paths)
+        )
+        by_path = dict(
+            zip(
+                (path for (path,) in snapshot.columns(outlines, ("path",))),
+                self._cosines(outlines),
+                strict=True,
+            )
+        )
+        nearest = np.fmax(cosines, [by_path.get(path, np.nan) for path in paths])
         sample = snapshot.sample(Equal("collection", CODE), MAX_BACKGROUND_RECORDS)
-        background = measure_background(snapshot.vector_scores(vector, sample))
-        return np.nan_to_num(calibrate(cosines, round(background, SCORE_DIGITS))), ""
+        return np.nan_to_num(calibrate(nearest, measure_background(self._cosines(sample)))), ""
 
-    def _by_keyword(self, units: Sequence[CodeUnit]) -> list[Candidate]:
-        """Return the entities that have enough of the query's information, in their order."""
+    def _cosines(self, keys: Keys) -> Floats:
+        return np.round(self._context.snapshot.vector_scores(self._context.vector, keys), SCORE_DIGITS)
+
+    def _coverage(self, units: Sequence[CodeUnit]) -> Floats:
+        """Return the share of the query's information that each entity has, in its name or text."""
         snapshot = self._context.snapshot
         rarest = 1.0 / (snapshot.count() + 1)
         weights = {
@@ -153,23 +179,21 @@ class PlanSearch:
             for term in sorted(content_terms(self._context.text))
         }
         total = sum(weights.values()) or 1.0
-
-        def coverage(unit: CodeUnit) -> float:
-            own = content_terms(f"{unit.qualified} {unit.text}")
-            return sum(weight for term, weight in weights.items() if term in own) / total
-
-        covered = ((unit, coverage(unit), "keyword") for unit in units)
-        return _falling(one for one in covered if one[1] >= MIN_KEYWORD_COVERAGE)
+        texts = (content_terms(f"{unit.qualified} {unit.text}") for unit in units)
+        shares = [sum(weight for term, weight in weights.items() if term in own) / total for own in texts]
+        return np.round(shares, SCORE_DIGITS)
 
 
-def _falling(ranked: Iterable[tuple[CodeUnit, float, str]]) -> list[Candidate]:
-    """Return candidates in the order of the ranking, none with a higher score than the one before."""
-    out: list[Candidate] = []
-    lowest = 1.0
-    for unit, score, source in ranked:
-        lowest = min(lowest, round(score, 2))
-        out.append(Candidate(unit, lowest, source))
-    return out
+def _falling(
+    source: str, units: Sequence[CodeUnit], scores: Floats, passing: NDArray[np.bool_]
+) -> list[Candidate]:
+    """Return the passing candidates in the order of the ranking, none with a higher score than the one before."""
+    lowest = np.minimum.accumulate(np.where(passing, np.minimum(scores, 1.0), 1.0))
+    return [
+        Candidate(unit, round(score, 2), source)
+        for unit, score, passes in zip(units, lowest.tolist(), passing.tolist(), strict=True)
+        if passes
+    ]
 
 
 def _without_vectors(recipe: Recipe) -> Recipe:

@@ -50,7 +50,7 @@ MAX_RANGE_LINES: Final = 2000
 MAX_INFERRED_TARGETS: Final = 3
 """Entities, files or folders that a plain word may name; a word that names more of them means none in particular."""
 
-MAX_INFERRED_SHARE: Final = 0.1
+MAX_INFERRED_SHARE: Final = 0.05
 """The share of records that may contain a plain word that names something."""
 
 FEW_RECORDS: Final = 8

@@ -31,7 +31,8 @@ OUTLINE_SHARE: Final = 0.5
 """The share of the budget for outlines of anchors that do not all fit; the rest is for the bodies of the first."""
 
 MAX_CANDIDATE_SHARE: Final = 0.5
-"""The share of the semantic budget that one candidate may take with its body; a longer one is outlined."""
+"""The share of what is left for candidates that one may take with its body; a longer one is outlined, so that one long
+function does not stand for a whole plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,11 @@ def make_plan(
             )
         )
     known = {anchor.unit.key for anchor in anchors}
-    draft.add_candidates({one.unit.key: one for one in candidates if one.unit.key not in known}.values())
+    best: dict[str, Candidate] = {}
+    for one in candidates:
+        if one.unit.key not in known:
+            best.setdefault(one.unit.key, one)
+    draft.add_candidates(best.values())
     return HydrationPlan(
         query=query,
         episode=episode,
@@ -136,7 +141,6 @@ class _Draft:
         left = self.budget.max_tokens - self.used
         if self.budget.semantic_tokens is not None:
             left = min(left, self.budget.semantic_tokens)
-        most = int(MAX_CANDIDATE_SHARE * left)
         added, ended = 0, False
         for candidate in candidates:
             unit, size = candidate.unit, self._size(candidate.unit)
@@ -149,7 +153,7 @@ class _Draft:
             elif added >= limit:
                 refused, ended = f"meaning has already added {limit:,} {_entities(limit)}", True
             else:
-                form = unit if size <= min(most, left) else self._shorten(unit, size, min(most, left), left)
+                form = self._fit(unit, size, left)
                 if form is None:
                     refused, ended = f"it has {size} tokens, and {left} are left for candidates", True
             if form is None:
@@ -186,15 +190,17 @@ class _Draft:
                     forms.show(unit, shorten_unit(unit, self.query, spare, self.tokens.count), left)
         return forms.shown
 
-    def _shorten(self, unit: CodeUnit, size: int, most: int, left: int) -> CodeUnit | None:
-        """Return a shorter form of a unit that fits; None if there is none."""
+    def _fit(self, unit: CodeUnit, size: int, left: int) -> CodeUnit | None:
+        """Return what the plan shows of a candidate; None if nothing fits."""
+        most = int(MAX_CANDIDATE_SHARE * left)
+        if size <= most:
+            return unit
         if self.budget.allow_partial:
             form = shorten_unit(unit, self.query, most - SEAM_TOKENS, self.tokens.count)
         else:
             form = outline_unit(unit)
         if form is not None and self._size(form) <= left:
             return form
-        # Too long for one candidate and without an outline, but it fits.
         return unit if size <= left else None
 
     def _size(self, unit: CodeUnit) -> int:
