@@ -113,7 +113,7 @@ class Database:
             "links": LinkSource(backend.graph, backend.keyword),
         }
         self._pipeline = Pipeline(built_in, sources or {}, backend)
-        hydration = HydrationService(self.store, settings, self._pipeline, self._make_context)
+        hydration = HydrationService(backend, settings, self._pipeline, self._planner, self._make_context)
         self._model = ConfiguredModel(settings.llm)
         self._rewriter = QueryRewriter(settings, self._model, backend)
         self._answers = AnswerService(

@@ -31,6 +31,8 @@ class CodeUnit:
     name: str = ""
     qualified: str = ""
     signature: str = ""
+    doc: str = ""
+    """The docstring, or the comment above without its markers."""
     language: str = ""
     outer: str = ""
     """The key of the enclosing entity."""
@@ -73,12 +75,17 @@ class Candidate:
 
     unit: CodeUnit
     score: float
+    """From 0 to 1, with two decimal digits."""
     source: str = "semantic"
     """`semantic` or `keyword`."""
 
     @property
     def reason(self) -> str:
         return f"{self.source}:{self.score:.2f}"
+
+    @property
+    def priority(self) -> int:
+        return int(self.score * 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +129,7 @@ class PlannedEntity:
     reason: str
     """`anchor:explicit_file_mention`, `semantic:0.85`."""
     priority: int
-    """The priority of an anchor; 0 for a candidate."""
+    """The priority of an anchor; for a candidate, its score in percent."""
     tokens: int
     """Tokens of the entity in the prompt, with its heading."""
     position: int

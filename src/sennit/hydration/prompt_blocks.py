@@ -1,4 +1,4 @@
-"""Render an entity for a prompt, and shorten an entity that does not fit to its signature and relevant lines."""
+"""Render an entity for a prompt, and shorten one that does not fit: to its outline, or to its relevant lines."""
 
 from __future__ import annotations
 
@@ -16,6 +16,25 @@ ELLIPSIS: Final = "…"
 def render_unit(unit: CodeUnit) -> str:
     """Return a unit as the prompt shows it."""
     return render_block(unit.path, unit.lines, unit.qualified, unit.language, unit.text)
+
+
+def outline_unit(unit: CodeUnit) -> CodeUnit | None:
+    """Return the unit with its signature and the first line of its doc; None if that leaves nothing out.
+
+    A passage between entities has no signature, and so no outline.
+    """
+    if not unit.signature:
+        return None
+    lines = unit.text.splitlines()
+    kept = _signature_lines(unit, lines)
+    first_doc_line = next((line.strip() for line in unit.doc.splitlines() if line.strip()), "")
+    if first_doc_line:
+        # The doc is above the signature or right below it.
+        kept |= {next((at for at, line in enumerate(lines) if first_doc_line in line), min(kept))}
+    if len(kept) >= len(lines):
+        return None
+    shown = [lines[at] for at in sorted(kept)]
+    return replace(unit, text="\n".join([*shown, *_elision_mark(len(lines) - len(shown))]))
 
 
 def shorten_unit(unit: CodeUnit, query: str, max_tokens: int, count: Callable[[str], int]) -> CodeUnit | None:

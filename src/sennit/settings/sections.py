@@ -14,6 +14,7 @@ Transform: TypeAlias = Literal["auto", "offline", "none"]
 DocsFusion: TypeAlias = Literal["weighted", "rrf"]
 Similarity: TypeAlias = Literal["jaccard", "cosine"]
 CodeProvider: TypeAlias = Literal["", "openai", "local", "none"]
+SemanticMetric: TypeAlias = Literal["calibrated", "cosine"]
 Metric: TypeAlias = Literal["cosine", "l2", "l2_squared", "inner_product"]
 
 _ADDRESS: Final = FieldSpec(
@@ -396,16 +397,30 @@ class HydrationSettings(Section):
     semantic_threshold: Annotated[
         float,
         FieldSpec(
-            "Candidates have a cosine above this; 'sennit doctor' shows what it means for the model.",
+            "Candidates have a similarity to the query above this.",
             minimum=-1,
             maximum=1,
         ),
     ] = 0.7
+    semantic_metric: Annotated[
+        SemanticMetric,
+        FieldSpec(
+            "The scale of the threshold: calibrated, the same for every model, or cosine, the model's own."
+        ),
+    ] = "calibrated"
     semantic_budget_tokens: Annotated[
-        int, FieldSpec("The default token budget of a plan.", minimum=1, maximum=10**7)
+        int,
+        FieldSpec(
+            "The most tokens of semantic candidates, and of a whole plan without max_tokens.",
+            minimum=1,
+            maximum=10**7,
+        ),
     ] = 4000
     semantic_budget_entities: Annotated[
-        int, FieldSpec("The default number of entities of a plan.", minimum=1, maximum=10_000)
+        int,
+        FieldSpec(
+            "The most semantic candidates of a plan; max_entities overrides it.", minimum=1, maximum=10_000
+        ),
     ] = 10
     embedding_provider: Annotated[
         CodeProvider,

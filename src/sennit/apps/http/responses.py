@@ -251,7 +251,9 @@ class PlanEntry(ResponseModel):
 
     key: Annotated[str, Field(description="`path::Outer.inner`.")]
     reason: Annotated[str, Field(examples=["anchor:explicit_file_mention", "semantic:0.85"])]
-    priority: Annotated[int, Field(description="The priority of an anchor; 0 for a semantic candidate.")]
+    priority: Annotated[
+        int, Field(description="The priority of an anchor; the score of a candidate in percent.")
+    ]
     tokens: int
     position: Annotated[int, Field(ge=1)]
     path: str
@@ -309,10 +311,53 @@ class ReplayDifference(ResponseModel):
     changed: list[str]
 
 
-class IntrospectionResponse(PlanBase):
+class IntrospectedEntity(ResponseModel):
+    """A code entity of a stored plan."""
+
+    entity_key: Annotated[str, Field(description="`path::Outer.inner`.")]
+    reason: Annotated[str, Field(examples=["anchor:explicit_file_mention", "semantic:0.85"])]
+    priority: Annotated[
+        int, Field(description="The priority of an anchor; the score of a candidate in percent.")
+    ]
+    token_count: int
+    included_at: Annotated[int, Field(ge=1, description="The position in the plan.")]
+    content: Annotated[
+        str, Field(description="The first 200 characters; empty if the entity has changed since or is gone.")
+    ]
+    content_hash: str
+    partial: Annotated[bool, Field(description="Whether the plan has less than the whole entity.")]
+    path: str
+    lines: list[int] | None
+    qualified: str
+    language: str
+
+
+class IntrospectedDrop(ResponseModel):
+    """A code entity that was selected and dropped."""
+
+    entity_key: str
+    selection_reason: Annotated[str, Field(description="Why it was selected.")]
+    reason: Annotated[str, Field(description="Why it was dropped.")]
+    token_count: int
+
+
+class IntrospectionResponse(ResponseModel):
     """A stored plan of an episode."""
 
+    episode_id: str
+    query: str
+    turn: Annotated[int, Field(ge=1)]
     turns: Annotated[list[int], Field(description="All turns of the episode.")]
+    max_tokens: int
+    max_entities: int
+    allow_partial: bool
+    tokenizer: Annotated[
+        str, Field(description="The tokenizer that counted the tokens; `estimate` without one.")
+    ]
+    token_count: Annotated[int, Field(description="The tokens of all entities.")]
+    entities: list[IntrospectedEntity]
+    dropped: list[IntrospectedDrop]
+    warnings: list[PlanWarning]
     replay: Annotated[ReplayDifference | None, Field(description="With `replay`.")] = None
 
 

@@ -64,7 +64,7 @@ async def introspect(
         bool, Query(description="Compare the plan with what the query would select today.")
     ] = False,
 ) -> Response:
-    """Each entity with its reason, priority, tokens, position and preview, and each dropped entity with the reason."""
+    """Each entity with its reason, priority, tokens, position and content, and each dropped entity with the reason."""
 
     def work() -> bytes:
         introspection = context.db.introspect(episode_id, turn, caller=context.caller, replay=replay)
