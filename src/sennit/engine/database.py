@@ -25,6 +25,7 @@ from sennit.engine.validation import (
     check_included,
     check_instances,
     check_list,
+    check_query_vector,
     check_records,
     check_removal,
 )
@@ -312,6 +313,7 @@ class Database:
         many records have their vector and how many there are. If the model cannot be used, the error is raised, and
         the background goes on trying.
         """
+        self.embeddings.select_model()
         return self.maintainer.wait(timeout, progress)
 
     def __repr__(self) -> str:
@@ -353,4 +355,5 @@ class Database:
             audience=audience,
             keywords=request.keywords,
             rewrite=request.rewrite,
+            vector=check_query_vector(request.vector, snapshot),
         )

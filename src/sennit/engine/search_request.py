@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import TypedDict
 
+from sennit.embedding.given import check_vector
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Filter, In, parse_filter
 from sennit.privacy import Caller
@@ -39,6 +40,7 @@ class SearchOptions(TypedDict, total=False):
     neighbours: int
     look_back: float | bool
     rewrite: QueryRewrite
+    vector: Sequence[float] | None
     explain: bool
 
 
@@ -71,6 +73,8 @@ class SearchRequest:
     """A window in hours; True takes it from the settings."""
     rewrite: QueryRewrite = NO_REWRITE
     """What some sources search for in place of the query."""
+    vector: Sequence[float] | None = None
+    """The vector of the query, for a database whose vectors come with its records."""
     explain: bool = False
     """Whether the result has a trace."""
 
@@ -92,6 +96,9 @@ class SearchRequest:
             object.__setattr__(self, "collections", COLLECTIONS.check(self.collections))
         if self.include != ():
             object.__setattr__(self, "include", INCLUDE.check(self.include))
+        if self.vector is not None:
+            unit = check_vector(self.vector, "The vector of the query")
+            object.__setattr__(self, "vector", tuple(unit.tolist()))
         if self.keywords is not None:
             object.__setattr__(self, "keywords", KEYWORDS.check(self.keywords))
 
