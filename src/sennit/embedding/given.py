@@ -42,4 +42,5 @@ def check_vector(value: object, what: str) -> Vectors:
     if largest == 0:
         raise InvalidInput(f"{what} is zero and has no direction")
     # Divided by the largest number first, so that its length neither overflows nor vanishes.
-    return normalise_rows((numbers / largest)[None])[0]
+    unit: Vectors = normalise_rows((numbers / largest)[None])[0]
+    return unit
