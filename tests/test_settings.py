@@ -204,7 +204,7 @@ def test_a_file_found_in_the_configuration_folder_is_the_users_own(home: Home) -
         (
             "[embedding]\nprovider = 'cohere'",
             "embedding.provider",
-            "one of static, onnx, openai, ollama, none",
+            "one of static, onnx, openai, ollama, given, none",
         ),
         ("[embedding]\nquery_prefix = 3", "embedding.query_prefix", "is 3; it must be a string"),
         ("[embedding]\ndimensions = 0", "embedding.dimensions", "from 1 to 65,536, or left out"),

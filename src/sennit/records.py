@@ -56,6 +56,9 @@ class Record:
     scope: str = "public"
     tenant: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    vector: Sequence[float] | None = field(default=None, compare=False)
+    """A vector of your own for the text, in place of one that sennit computes. A write stores it; a record that is read
+    has None here."""
 
     def __post_init__(self) -> None:
         _check_text("id", self.id, MAX_ID_BYTES, empty=False)
@@ -132,7 +135,7 @@ class Record:
         """Return a record from JSON values; raise InvalidInput for an unknown field."""
         if not isinstance(values, Mapping):
             raise InvalidInput(f"A record must be an object with fields, not {type(values).__name__}")
-        unknown = [name for name in values if name not in _DEFAULTS]
+        unknown = [name for name in values if name not in _DEFAULTS and name != "vector"]
         if unknown:
             raise InvalidInput(
                 f"A record has no field {unknown[0]!r}. Fields: {', '.join(_DEFAULTS)}. "
@@ -156,7 +159,7 @@ class Record:
 
 
 _DEFAULTS: Final[dict[str, object]] = {
-    f.name: {} if f.name == "metadata" else f.default for f in fields(Record)
+    f.name: {} if f.name == "metadata" else f.default for f in fields(Record) if f.compare
 }
 _read_values: Final = attrgetter(*_DEFAULTS)
 

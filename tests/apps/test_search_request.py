@@ -357,7 +357,7 @@ def test_the_name_of_a_recipe_has_a_bound_everywhere(interfaces: Interfaces, sea
 
 def test_every_field_has_a_bound_or_a_type_of_its_own() -> None:
     declared = {bound.parameter.name for bound in BOUNDS.values()} | {RECIPE.name}
-    typed = {"filters", "caller", "transform", "rewrite", "explain"}
+    typed = {"filters", "caller", "transform", "rewrite", "vector", "explain"}
     names = {field.name for field in fields(SearchRequest)}
     assert names == declared | typed
     assert names | {"collection"} == {"query"} | SearchOptions.__optional_keys__

@@ -30,6 +30,7 @@ from sennit.engine.validation import (
     check_included,
     check_instances,
     check_list,
+    check_query_vector,
     check_records,
     check_removal,
 )
@@ -391,6 +392,7 @@ class Database:
         many records have their vector and how many there are. If the model cannot be used, the error is raised, and
         the background goes on trying.
         """
+        self.embeddings.select_model()
         return self.maintainer.wait(timeout, progress)
 
     def __repr__(self) -> str:
@@ -447,6 +449,7 @@ class Database:
             audience=audience,
             keywords=request.keywords,
             rewrite=request.rewrite,
+            vector=check_query_vector(request.vector, snapshot),
         )
         failure = request.rewrite.transform.get("error")
         if isinstance(failure, str):

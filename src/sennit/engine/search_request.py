@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import TypedDict
 
+from sennit.embedding.given import check_vector
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Filter, In, parse_filter
 from sennit.privacy import Caller
@@ -46,6 +47,7 @@ class SearchOptions(TypedDict, total=False):
     transform: bool | None
     min_relevance: float
     rewrite: QueryRewrite
+    vector: Sequence[float] | None
     explain: bool
 
 
@@ -86,6 +88,8 @@ class SearchRequest:
     """Leave out hits with a lower relevance, from 0 to 1."""
     rewrite: QueryRewrite = NO_REWRITE
     """What some sources search for in place of the query; given, neither editor nor transform changes it."""
+    vector: Sequence[float] | None = None
+    """The vector of the query, for a database whose vectors come with its records."""
     explain: bool = False
     """Whether the result has a trace."""
 
@@ -113,6 +117,9 @@ class SearchRequest:
             EDITOR.check(self.editor)
         if self.language is not None:
             LANGUAGE.check(self.language)
+        if self.vector is not None:
+            unit = check_vector(self.vector, "The vector of the query")
+            object.__setattr__(self, "vector", tuple(unit.tolist()))
         if self.keywords is not None:
             object.__setattr__(self, "keywords", KEYWORDS.check(self.keywords))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from sennit.embedding.given import is_given
 from sennit.engine.search_request import FilterLike
 from sennit.errors import FilterError, InvalidInput, NotFound, suggest
 from sennit.filters import (
@@ -66,6 +67,25 @@ def check_records(values: Iterable[Record | Mapping[str, Any]]) -> list[Record]:
         if not isinstance(value, (Record, Mapping)):
             raise InvalidInput(f"add() takes sennit.Record values or dicts, not {type(value).__name__}")
     return [value if isinstance(value, Record) else Record.from_content(value) for value in batch]
+
+
+def check_query_vector(vector: Sequence[float] | None, snapshot: Snapshot) -> Sequence[float] | None:
+    """Return the given vector of a query, if the vectors of the records are of its kind; raise InvalidInput if not."""
+    if vector is None or not snapshot.count():
+        return None
+    model = snapshot.model
+    if model is None or not is_given(model.name):
+        source = (
+            "this database has none" if model is None else f"those of this database come from {model.name}"
+        )
+        raise InvalidInput(
+            f"The search has a vector of its own, but {source}; leave it out, and the text is embedded"
+        )
+    if len(vector) != model.dimensions:
+        raise InvalidInput(
+            f"The vector of the query has {len(vector):,} numbers; those of this database have {model.dimensions:,}"
+        )
+    return vector
 
 
 def check_removal(where: FilterLike) -> Filter:

@@ -6,10 +6,14 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Final
 
+import numpy as np
+
+from sennit.embedding.given import check_vector
 from sennit.embedding_service import NO_PRECOMPUTED_VECTORS, EmbeddingService, PrecomputedVectors
 from sennit.engine.maintenance import IndexMaintainer
-from sennit.errors import AccessDenied, Conflict, NotFound
+from sennit.errors import AccessDenied, Conflict, InvalidInput, NotFound
 from sennit.facts import Fact, end_superseded_facts, is_fact
 from sennit.filters import Exists, Filter, matches
 from sennit.ingest.artifacts import ArtifactSplitter, chunk_records
@@ -19,6 +23,9 @@ from sennit.repositories.sessions import read_positions
 from sennit.stores.contract import NewVectors, RecordsRole, Transaction, WriteResult
 from sennit.stores.prepared_records import PreparedRecord, WritableRecords, prepare_record
 from sennit.turns import Turn, position_turns
+
+FLOAT16_BYTES: Final = 2
+"""Bytes of one stored number of a vector."""
 
 Build = Callable[[Transaction], Iterable[Record]]
 """Reads in a transaction what the records depend on, and returns them."""
@@ -36,7 +43,12 @@ class WriteService:
         self, records: WritableRecords, given: PrecomputedVectors = NO_PRECOMPUTED_VECTORS
     ) -> tuple[list[PreparedRecord], NewVectors]:
         """Prepare records and compute the vectors that are missing, before a transaction makes others wait."""
-        prepared = list(map(prepare_record, records))
+        own = _own_vectors(records)
+        prepared = [prepare_record(record, own.get(at, b"")) for at, record in enumerate(records)]
+        if own:
+            length = len(next(iter(own.values()))) // FLOAT16_BYTES
+            vectors = {prepared[at].embedding_hash: vector for at, vector in own.items()}
+            given = {**given, self._embeddings.accept_given(length): vectors}
         return prepared, self._embeddings.embed_records(prepared, given) if prepared else {}
 
     @contextlib.contextmanager
@@ -53,6 +65,9 @@ class WriteService:
         with self.transaction() as transaction:
             _check_replaceable(transaction, records, audience)
             transaction.write(prepared, vectors)
+        if any(record.vector is not None for record in records):
+            # They may complete a model that is being built, which the background then activates.
+            self._maintainer.wake()
         return transaction.result
 
     def add_artifacts(self, documents: Sequence[Record], split: ArtifactSplitter) -> WriteResult:
@@ -155,6 +170,20 @@ def _has_only_sources(fact: Record, records: set[tuple[str, str]]) -> bool:
         and bool(sources)
         and all((fact.tenant, source) in records for source in sources)
     )
+
+
+def _own_vectors(records: WritableRecords) -> dict[int, bytes]:
+    """The vectors that come with records, as they are stored, by the place of the record."""
+    out: dict[int, bytes] = {}
+    for at, record in enumerate(records):
+        if isinstance(record, Record) and record.vector is not None:
+            vector = check_vector(record.vector, f"The vector of record {record.id!r}")
+            out[at] = vector.astype(np.float16).tobytes()
+            if len(out[at]) != len(next(iter(out.values()))):
+                raise InvalidInput(
+                    f"The vector of record {record.id!r} has {len(vector):,} numbers, and one before it has another length"
+                )
+    return out
 
 
 def _check_readable(records: Iterable[Record], audience: Filter | None) -> None:

@@ -7,7 +7,7 @@ Matching never backtracks over a `*`, and a pattern is not a regular expression,
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -46,7 +46,7 @@ class _Segment(NamedTuple):
 class Pattern:
     """A compiled pattern of `like`."""
 
-    __slots__ = ("_segments", "ignore_case", "prefix")
+    __slots__ = ("_required", "_segments", "ignore_case", "is_prefix", "prefix")
 
     def __init__(self, segments: Sequence[_Segment], ignore_case: bool) -> None:
         self._segments = segments
@@ -55,11 +55,24 @@ class Pattern:
         first = segments[0].runs
         self.prefix = first[0][1] if first and first[0][0] == 0 else ""
         """The ordinary characters with which the pattern begins; folded where the case does not matter."""
+        self.is_prefix = (
+            len(segments) == 2 and segments[0].length == len(self.prefix) and not segments[1].length
+        )
+        """Whether the prefix is all that a text needs."""
+        self._required = max((segment.longest[1] for segment in segments), key=len)
+        """Characters that every fitting text contains."""
 
     def matches(self, text: str) -> bool:
         """Return whether the whole text fits the pattern."""
-        if self.ignore_case:
-            text = text.casefold()
+        return self._fits(text.casefold() if self.ignore_case else text)
+
+    def matches_each(self, texts: Iterable[str]) -> list[bool]:
+        """Return for each text whether it fits; a search for the longest run of characters decides most of them."""
+        required, fits = self._required, self._fits
+        folded = map(str.casefold, texts) if self.ignore_case else texts
+        return [required in text and fits(text) for text in folded]
+
+    def _fits(self, text: str) -> bool:
         first, *rest = self._segments
         if not rest:
             return len(text) == first.length and first.matches_at(text, 0)

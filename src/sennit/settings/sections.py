@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 from sennit.search_parameters import LIMIT, LOOK_BACK
 from sennit.settings.setting import FieldSpec, Section
 
-Provider: TypeAlias = Literal["static", "onnx", "openai", "ollama", "none"]
+Provider: TypeAlias = Literal["static", "onnx", "openai", "ollama", "given", "none"]
 LanguageProvider: TypeAlias = Literal["none", "anthropic", "openai", "ollama"]
 Transform: TypeAlias = Literal["auto", "offline", "none"]
 DocsFusion: TypeAlias = Literal["weighted", "rrf"]
@@ -42,7 +42,8 @@ class EmbeddingSettings(Section):
     provider: Annotated[
         Provider,
         FieldSpec(
-            "What computes vectors: static ships with sennit and needs no network; none disables vector search.",
+            "What computes vectors: static ships with sennit and needs no network; given takes those that come with the "
+            "records; none disables vector search.",
             sensitive=("onnx", "openai", "ollama"),
         ),
     ] = "static"

@@ -75,8 +75,11 @@ class SearchContext:
         keywords: Sequence[str] | None = None,
         now: datetime | None = None,
         rewrite: QueryRewrite = NO_REWRITE,
+        vector: Sequence[float] | None = None,
     ) -> None:
+        """`vector` is that of the query, if it was given and is not to be computed."""
         self.text = text
+        self._given_vector = None if vector is None else np.array(vector, np.float32)
         self.rewrite = rewrite
         self.snapshot = snapshot
         self.now = datetime.now(UTC) if now is None else now
@@ -107,6 +110,8 @@ class SearchContext:
     @cached_property
     def vector(self) -> NDArray[np.float32]:
         """The query vector, by the model whose vectors the snapshot searches."""
+        if self._given_vector is not None:
+            return self._given_vector
         rewrite = self.rewrite
         vector = self._embed(self.snapshot.model, rewrite.vector_text or self.text)
         if not rewrite.hints or not rewrite.hint_weight:

@@ -230,6 +230,21 @@ class RecordsConformance:
         with _open(target, embedding__provider="none") as db:
             assert sorted(record.position or 0 for record in db) == list(range(80))
 
+    def test_vectors_that_come_with_records_are_found_by_that_of_the_query(
+        self, new_target: NewTarget
+    ) -> None:
+        target = new_target()
+        with _open(target) as db:
+            db.add(
+                [_note("a", "oboe", vector=[1, 0, 0]), _note("b", "oboe", vector=[0, 1, 0]), _note("c", "x")]
+            )
+            assert db.add([_note("a", "oboe")]).unchanged == 1
+            assert db.add([_note("a", "oboe", vector=[1, 0, 0.5])]).updated == 1
+        with _open(target) as db:
+            assert _ids(db.search("", recipe="vector", vector=[0, 2, 0])) == ["b", "a"]
+            db.remove(where='id = "b"')
+            assert _ids(db.search("", recipe="vector", vector=[0, 2, 0])) == ["a"]
+
     # Reading.
 
     def test_records_survive_reopening(self, new_target: NewTarget) -> None:

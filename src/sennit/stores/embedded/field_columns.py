@@ -86,13 +86,15 @@ class Column:
             # The texts are sorted, so those with the prefix stand together.
             first = bisect_left(values, pattern.prefix)
             last = bisect_left(values, True, lo=first, key=lambda value: not value.startswith(pattern.prefix))
-        fitting = np.fromiter(map(pattern.matches, values[first:last]), bool, last - first)
-        if fitting.any():
-            counts = np.diff(self.starts[first : last + 1])
-            yield self.rows[self.starts[first] : self.starts[last]][np.repeat(fitting, counts)]
-        for value, rows in self._unsorted.items():
+        rows = self.rows[self.starts[first] : self.starts[last]]
+        if pattern.is_prefix and not pattern.ignore_case:
+            yield rows
+        elif len(rows):
+            fitting = np.array(pattern.matches_each(values[first:last]), bool)
+            yield rows[np.repeat(fitting, np.diff(self.starts[first : last + 1]))]
+        for value, newer in self._unsorted.items():
             if pattern.matches(str(value)):
-                yield np.array(rows, np.int64)
+                yield np.array(newer, np.int64)
 
     def all_rows(self) -> Iterator[Rows]:
         """The rows with any value."""

@@ -52,6 +52,7 @@ ACCESS_FIELDS: Final = ("collection", "tenant", "sensitivity", "scope")
 """Fields that decide who may see a record; they are kept up to date even if no filter has named them."""
 
 MAX_CACHED_BITMAPS: Final = 64
+MAX_CONFIRMED: Final = 1024
 MAX_FIELDS: Final = 64
 """Fields in memory, and in files besides the access fields. There is a limit because any caller can name a new field."""
 
@@ -85,6 +86,7 @@ class FieldIndex:
         self._seq = 0
         self._fields: OrderedDict[str, _Field] = OrderedDict()
         self._bitmaps: OrderedDict[Filter, FilterBitmap] = OrderedDict()
+        self._confirmed: tuple[int, set[tuple[Filter, Condition]]] = (0, set())
 
     def bitmap(self, connection: Connection, where: Filter, seq: int) -> FilterBitmap:
         """The rows up to `seq` that pass a filter; the bit of a row without a record is undefined."""
@@ -108,6 +110,12 @@ class FieldIndex:
                 return FieldIndex(self._store, self._report).rows(connection, condition, seq)
             self._catch_up(connection, seq)
             return list(_matching_rows(self._columns_of(connection, condition.field), condition))
+
+    def confirmed(self, seq: int) -> set[tuple[Filter, Condition]]:
+        """What is known at a change: an audience, and a condition that some record which it sees satisfies."""
+        if self._confirmed[0] != seq or len(self._confirmed[1]) > MAX_CONFIRMED:
+            self._confirmed = (seq, set())
+        return self._confirmed[1]
 
     def text_counts(self, connection: Connection, name: str, seq: int, live: Mask) -> dict[str, int]:
         """The texts in a field of the rows up to `seq` that `live` names, and how many of these rows have each."""

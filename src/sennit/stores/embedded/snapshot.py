@@ -325,11 +325,15 @@ class EmbeddedSnapshot:
         return sum(int(np.count_nonzero(_select(reader, mask))) for reader in readers)
 
     def has_any(self, condition: Condition) -> bool:
-        """Whether some visible record satisfies a condition; stops at the first."""
+        """Whether some visible record satisfies a condition; stops at the first, and remembers that there is one."""
+        confirmed = self._fields.confirmed(self.seq)
+        if (self.audience, condition) in confirmed:
+            return True
         for rows in self._fields.rows(self._connection, condition, self.seq):
             start, size = 0, FIRST_CHECKED_ROWS
             while start < len(rows):
                 if self.exists(rows[start : start + size]).any():
+                    confirmed.add((self.audience, condition))
                     return True
                 start, size = start + size, size * 8
         return False

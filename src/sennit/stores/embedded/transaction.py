@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from sennit.records import Record, split_id
-from sennit.stores.codec import embedding_hash, record_from_row
+from sennit.stores.codec import record_from_row
 from sennit.stores.contract import NO_VECTORS, FileRow, NewVectors, WriteResult
 from sennit.stores.embedded import graph
 from sennit.stores.embedded.files import delete_files, put_files
 from sennit.stores.embedded.models import allocate_seq, current_models, delete_unused_vectors, insert_vectors
 from sennit.stores.graph_rows import NEVER
-from sennit.stores.prepared_records import PreparedRecord, prepare_record
+from sennit.stores.prepared_records import EMBEDDING_HASH, PreparedRecord, prepare_record
 from sennit.stores.sql.connection import Connection, batches, paged, placeholders
 from sennit.stores.sql.records import INSERT, SELECT
 from sennit.stores.sql.state import SqlState
@@ -74,9 +74,11 @@ class EmbeddedTransaction:
         stored = _stored_versions(connection, list(latest))
         for record_id, record in latest.items():
             version = stored.get(record_id)
-            if version is not None and version[1] == record.content_hash:
-                self._unchanged += 1
-                continue
+            if version is not None:
+                record = record.inherit_vector(version[2])
+                if version[1:] == (record.content_hash, record.embedding_hash):
+                    self._unchanged += 1
+                    continue
             if version is not None:
                 self._updated += 1
                 self._delete(version[0])
@@ -157,15 +159,16 @@ class EmbeddedTransaction:
         connection.execute("DELETE FROM records WHERE row = ?", (row,))
         connection.execute("DELETE FROM pending_vectors WHERE row = ?", (row,))
         connection.execute("INSERT INTO tombstones VALUES (?, ?)", (allocate_seq(connection, 1) + 1, row))
-        self._deleted_hashes.append(embedding_hash(record.embedding_text))
+        self._deleted_hashes.append(values[EMBEDDING_HASH + 1])
 
 
-def _stored_versions(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
-    """Row and content hash of the records that exist, by id."""
-    out: dict[str, tuple[int, bytes]] = {}
+def _stored_versions(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes, bytes]]:
+    """Row, content hash and embedding hash of the records that exist, by id."""
+    out: dict[str, tuple[int, bytes, bytes]] = {}
     for batch in batches(ids):
         found = connection.execute(
-            f"SELECT id, row, content_hash FROM records WHERE id IN ({placeholders(batch)})", tuple(batch)
+            f"SELECT id, row, content_hash, embedding_hash FROM records WHERE id IN ({placeholders(batch)})",
+            tuple(batch),
         )
-        out.update((record_id, (row, content_hash)) for record_id, row, content_hash in found)
+        out.update((record_id, (row, *hashes)) for record_id, row, *hashes in found)
     return out
