@@ -29,6 +29,7 @@ from sennit.recipes import Recipe
 from sennit.records import Record
 from sennit.repositories.tokens import TokenStore
 from sennit.settings import Settings
+from sennit.stores.contract import Capabilities
 
 DEFAULT_THREADS: Final = 8
 """Threads of one database. Most calls wait for the interpreter or the disk, so more of them would only wait longer."""
@@ -99,6 +100,8 @@ class AsyncMemoryGroup(AsyncFace[MemoryGroup]):
     extract_facts = awaited(MemoryGroup.extract_facts)
     remember = awaited(MemoryGroup.remember)
     context = awaited(MemoryGroup.context)
+    sessions = awaited(MemoryGroup.sessions)
+    forget = awaited(MemoryGroup.forget)
 
 
 class AsyncFilesGroup(AsyncFace[FilesGroup]):
@@ -107,6 +110,7 @@ class AsyncFilesGroup(AsyncFace[FilesGroup]):
     index = awaited(FilesGroup.index)
     read = awaited(FilesGroup.read)
     grep = awaited(FilesGroup.grep)
+    paths = awaited(FilesGroup.paths)
 
     async def folders(self) -> Folders:
         """Return the folders that may be searched and read; a property of the synchronous group."""
@@ -131,13 +135,14 @@ class AsyncTokens(AsyncFace[TokenStore]):
 
 
 class AsyncAdminGroup(AsyncFace[AdminGroup]):
-    """`db.admin`: tokens, embedding models and maintenance, for the operator."""
+    """`db.admin`: tokens, embedding models and maintenance, for the operator. A backup is made with the synchronous one."""
 
     def __init__(self, target: AdminGroup, threads: DatabaseThreads) -> None:
         super().__init__(target, threads)
         self.tokens = AsyncTokens(target.tokens, threads)
         """The access tokens of the servers."""
 
+    check = awaited(AdminGroup.check)
     optimise = awaited(AdminGroup.optimise)
     flush = awaited(AdminGroup.flush)
     models = awaited(AdminGroup.models)
@@ -150,6 +155,11 @@ class AsyncAdminGroup(AsyncFace[AdminGroup]):
     def location(self) -> str:
         """Where the database is, for messages: a folder, or a server without its password."""
         return self._target.location
+
+    @property
+    def capabilities(self) -> dict[str, Capabilities]:
+        """What the index of each role promises."""
+        return self._target.capabilities
 
     @property
     def embedding_is_off(self) -> bool:
@@ -189,6 +199,11 @@ class AsyncDatabase(AsyncFace[Database]):
     remember = awaited(Database.remember)
     index = awaited(Database.index)
     get = awaited(Database.get)
+    find = awaited(Database.find)
+    find_removable = awaited(Database.find_removable)
+    records = awaited(Database.records)
+    collections = awaited(Database.collections)
+    status = awaited(Database.status)
     count = awaited(Database.count)
     search = awaited(Database.search)
     search_many = awaited(Database.search_many)
