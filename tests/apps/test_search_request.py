@@ -35,6 +35,7 @@ from sennit.search_parameters import (
     LOOK_BACK,
     NEIGHBOURS,
     QUERY,
+    RECENCY,
     RECIPE,
     Parameter,
 )
@@ -206,6 +207,9 @@ BOUNDS = {
     "most neighbours": Bound(NEIGHBOURS, 50, 51),
     "shortest look-back": Bound(LOOK_BACK, 1e-9, 0.0),
     "longest look-back": Bound(LOOK_BACK, 1_000_000.0, 1_000_000.5),
+    "lowest recency": Bound(RECENCY, 0.0, -0.1),
+    "highest recency": Bound(RECENCY, 1.0, 1.1),
+    "recency by word": Bound(RECENCY, "auto", "often"),
     "most included": Bound(INCLUDE, ["memory"] * 100, ["memory"] * 101, ARTIFACTS),
     "longest included": Bound(INCLUDE, [LONGEST_NAME], [f"{LONGEST_NAME}c"], ARTIFACTS),
     "shortest included": Bound(INCLUDE, ["memory"], [""], ARTIFACTS),
@@ -213,7 +217,17 @@ BOUNDS = {
     "longest collection": Bound(COLLECTIONS, [LONGEST_NAME], [f"{LONGEST_NAME}c"]),
     "shortest collection": Bound(COLLECTIONS, ["memory"], [""]),
 }
-ALL_FIELDS = ("query", "recipe", "limit", "keywords", "neighbours", "look_back", "include", "collections")
+ALL_FIELDS = (
+    "query",
+    "recipe",
+    "limit",
+    "keywords",
+    "neighbours",
+    "look_back",
+    "recency",
+    "include",
+    "collections",
+)
 
 Search = Callable[[Interfaces, dict[str, Any]], str]
 """Searches with these fields; returns the error, or an empty string."""
@@ -280,8 +294,8 @@ INTERFACES: dict[Search, tuple[str, ...]] = {
     search_request: ALL_FIELDS,
     explain_library: ALL_FIELDS,
     search_http: ALL_FIELDS,
-    explain_http: ("recipe", "limit", "keywords", "look_back", "include", "collections"),
-    context_http: ("recipe", "limit", "look_back"),
+    explain_http: ("recipe", "limit", "keywords", "look_back", "recency", "include", "collections"),
+    context_http: ("recipe", "limit", "look_back", "recency"),
     search_mcp: ("query", "recipe", "limit", "keywords"),
     search_cli: ALL_FIELDS,
     search_tui: ("query",),
@@ -330,7 +344,7 @@ def test_the_name_of_a_recipe_has_a_bound_everywhere(interfaces: Interfaces, sea
 
 def test_every_field_has_a_bound_or_a_type_of_its_own() -> None:
     declared = {bound.parameter.name for bound in BOUNDS.values()} | {RECIPE.name}
-    typed = {"filters", "caller", "rewrite", "explain"}
+    typed = {"filters", "caller", "rewrite", "explain", "now"}
     names = {field.name for field in fields(SearchRequest)}
     assert names == declared | typed
     assert names == {"query"} | SearchOptions.__optional_keys__
@@ -347,7 +361,7 @@ def resolve(schema: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "parameter",
-    [QUERY, RECIPE, LIMIT, COLLECTIONS, KEYWORDS, INCLUDE, NEIGHBOURS, LOOK_BACK],
+    [QUERY, RECIPE, LIMIT, COLLECTIONS, KEYWORDS, INCLUDE, NEIGHBOURS, LOOK_BACK, RECENCY],
     ids=lambda p: p.name,
 )
 def test_the_openapi_document_has_the_declared_bounds(interfaces: Interfaces, parameter: Parameter) -> None:
@@ -388,7 +402,7 @@ def test_the_documentation_has_the_declared_bounds() -> None:
     assert f"{LOOK_BACK.bounds} hours" in page
 
 
-@pytest.mark.parametrize("parameter", [LIMIT, NEIGHBOURS, LOOK_BACK], ids=lambda p: p.name)
+@pytest.mark.parametrize("parameter", [LIMIT, NEIGHBOURS, LOOK_BACK, RECENCY], ids=lambda p: p.name)
 def test_the_help_of_the_command_line_has_the_declared_bounds(parameter: Parameter) -> None:
     help_text = " ".join(CliRunner().invoke(program, ["search", "--help"]).stdout.split())
     assert f"{parameter.help} {parameter.bounds.capitalize()}." in help_text

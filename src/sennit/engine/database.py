@@ -273,5 +273,6 @@ class Database:
             self.embeddings.embed_query,
             audience=audience,
             keywords=request.keywords,
+            now=request.now,
             rewrite=request.rewrite,
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
 from typing import TypedDict
 
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Filter, In, parse_filter
 from sennit.privacy import Caller
 from sennit.recipes import Recipe
+from sennit.records import as_utc
 from sennit.search_parameters import (
     COLLECTIONS,
     INCLUDE,
@@ -18,8 +20,10 @@ from sennit.search_parameters import (
     LOOK_BACK,
     NEIGHBOURS,
     QUERY,
+    RECENCY,
     RECIPE,
 )
+from sennit.settings import Recency
 from sennit.sources.base import NO_REWRITE, QueryRewrite
 
 FilterLike = Filter | Mapping[str, object] | str | None
@@ -37,6 +41,8 @@ class SearchOptions(TypedDict, total=False):
     include: Sequence[str]
     neighbours: int
     look_back: float | bool
+    recency: Recency | None
+    now: datetime | None
     rewrite: QueryRewrite
     explain: bool
 
@@ -66,6 +72,10 @@ class SearchRequest:
     """How many parts before and after a result come with it, up to 50."""
     look_back: float | bool = False
     """A window in hours; True takes it from the settings."""
+    recency: Recency | None = None
+    """How much age counts, from 0 to 1, or `auto`; None for what the recipe says."""
+    now: datetime | None = None
+    """The time from which ages and periods such as "yesterday" count; None for the time of the search."""
     rewrite: QueryRewrite = NO_REWRITE
     """What some sources search for in place of the query."""
     explain: bool = False
@@ -80,6 +90,10 @@ class SearchRequest:
         NEIGHBOURS.check(self.neighbours)
         if self.look_back is not False:
             LOOK_BACK.check(self.look_back)
+        if self.recency is not None:
+            object.__setattr__(self, "recency", RECENCY.check(self.recency))
+        if self.now is not None:
+            object.__setattr__(self, "now", as_utc(self.now))
         if self.collections != ():
             object.__setattr__(self, "collections", COLLECTIONS.check(self.collections))
         if self.include != ():

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from sennit.pipeline.source_runner import SearchPlan, SourceRunner, elapsed_milliseconds
+from sennit.pipeline.source_runner import SearchPlan, SourceRunner, check_period, elapsed_milliseconds
 from sennit.pipeline.trace_builder import RunLog, build_trace, trace_limit
 from sennit.ranking.fusion import fuse, order
 from sennit.ranking.stages import CandidateList, Floats, Keys, Ranking, StageContext, StageOutput
@@ -31,6 +31,7 @@ class Pipeline(SourceRunner):
         """Run a search."""
         began = time.perf_counter()
         recipe = plan.recipe
+        check_period(plan, context)
         run = RunLog(self.run_sources(plan, context))
         searched = time.perf_counter()
         stage_context = self._stage_context(plan, context)
@@ -131,6 +132,7 @@ class Pipeline(SourceRunner):
             limit=plan.limit,
             now=context.now,
             explain=plan.explain,
+            time=context.time,
             records=context.records,
             columns=context.columns,
             vectors=snapshot.vectors,

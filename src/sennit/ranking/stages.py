@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlia
 import numpy as np
 from numpy.typing import NDArray
 
+from sennit.periods import NO_TIME, QueryTime
 from sennit.records import Record
 from sennit.results import Dropped, SearchResult
 
@@ -66,6 +67,8 @@ class StageContext:
     """Return the records of these keys."""
     explain: bool = True
     """Whether the search needs the reasons."""
+    time: QueryTime = NO_TIME
+    """What the query says about time."""
     columns: Callable[[Keys, Sequence[str]], Sequence[tuple[Any, ...]]] | None = field(
         default=None, repr=False
     )

@@ -15,6 +15,7 @@ from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
 from sennit.ranking.overlaps import MergeOverlaps
 from sennit.ranking.rescore import Rescore
+from sennit.ranking.window import Window
 from sennit.recipes.recipe import CandidateCount, Recipe, SourceConfig
 from sennit.settings import Settings
 
@@ -182,22 +183,25 @@ def _memory(settings: Settings) -> Recipe:
                 where=no_facts,
                 candidates=CandidateCount(times=memory.keyword_overfetch),
                 uses_look_back=True,
+                uses_period=True,
             ),
             SourceConfig(
                 source="vector",
                 where=no_facts,
                 candidates=CandidateCount(times=memory.vector_overfetch),
                 uses_look_back=True,
+                uses_period=True,
             ),
             SourceConfig(source="graph", candidates=CandidateCount(times=memory.graph_overfetch)),
         ),
         fusion=RRF(k=memory.rrf_constant, first_rank=1),
         stages=(
             *evidence,
-            Decay(memory.half_life_days, memory.evergreen_floor, memory.evergreen),
+            Window(),
+            Decay(memory.half_life_days, memory.evergreen_floor, memory.evergreen, memory.recency),
             MMR(memory.mmr_lambda, memory.mmr_depth, memory.mmr_similarity),
         ),
-        limit=10,
+        limit=5,
     )
 
 

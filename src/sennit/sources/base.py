@@ -15,6 +15,7 @@ from sennit.analysis import QueryTerm, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
 from sennit.filters import EVERYTHING, Filter
+from sennit.periods import QueryTime, read_time
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
 from sennit.stores.contract import BM25, ScoredKeys
@@ -89,6 +90,11 @@ class SearchContext:
         self._embed = embed
         self._ephemeral: dict[int, Record] = {}
         self._records: dict[int, Record] = {}
+
+    @cached_property
+    def time(self) -> QueryTime:
+        """What the query says about time. The pipeline takes a period away in which nothing was said."""
+        return read_time(self.text, self.now)
 
     @cached_property
     def terms(self) -> list[QueryTerm]:

@@ -10,7 +10,7 @@ import click
 
 from sennit.apps.cli.session import TEXT, Command, Session
 from sennit.errors import NotFound
-from sennit.search_parameters import Count, Hours, Parameter, Texts
+from sennit.search_parameters import Count, Hours, Parameter, Share, Texts
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -52,6 +52,9 @@ def allowed_origins(help_text: str) -> Callable[[Command], Command]:
     )
 
 
+_METAVARS: Final[dict[type, str]] = {Hours: "HOURS", Share: "SHARE"}
+
+
 def search_option(
     parameter: Parameter, *names: str, help_text: str = "", default: object = None
 ) -> Callable[[Command], Command]:
@@ -61,7 +64,7 @@ def search_option(
         *names,
         type=types.get(type(parameter), TEXT),
         multiple=isinstance(parameter, Texts),
-        metavar="HOURS" if isinstance(parameter, Hours) else None,
+        metavar=_METAVARS.get(type(parameter)),
         default=() if isinstance(parameter, Texts) else default,
         show_default=default is not None,
         help=f"{help_text or parameter.help}{_bounds(parameter)}",
@@ -70,18 +73,35 @@ def search_option(
 
 def _bounds(parameter: Parameter) -> str:
     """The bounds that a person may run into."""
-    return f" {parameter.bounds.capitalize()}." if isinstance(parameter, Count | Hours) else ""
+    return f" {parameter.bounds.capitalize()}." if isinstance(parameter, Count | Hours | Share) else ""
 
 
 def build_request(
-    query: str, *, keywords: tuple[str, ...] = (), look_back: float | None = None, **options: Any
+    query: str,
+    *,
+    keywords: tuple[str, ...] = (),
+    look_back: float | None = None,
+    recency: str | None = None,
+    **options: Any,
 ) -> SearchRequest:
     """Make the request of a search from the values of its options."""
     from sennit.engine.search_request import SearchRequest
 
     return SearchRequest(
-        query, keywords=keywords or None, look_back=False if look_back is None else look_back, **options
+        query,
+        keywords=keywords or None,
+        look_back=False if look_back is None else look_back,
+        recency=_parse_share(recency),
+        **options,
     )
+
+
+def _parse_share(text: str | None) -> Any:
+    """Return a number if the text is one; the request checks it, and any other text."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def folder_option(help_text: str) -> Callable[[Command], Command]:

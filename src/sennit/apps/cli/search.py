@@ -12,7 +12,16 @@ from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
 from sennit.apps.cli.options import build_request, search_option
 from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
-from sennit.search_parameters import COLLECTIONS, INCLUDE, KEYWORDS, LIMIT, LOOK_BACK, NEIGHBOURS, RECIPE
+from sennit.search_parameters import (
+    COLLECTIONS,
+    INCLUDE,
+    KEYWORDS,
+    LIMIT,
+    LOOK_BACK,
+    NEIGHBOURS,
+    RECENCY,
+    RECIPE,
+)
 
 if TYPE_CHECKING:
     from sennit.results import Hit, SearchResult, Why
@@ -38,6 +47,7 @@ _SEARCH_OPTIONS: Final = (
     ),
     search_option(INCLUDE, "--include", help_text="Add an optional collection of the recipe; repeatable."),
     search_option(LOOK_BACK, "--look-back"),
+    search_option(RECENCY, "--recency"),
 )
 
 

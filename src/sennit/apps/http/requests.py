@@ -22,6 +22,7 @@ from sennit.search_parameters import (
     LOOK_BACK,
     NEIGHBOURS,
     QUERY,
+    RECENCY,
     RECIPE,
 )
 
@@ -102,6 +103,12 @@ def look_back_hours(value: float | Literal["default"] | None) -> float | bool:
     return True if value == "default" else value
 
 
+Recency = Annotated[
+    float | Literal["auto"],
+    AfterValidator(RECENCY.check),
+    Field(description=f"{RECENCY.help} Default: what the recipe says.", json_schema_extra=RECENCY.schema),
+]
+
 Timestamp = Annotated[
     str | int | float, Field(description="ISO 8601, or seconds since 1970. Without a time zone: UTC.")
 ]
@@ -144,6 +151,7 @@ class SearchBody(RequestBody):
     keywords: Keywords | None = None
     neighbours: Neighbours = 0
     look_back: LookBack = False
+    recency: Recency | None = None
     explain: Annotated[bool, Field(description="Return what every stage did to every candidate.")] = False
 
     def to_request(self, caller: Caller) -> SearchRequest:
