@@ -37,6 +37,7 @@ from sennit.sources.base import SearchContext, Source
 from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
+from sennit.sources.recent import RecentSource
 from sennit.sources.vector import VectorSource
 from sennit.stores.embedded.files import IndexedFolders
 from sennit.stores.embedded.maintenance import IndexMaintainer
@@ -84,7 +85,8 @@ class Database:
             "keyword": KeywordSource(),
             "vector": VectorSource(inline=self.embeddings.is_inline()),
             "grep": file_access.source,
-            "graph": GraphSource(),
+            "graph": GraphSource(by_meaning=self.embeddings.is_inline()),
+            "recent": RecentSource(),
             "links": LinkSource(),
         }
         self._pipeline = Pipeline(built_in, sources or {})

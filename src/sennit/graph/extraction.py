@@ -82,7 +82,7 @@ _BIRTHDAY: Final = re.compile(
     rf" birthday (?:is|falls)(?: on)?(?: the)? (?P<object>{_DAY_OF_YEAR})"
 )
 _MY_KIN: Final = re.compile(
-    rf"(?:[Mm]y|[Oo]ur) (?P<kin>{_KIN}) (?:is called |is named |is )?(?P<object>{_WORD})(?![\w’'-])"
+    rf"(?:[Mm]y|[Oo]ur) (?P<kin>{_KIN}) (?:is called |is named |is )?(?P<object>{_WORD})(?:['’]s)?(?![\w’'-])"
 )
 _PET_NAME: Final = re.compile(
     rf"(?:(?P<subject>I|We|{_NAME}) (?:adopted|got|have|bought|rescued)|[Mm]y|[Oo]ur)(?: an?| the| our| my)?"
@@ -192,10 +192,9 @@ def _personal_facts(record: Record, sentence: str, speaker: str) -> Iterator[Fac
 
     for clause in _clauses(sentence):
         if found := _STATEMENT.match(clause):
-            if found["subject"] in ("I", "We") and _is_name(found["object"]):
+            if found["subject"] in ("I", "We") and _is_object_name(found["object"]):
                 relation = next(name for at, name in enumerate(RELATIONS) if found[f"r{at}"] is not None)
-                words = clause[found.end("subject") : found.end("object")].strip()
-                yield from make(speaker, relation, found["object"], words)
+                yield from make(speaker, relation, found["object"], f"{relation} {found['object']}")
         elif found := _BIRTHDAY.match(clause):
             named = found["named"] or (f"{speaker}'s {found['kin']}" if found["kin"] and speaker else speaker)
             subject = named if found["my"] else who(found["subject"])
@@ -257,6 +256,11 @@ def _is_name(text: str) -> bool:
         and first not in COMMON_WORDS
         and len(text.split()) <= MAX_NAME_WORDS
     )
+
+
+def _is_object_name(text: str) -> bool:
+    """Whether capitals in the middle of a sentence are a name: "Radio Bremen" is one, "Time" is none."""
+    return any(_is_name(word) for word in text.split(" "))
 
 
 def _find_date(sentence: str) -> datetime | None:

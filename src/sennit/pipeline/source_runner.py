@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from sennit.context.expansion import Neighbours
 from sennit.errors import SennitError, SourceError
-from sennit.filters import Filter, Range
-from sennit.periods import Period
+from sennit.filters import Filter
 from sennit.ranking.fusion import order
 from sennit.ranking.stages import ResultStage
 from sennit.recipes import Recipe, SourceConfig
-from sennit.sources.base import SearchContext, Source, SourceRequest
+from sennit.sources.base import SearchContext, Source, SourceRequest, period_filter
 from sennit.stores.contract import BM25, ScoredKeys
 
 MAX_PENDING_CALLS: Final = 4
@@ -139,6 +138,8 @@ class SourceRunner:
     def _call(self, source: Source, config: SourceConfig, request: SourceRequest) -> SourceResult:
         began = time.perf_counter()
         try:
+            if config.needs_topic and not request.context.time.has_topic:
+                return SourceResult(ScoredKeys.empty(), 0.0)
             found = source.search(request)
             period = request.context.time.period if config.uses_period else None
             if period is not None and config.source not in self.custom:
@@ -155,12 +156,6 @@ class SourceRunner:
         except Exception as error:  # noqa: BLE001 - one source's failure is reported, and the others still answer
             return _failure(f"{type(error).__name__}: {error}", began)
         return SourceResult(found, elapsed_milliseconds(began, time.perf_counter()))
-
-
-def period_filter(period: Period) -> Filter:
-    """Return the filter for records with a time in a period."""
-    start, end = (None if one is None else one.timestamp() for one in (period.start, period.end))
-    return Range("timestamp", start, end, include_high=False)
 
 
 def check_period(plan: SearchPlan, context: SearchContext) -> None:

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from sennit.ranking.fusion import order
 from sennit.ranking.stages import Floats, Keys, Ranking, StageContext, StageOutput, stage
 from sennit.results import Dropped
 
-WEIGHTS: Final[Mapping[str, float]] = {"keyword": 0.6, "vector": 0.4, "graph": 0.5}
+WEIGHTS: Final[Mapping[str, float]] = {"keyword": 0.6, "vector": 0.4}
 """Words say more than a static model about short turns: docs/design/memory-ranking.md."""
 
 QUESTION_DEPTH: Final = 40

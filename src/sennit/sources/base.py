@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from sennit.analysis import QueryTerm, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
-from sennit.filters import EVERYTHING, Filter
-from sennit.periods import QueryTime, read_time
+from sennit.filters import EVERYTHING, Filter, Range
+from sennit.graph.fact_matches import QueryInformation
+from sennit.periods import Period, QueryTime, read_time
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
 from sennit.stores.contract import BM25, ScoredKeys
@@ -31,6 +32,12 @@ HINT_WEIGHT: Final = 0.3
 def document_share(snapshot: Snapshot, word: str) -> float:
     """Return the share of records that contain a word, judged by its rarest term."""
     return min((snapshot.document_share(term.hash) for term in query_terms(word)), default=0.0)
+
+
+def period_filter(period: Period) -> Filter:
+    """Return the filter for records with a time in a period."""
+    start, end = (None if one is None else one.timestamp() for one in (period.start, period.end))
+    return Range("timestamp", start, end, include_high=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,8 @@ class SearchContext:
         """What the caller may see. It also applies to passages that are not in the database."""
         self.match_reasons: dict[tuple[str, int], str] = {}
         """Why a source found a record, by list name and key."""
+        self.fact_matches: dict[int, float] = {}
+        """How well each fact that the graph source found matches the query, from 0 to 1, by key."""
         self.warnings: list[tuple[str, str]] = []
         self._given_keywords = tuple(word for word in keywords or () if word.strip())
         self._embed = embed
@@ -99,6 +108,11 @@ class SearchContext:
     @cached_property
     def terms(self) -> list[QueryTerm]:
         return query_terms(self.text)
+
+    @cached_property
+    def information(self) -> QueryInformation:
+        """How much each term of the query says."""
+        return QueryInformation.of(self.terms, self.snapshot.document_share, self.snapshot.count())
 
     @cached_property
     def weighted_terms(self) -> list[tuple[int, float]]:

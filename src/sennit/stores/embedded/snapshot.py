@@ -7,7 +7,7 @@ and the statistics of keyword scores leave them out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from sennit.stores.sql.connection import Connection, placeholders
 
 Terms = Sequence[tuple[int, float]]
 """Pairs of a term hash and the term's weight in the query."""
+
+MAX_NEWEST_READ: Final = 20_000
+"""Records whose times `newest` reads. Times mostly follow the order of writing."""
 
 
 class Snapshot:
@@ -216,6 +219,16 @@ class Snapshot:
         """The keys of at most `count` records that match a filter, evenly spaced."""
         keys = np.sort(self._keys(where))
         return keys[np.unique(np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp))]
+
+    def newest(self, where: Filter, count: int) -> Rows:
+        """The keys of the records that match a filter and have the latest times, latest first.
+
+        Records without a time come last. Only the records that were written last are looked at.
+        """
+        keys = -np.sort(-self._keys(where))[:MAX_NEWEST_READ]
+        times = self._field_cache.read(self._connection, keys.tolist(), ["timestamp"])
+        age = np.array([np.inf if time is None else -time.timestamp() for (time,) in times])
+        return keys[np.lexsort((-keys, age))][:count]
 
     def adjacent(self, keys: Rows, where: Filter = EVERYTHING) -> dict[int, list[int]]:
         """For each record, the records of the same parent right before and after it that match a filter."""
