@@ -33,6 +33,14 @@ ASKED_BY: Final[Mapping[str, tuple[str, ...]]] = {
 """For each word of a relation, the words with which questions ask for it."""
 
 
+STATE_WORDS: Final = frozenset(
+    term.hash
+    for word in ("now", "currently", "current", "still", "nowadays", "today")
+    for term in query_terms(word)
+)
+"""Words that ask for what is valid now, as every fact that has not ended is."""
+
+
 @cache
 def _synonyms() -> dict[int, tuple[int, ...]]:
     """The hashes of the relation words that each word of a question stands for."""
@@ -54,7 +62,11 @@ class QueryInformation:
     def of(cls, query: Sequence[QueryTerm], share: Callable[[int], float], records: int) -> QueryInformation:
         """Weigh terms by rarity; `share` returns the share of records that contain a term."""
         return cls(
-            {term.hash: math.log1p(1.0 / max(share(term.hash), 1.0 / max(records, 1))) for term in query}
+            {
+                term.hash: math.log1p(1.0 / max(share(term.hash), 1.0 / max(records, 1)))
+                for term in query
+                if term.hash not in STATE_WORDS
+            }
         )
 
     @property

@@ -90,14 +90,17 @@ class Evidence:
         best_first = best_first[(scores[best_first] > 0) | (best_first < len(ranking.keys))]
         share = self.recent_min_share if context.time.recent else self.min_share
         needed = share * float(scores.max(initial=0.0))
-        kept = best_first[scores[best_first] >= needed]
+        # Facts are judged by a stage of their own.
+        is_fact = np.array([key in context.fact_matches for key in keys.tolist()], bool)
+        passes = (scores >= needed) | is_fact
+        kept = best_first[passes[best_first]]
         if not context.explain:
             return StageOutput(keys[kept], scores[kept])
         dropped = {
             int(keys[at]): Dropped(
                 self.name, f"{scores[at]:.4f} is below {share:g} of the best", float(scores[at]), needed
             )
-            for at in best_first[scores[best_first] < needed].tolist()
+            for at in best_first[~passes[best_first]].tolist()
         }
         reasons = {
             int(keys[at]): f"{own[at]:.3f} by its own text"

@@ -9,6 +9,7 @@ import numpy as np
 
 from sennit.ranking.fusion import order
 from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage
+from sennit.results import Dropped
 
 
 @stage
@@ -17,13 +18,15 @@ class KnownFacts:
     """Scores a fact by how much of the query it answers, relative to the best record that is no fact.
 
     A fact's score is `lead` · match · the best such score, so one that has everything the query asks for stands first.
-    If no list has `min_candidates` candidates, ranks are all there is, and only such a fact is moved.
+    One with less than `min_share` of that is dropped: it shares a name with the query and no more. If no list has
+    `min_candidates` candidates, ranks are all there is, and only a fact that would stand first is moved.
     """
 
     name: ClassVar[str] = "facts"
     runs: ClassVar[Literal["after_fusion"]] = "after_fusion"
 
     lead: float = 1.2
+    min_share: float = 0.3
     min_candidates: int = 10
 
     def __post_init__(self) -> None:
@@ -38,14 +41,25 @@ class KnownFacts:
         best = float(ranking.scores[~is_fact].max())
         lifted = self.lead * np.where(is_fact, matches, 0.0) * best
         if max((len(one.keys) for one in ranking.lists), default=0) < self.min_candidates:
-            moved = is_fact & (lifted >= best)
+            moved, kept = is_fact & (lifted >= best), np.ones(len(is_fact), bool)
         else:
-            moved = is_fact
+            moved, kept = is_fact, ~is_fact | (lifted >= self.min_share * best)
         scores = np.where(moved, lifted, ranking.scores)
         best_first = order(ranking.keys, scores, context.ids)
+        best_first = best_first[kept[best_first]]
         reasons = {
             int(key): f"a fact with {match:.2f} of what the query asks for"
             for key, match in zip(ranking.keys[moved].tolist(), matches[moved].tolist(), strict=True)
             if context.explain
         }
-        return StageOutput(ranking.keys[best_first], scores[best_first], {}, reasons)
+        dropped = {
+            key: Dropped(
+                self.name,
+                f"it has only {match:.2f} of what the query asks for",
+                self.lead * match * best,
+                self.min_share * best,
+            )
+            for key, match in zip(ranking.keys[~kept].tolist(), matches[~kept].tolist(), strict=True)
+            if context.explain
+        }
+        return StageOutput(ranking.keys[best_first], scores[best_first], dropped, reasons)
