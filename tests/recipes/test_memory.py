@@ -60,6 +60,7 @@ def test_default_numbers_match_the_specification() -> None:
         "keyword": CandidateCount(times=4),
         "vector": CandidateCount(times=2),
         "graph": CandidateCount(times=1),
+        "recent": CandidateCount(times=1),
     }
     assert RECIPE.fusion == RRF(k=60, first_rank=1)
     assert RECIPE.stages[-2:] == (
@@ -357,7 +358,7 @@ def test_evidence_does_not_change_a_short_ranking() -> None:
 
 def test_evidence_is_a_setting() -> None:
     with sennit.open(":memory:", memory__evidence=False) as db:
-        assert [step.name for step in db.recipes["memory"].stages] == ["window", "decay", "mmr"]
+        assert [step.name for step in db.recipes["memory"].stages] == ["facts", "window", "decay", "mmr"]
 
 
 def test_custom_recipe_can_express_memory() -> None:

@@ -14,7 +14,13 @@ MIN_MATCH: Final = 0.5
 """A fact is a way into the graph if it has at least this share of what the query asks for."""
 
 MIN_COSINE_SHARE: Final = 0.85
-"""By meaning alone, a fact must be nearly as close to the query as the closest record."""
+"""By meaning alone, a fact must be nearly as close to the query as the closest record, as seen from the farthest fact
+that was found: models differ in where their cosines begin."""
+
+MIN_COSINE: Final = 0.5
+"""By meaning alone, and because few facts show no beginning."""
+
+MIN_FACTS_FOR_SCALE: Final = 10
 
 MEANING_MATCH: Final = 0.6
 """What a match by meaning alone counts."""
@@ -97,9 +103,13 @@ class QueryInformation:
         return covered / sum(asked_for.values())
 
 
-def match_strength(coverage: float, cosine: float, best_cosine: float) -> float:
-    """Return how well a fact matches, from 0 to 1; 0 if it is no way into the graph."""
-    by_words = coverage if coverage >= MIN_MATCH else 0.0
-    share = cosine / best_cosine if best_cosine > 0 else 0.0
-    by_meaning = MEANING_MATCH * min(share, 1.0) if share >= MIN_COSINE_SHARE else 0.0
-    return max(by_words, by_meaning)
+def meaning_matches(cosines: Mapping[int, float], best_cosine: float) -> dict[int, float]:
+    """Return how well facts match by meaning, from their cosines and that of the closest record."""
+    lowest = min(cosines.values(), default=0.0) if len(cosines) >= MIN_FACTS_FOR_SCALE else 0.0
+    scale = max(best_cosine, max(cosines.values(), default=0.0)) - lowest
+    shares = {key: (cosine - lowest) / scale for key, cosine in cosines.items()} if scale > 0 else {}
+    return {
+        key: MEANING_MATCH * share
+        for key, share in shares.items()
+        if share >= MIN_COSINE_SHARE and cosines[key] >= MIN_COSINE
+    }

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from sennit.facts import ended_at, weight_of
+from sennit.facts import weight_of
 from sennit.filters import Exists, Filter
-from sennit.graph.fact_matches import QueryInformation, match_strength
+from sennit.graph.fact_matches import MIN_MATCH, QueryInformation, meaning_matches
 from sennit.records import Record
 from sennit.sources.base import SearchContext
 from sennit.stores.contract import ScoredKeys
@@ -44,28 +43,27 @@ def find_entry_facts(
     by_meaning: MeaningSearch | None,
     count: int,
     where: Filter,
-    as_of: datetime,
+    is_valid: Callable[[Record], bool],
 ) -> list[EntryFact]:
-    """Return the facts that are valid at a time and whose own text matches the query, best first."""
-    information = context.information
+    """Return the valid facts whose own text matches the query, best first."""
     facts = FACTS & where
-    found = by_words(information.expanded, OVERFETCH * count, facts)
-    cosines: dict[int, float] = {}
-    best_cosine = 0.0
+    found = by_words(context.information.expanded, OVERFETCH * count, facts)
+    meant: dict[int, float] = {}
     if by_meaning is not None:
         near = by_meaning(OVERFETCH * count, facts)
         cosines = dict(zip(near.keys.tolist(), near.scores.tolist(), strict=True))
-        best_cosine = max(by_meaning(1, where).scores.max(initial=0.0), max(cosines.values(), default=0.0))
+        meant = meaning_matches(cosines, float(by_meaning(1, where).scores.max(initial=0.0)))
     out = []
-    for row, record in context.records(dict.fromkeys((*found.keys.tolist(), *cosines))).items():
-        strength = match_strength(fact_coverage(information, record), cosines.get(row, 0.0), best_cosine)
-        if strength and is_valid(record, as_of):
+    for row, record in context.records(dict.fromkeys((*found.keys.tolist(), *meant))).items():
+        coverage = fact_coverage(context.information, record)
+        strength = max(coverage if coverage >= MIN_MATCH else 0.0, meant.get(row, 0.0))
+        if strength and is_valid(record):
             out.append(EntryFact(row, record, strength))
     return sorted(out, key=lambda one: (-one.strength * weight_of(one.record), -one.row))[:count]
 
 
 def find_weightiest_facts(
-    context: SearchContext, count: int, where: Filter, as_of: datetime
+    context: SearchContext, count: int, where: Filter, is_valid: Callable[[Record], bool]
 ) -> list[EntryFact]:
     """Return the weightiest valid facts, the newest first among equals."""
     rows = context.snapshot.newest(FACTS & where, MAX_WEIGHED_FACTS)
@@ -75,7 +73,7 @@ def find_weightiest_facts(
     for start in range(0, len(best), OVERFETCH * count):
         page = rows[best[start : start + OVERFETCH * count]].tolist()
         records = context.records(page)
-        out += [EntryFact(row, records[row], 1.0) for row in page if is_valid(records[row], as_of)]
+        out += [EntryFact(row, records[row], 1.0) for row in page if is_valid(records[row])]
         if len(out) >= count:
             break
     return out[:count]
@@ -84,12 +82,6 @@ def find_weightiest_facts(
 def fact_coverage(information: QueryInformation, record: Record) -> float:
     """Return the share of the query's information that a fact has besides its names."""
     return information.coverage(record.text, str(record.metadata["subject"]), str(record.metadata["object"]))
-
-
-def is_valid(record: Record, as_of: datetime) -> bool:
-    """Whether a fact has not ended at a time."""
-    ended = ended_at(record)
-    return ended is None or ended > as_of
 
 
 def _number(weight: object) -> float:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.facts import weight_of
+from sennit.facts import ended_at, weight_of
 from sennit.filters import Filter
 from sennit.graph.entity_linking import NameMatches, find_mentions
 from sennit.graph.names import DECLARED, Hashes, as_signed, name_hash, words_of
@@ -84,8 +83,14 @@ def _walk(request: SourceRequest, options: WalkOptions, *, by_meaning: bool) -> 
     if not graph.has_facts:
         return _WalkResult(where, request.limit, [], {}, {})
     as_of = options.as_of or request.context.now
+
+    def is_valid(record: Record) -> bool:
+        ended, began = ended_at(record), record.timestamp
+        is_future = options.as_of is not None and began is not None and began > as_of
+        return (ended is None or ended > as_of) and not is_future
+
     if request.context.time.asks_for_facts:
-        heaviest = find_weightiest_facts(request.context, request.limit, where, as_of)
+        heaviest = find_weightiest_facts(request.context, request.limit, where, is_valid)
         return _WalkResult(
             where,
             request.limit,
@@ -121,7 +126,7 @@ def _walk(request: SourceRequest, options: WalkOptions, *, by_meaning: bool) -> 
     reached = {one.row: one for one in walk(list(spellings), read_edges, request.limit, options)}
     reasons = {one.row: f"{_way(one)} *{spellings[one.start]}*, which you named" for one in reached.values()}
     matches: dict[int, float] = {}
-    for entry in _entry_facts(request, as_of, by_meaning=by_meaning):
+    for entry in _entry_facts(request, is_valid, by_meaning=by_meaning):
         weight, known = weight_of(entry.record), reached.get(entry.row)
         matches[entry.row] = entry.strength
         matched = f"its text matches ({entry.strength:.2f})"
@@ -156,7 +161,9 @@ def _endpoints(record: Record) -> list[int]:
     return [name for name in hashes if name is not None]
 
 
-def _entry_facts(request: SourceRequest, as_of: datetime, *, by_meaning: bool) -> list[EntryFact]:
+def _entry_facts(
+    request: SourceRequest, is_valid: Callable[[Record], bool], *, by_meaning: bool
+) -> list[EntryFact]:
     context = request.context
     snapshot = context.snapshot
 
@@ -168,7 +175,7 @@ def _entry_facts(request: SourceRequest, as_of: datetime, *, by_meaning: bool) -
 
     usable = by_meaning and snapshot.model is not None and context.vector.any()
     return find_entry_facts(
-        context, search_words, search_meaning if usable else None, request.limit, request.where, as_of
+        context, search_words, search_meaning if usable else None, request.limit, request.where, is_valid
     )
 
 
