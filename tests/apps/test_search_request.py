@@ -38,6 +38,7 @@ from sennit.search_parameters import (
     MIN_RELEVANCE,
     NEIGHBOURS,
     QUERY,
+    RECENCY,
     RECIPE,
     Parameter,
 )
@@ -211,6 +212,9 @@ BOUNDS = {
     "longest look-back": Bound(LOOK_BACK, 1_000_000.0, 1_000_000.5),
     "lowest relevance": Bound(MIN_RELEVANCE, 0.0, -0.01),
     "highest relevance": Bound(MIN_RELEVANCE, 1.0, 1.01),
+    "lowest recency": Bound(RECENCY, 0.0, -0.1),
+    "highest recency": Bound(RECENCY, 1.0, 1.1),
+    "recency by word": Bound(RECENCY, "auto", "often"),
     "most included": Bound(INCLUDE, ["memory"] * 100, ["memory"] * 101, ARTIFACTS),
     "longest included": Bound(INCLUDE, [LONGEST_NAME], [f"{LONGEST_NAME}c"], ARTIFACTS),
     "shortest included": Bound(INCLUDE, ["memory"], [""], ARTIFACTS),
@@ -232,6 +236,7 @@ ALL_FIELDS = (
     "editor",
     "language",
     "min_relevance",
+    "recency",
 )
 
 Search = Callable[[Interfaces, dict[str, Any]], str]
@@ -307,8 +312,11 @@ INTERFACES: dict[Search, tuple[str, ...]] = {
     search_request: ALL_FIELDS,
     explain_library: ALL_FIELDS,
     search_http: ALL_FIELDS,
-    explain_http: ("recipe", "limit", "keywords", "look_back", "min_relevance", "include", "collections"),
-    context_http: ("recipe", "limit", "look_back", "min_relevance"),
+    explain_http: (
+        *("recipe", "limit", "keywords", "look_back", "min_relevance", "recency"),
+        *("include", "collections"),
+    ),
+    context_http: ("recipe", "limit", "look_back", "min_relevance", "recency"),
     search_mcp: ("query", "recipe", "limit", "keywords", "editor", "language", "min_relevance"),
     search_cli: ALL_FIELDS,
     search_tui: ("query",),
@@ -357,7 +365,7 @@ def test_the_name_of_a_recipe_has_a_bound_everywhere(interfaces: Interfaces, sea
 
 def test_every_field_has_a_bound_or_a_type_of_its_own() -> None:
     declared = {bound.parameter.name for bound in BOUNDS.values()} | {RECIPE.name}
-    typed = {"filters", "caller", "transform", "rewrite", "vector", "explain"}
+    typed = {"filters", "caller", "transform", "rewrite", "vector", "explain", "now"}
     names = {field.name for field in fields(SearchRequest)}
     assert names == declared | typed
     assert names | {"collection"} == {"query"} | SearchOptions.__optional_keys__
@@ -374,7 +382,10 @@ def resolve(schema: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "parameter",
-    [QUERY, RECIPE, LIMIT, COLLECTIONS, KEYWORDS, INCLUDE, NEIGHBOURS, LOOK_BACK, EDITOR, LANGUAGE],
+    [
+        *(QUERY, RECIPE, LIMIT, COLLECTIONS, KEYWORDS, INCLUDE, NEIGHBOURS, LOOK_BACK),
+        *(EDITOR, LANGUAGE, MIN_RELEVANCE, RECENCY),
+    ],
     ids=lambda p: p.name,
 )
 def test_the_openapi_document_has_the_declared_bounds(interfaces: Interfaces, parameter: Parameter) -> None:
@@ -417,7 +428,7 @@ def test_the_documentation_has_the_declared_bounds() -> None:
     assert f"{LOOK_BACK.bounds} hours" in page
 
 
-@pytest.mark.parametrize("parameter", [LIMIT, NEIGHBOURS, LOOK_BACK], ids=lambda p: p.name)
+@pytest.mark.parametrize("parameter", [LIMIT, NEIGHBOURS, LOOK_BACK, RECENCY], ids=lambda p: p.name)
 def test_the_help_of_the_command_line_has_the_declared_bounds(parameter: Parameter) -> None:
     help_text = " ".join(CliRunner().invoke(program, ["search", "--help"]).stdout.split())
     assert f"{parameter.help} {parameter.bounds.capitalize()}." in help_text

@@ -54,6 +54,7 @@ from sennit.sources.base import SearchContext, Source
 from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
+from sennit.sources.recent import RecentSource
 from sennit.sources.vector import VectorSource
 from sennit.stores.contract import Backend, Snapshot, WriteResult
 from sennit.stores.open import MEMORY, open_backend
@@ -110,7 +111,10 @@ class Database:
             "keyword": KeywordSource(backend.keyword),
             "vector": VectorSource(backend.vector, inline=self.embeddings.is_inline()),
             "grep": file_access.source,
-            "graph": GraphSource(backend.graph),
+            "graph": GraphSource(
+                backend.graph, backend.keyword, backend.vector, by_meaning=self.embeddings.is_inline()
+            ),
+            "recent": RecentSource(),
             "links": LinkSource(backend.graph, backend.keyword),
         }
         self._pipeline = Pipeline(built_in, sources or {}, backend)
@@ -448,6 +452,7 @@ class Database:
             self.backend.keyword,
             audience=audience,
             keywords=request.keywords,
+            now=request.now,
             rewrite=request.rewrite,
             vector=check_query_vector(request.vector, snapshot),
         )

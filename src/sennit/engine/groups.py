@@ -29,6 +29,7 @@ from sennit.filters import EVERYTHING
 from sennit.folders import FileText, Folders, ReadError
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
+from sennit.graph.extraction import supersedes_former
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest import index as index_files
@@ -112,7 +113,10 @@ class MemoryGroup:
         """Extract facts with the configured language model; without one, take what the texts state outright."""
         extracted = extract_facts(records, self._model.get(), self._llm_timeout)
         if keep:
-            self.add_facts(extracted.facts)
+            # Somebody lives in one place at a time, and may like many things.
+            single = [fact for fact in extracted.facts if supersedes_former(fact)]
+            self.add_facts([fact for fact in extracted.facts if not supersedes_former(fact)])
+            self.add_facts(single, same_relation=True)
         return extracted
 
     def remember(

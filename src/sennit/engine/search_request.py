@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass
+from datetime import datetime
 from typing import TypedDict
 
 from sennit.embedding.given import check_vector
@@ -11,6 +12,7 @@ from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Filter, In, parse_filter
 from sennit.privacy import Caller
 from sennit.recipes import Recipe
+from sennit.records import as_utc
 from sennit.search_parameters import (
     COLLECTIONS,
     EDITOR,
@@ -22,8 +24,10 @@ from sennit.search_parameters import (
     MIN_RELEVANCE,
     NEIGHBOURS,
     QUERY,
+    RECENCY,
     RECIPE,
 )
+from sennit.settings import Recency
 from sennit.sources.base import NO_REWRITE, QueryRewrite
 
 FilterLike = Filter | Mapping[str, object] | str | None
@@ -46,6 +50,8 @@ class SearchOptions(TypedDict, total=False):
     language: str | None
     transform: bool | None
     min_relevance: float
+    recency: Recency | None
+    now: datetime | None
     rewrite: QueryRewrite
     vector: Sequence[float] | None
     explain: bool
@@ -86,6 +92,10 @@ class SearchRequest:
     """Whether the vector search gets keywords in place of the query; None as the recipe says."""
     min_relevance: float = 0.0
     """Leave out hits with a lower relevance, from 0 to 1."""
+    recency: Recency | None = None
+    """How much age counts, from 0 to 1, or `auto`; None for what the recipe says."""
+    now: datetime | None = None
+    """The time from which ages and periods such as "yesterday" count; None for the time of the search."""
     rewrite: QueryRewrite = NO_REWRITE
     """What some sources search for in place of the query; given, neither editor nor transform changes it."""
     vector: Sequence[float] | None = None
@@ -109,6 +119,10 @@ class SearchRequest:
             LOOK_BACK.check(self.look_back)
         if self.min_relevance != 0.0:
             MIN_RELEVANCE.check(self.min_relevance)
+        if self.recency is not None:
+            object.__setattr__(self, "recency", RECENCY.check(self.recency))
+        if self.now is not None:
+            object.__setattr__(self, "now", as_utc(self.now))
         if self.collections != ():
             object.__setattr__(self, "collections", COLLECTIONS.check(self.collections))
         if self.include != ():

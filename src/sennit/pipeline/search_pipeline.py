@@ -11,7 +11,7 @@ import numpy as np
 
 from sennit.pipeline.events import log_events
 from sennit.pipeline.relevance import RelevanceEstimator
-from sennit.pipeline.source_runner import SearchPlan, SourceRunner, elapsed_milliseconds
+from sennit.pipeline.source_runner import SearchPlan, SourceRunner, check_period, elapsed_milliseconds
 from sennit.pipeline.trace_builder import RunLog, build_trace, trace_limit
 from sennit.ranking.calibration import NO_BACKGROUND
 from sennit.ranking.fusion import calibrated_sources, fuse, order
@@ -35,6 +35,7 @@ class Pipeline(SourceRunner):
         """Run a search."""
         began = time.perf_counter()
         recipe = plan.recipe
+        check_period(plan, context)
         run = RunLog(self.run_sources(plan, context))
         searched = time.perf_counter()
         stage_context = self._stage_context(plan, context)
@@ -148,8 +149,10 @@ class Pipeline(SourceRunner):
             limit=plan.limit,
             now=context.now,
             explain=plan.explain,
+            time=context.time,
             records=context.records,
             columns=context.columns,
+            fact_matches=context.fact_matches,
             vectors=snapshot.vectors,
             list_scores=partial(self._list_scores, plan, context),
             adjacent=lambda keys: snapshot.adjacent(keys, plan.where),

@@ -172,6 +172,9 @@ class Trace:
     """The stages after the cut."""
     transform: Mapping[str, Json] = field(default_factory=dict)
     """How the query was rewritten; empty if it was not."""
+    time: Mapping[str, Json] = field(default_factory=dict)
+    """How time counted: `now`, `recency`, the words that ask for what is `recent`, the `period` that the query names,
+    and since when a look-back window reaches; empty for a recipe that does not look at time."""
 
     @cached_property
     def recipe(self) -> Mapping[str, Any]:
@@ -260,6 +263,7 @@ class Trace:
             "state": dict(self.state),
             "milliseconds": dict(self.milliseconds),
             **({"transform": dict(self.transform)} if self.transform else {}),
+            **({"time": dict(self.time)} if self.time else {}),
             "sources": [
                 {
                     "name": source.name,

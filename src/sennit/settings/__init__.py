@@ -23,6 +23,7 @@ from sennit.settings.sections import (
     Metric,
     PrivacySettings,
     Provider,
+    Recency,
     SearchSettings,
     StoreSettings,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "Metric",
     "PrivacySettings",
     "Provider",
+    "Recency",
     "SearchSettings",
     "Setting",
     "SettingRow",

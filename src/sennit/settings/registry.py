@@ -33,11 +33,12 @@ def _make_settings() -> Iterator[Setting]:
             hint, spec = get_args(hints[item.name])
             literal = get_origin(hint) is Literal
             kinds = (tuple,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
+            words = kinds if literal else [word for kind in kinds for word in get_args(kind)]
             yield Setting(
                 key=f"{section.name}.{item.name}",
                 default=item.default,
                 kind=str if literal else kinds[0],
-                choices=kinds if literal else (),
+                choices=tuple(words),
                 optional=NoneType in kinds,
                 spec=spec,
             )

@@ -13,6 +13,7 @@ LanguageProvider: TypeAlias = Literal["none", "anthropic", "openai", "ollama"]
 Transform: TypeAlias = Literal["auto", "offline", "none"]
 DocsFusion: TypeAlias = Literal["weighted", "rrf"]
 Similarity: TypeAlias = Literal["jaccard", "cosine"]
+Recency: TypeAlias = float | Literal["auto"]
 CodeProvider: TypeAlias = Literal["", "openai", "local", "none"]
 SemanticMetric: TypeAlias = Literal["calibrated", "cosine"]
 Metric: TypeAlias = Literal["cosine", "l2", "l2_squared", "inner_product"]
@@ -348,6 +349,15 @@ class MemorySettings(Section):
     half_life_days: Annotated[
         float, FieldSpec("The half-life of a score in days.", minimum=0.01, maximum=1e6)
     ] = 30.0
+    recency: Annotated[
+        Recency,
+        FieldSpec(
+            "How much age counts: 1 multiplies a score by its decay factor, 0 ignores age; auto is 0.1, and 1 where "
+            "the question asks for what is recent.",
+            minimum=0,
+            maximum=1,
+        ),
+    ] = "auto"
     evergreen: Annotated[tuple[str, ...], FieldSpec("Kinds that do not decay below the floor.")] = (
         "person",
         "place",

@@ -51,6 +51,7 @@ class Setting:
     default: object
     kind: type
     choices: tuple[str, ...]
+    """The words that it takes: the only values of a string, or further ones of a number."""
     optional: bool
     spec: FieldSpec
 
@@ -68,7 +69,7 @@ class Setting:
     @property
     def allowed_values(self) -> str:
         """A description of the allowed values."""
-        if self.choices:
+        if self.choices and self.kind is str:
             text = "one of " + ", ".join(self.choices)
         elif self.kind is bool:
             text = "true or false"
@@ -80,10 +81,13 @@ class Setting:
         else:
             noun = "a whole number" if self.kind is int else "a number"
             text = f"{noun} from {self.spec.minimum:,} to {self.spec.maximum:,}"
+            text += "".join(f", or {word}" for word in self.choices)
         return text + (", or left out" if self.optional else "")
 
     def parse(self, text: str, origin: str) -> object:
         """Parse and check a value from the environment."""
+        if text in self.choices:
+            return text
         try:
             value = _PARSERS.get(self.kind, self.kind)(text) if text or self.kind is tuple else text
         except (KeyError, ValueError):
@@ -94,6 +98,8 @@ class Setting:
         """Return the value in its own type; an error says where it came from and what is allowed."""
         if self.optional and value in (None, ""):
             return None
+        if isinstance(value, str) and value in self.choices:
+            return value
         if self.kind is float and type(value) is int and abs(value) <= self.spec.maximum:
             value = float(value)
         if self.kind is tuple and isinstance(value, list):
@@ -113,10 +119,10 @@ class Setting:
                 return bool(value) and set(value) <= set(self.spec.items)
             return all(isinstance(item, str) and item and _is_unicode(item) for item in value)
         if isinstance(value, str):
-            if self.choices:
-                return value in self.choices
-            return _is_unicode(value) and (
-                not self.spec.pattern or re.fullmatch(self.spec.pattern, value) is not None
+            return (
+                not self.choices
+                and _is_unicode(value)
+                and (not self.spec.pattern or re.fullmatch(self.spec.pattern, value) is not None)
             )
         return isinstance(value, (int, float)) and self.spec.minimum <= value <= self.spec.maximum
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from sennit.analysis import QueryTerm, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
-from sennit.filters import EVERYTHING, Filter
+from sennit.filters import EVERYTHING, Filter, Range
+from sennit.graph.fact_matches import QueryInformation
+from sennit.periods import Period, QueryTime, read_time
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
@@ -29,6 +31,12 @@ HINT_WEIGHT: Final = 0.3
 def document_share(index: KeywordRole, snapshot: Snapshot, word: str) -> float:
     """Return the share of records that contain a word, judged by its rarest term."""
     return min((index.document_share(snapshot, term.hash) for term in query_terms(word)), default=0.0)
+
+
+def period_filter(period: Period) -> Filter:
+    """Return the filter for records with a time in a period."""
+    start, end = (None if one is None else one.timestamp() for one in (period.start, period.end))
+    return Range("timestamp", start, end, include_high=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,8 @@ class SearchContext:
         """What the caller may see. It also applies to passages that are not in the database."""
         self.match_reasons: dict[tuple[str, int], str] = {}
         """Why a source found a record, by list name and key."""
+        self.fact_matches: dict[int, float] = {}
+        """How well each fact that the graph source found matches the query, from 0 to 1, by key."""
         self.warnings: list[tuple[str, str]] = []
         self._given_keywords = tuple(word for word in keywords or () if word.strip())
         self._embed = embed
@@ -95,8 +105,20 @@ class SearchContext:
         self._records: dict[int, Record] = {}
 
     @cached_property
+    def time(self) -> QueryTime:
+        """What the query says about time. The pipeline takes a period away in which nothing was said."""
+        return read_time(self.text, self.now)
+
+    @cached_property
     def terms(self) -> list[QueryTerm]:
         return query_terms(self.text)
+
+    @cached_property
+    def information(self) -> QueryInformation:
+        """How much each term of the query says."""
+        return QueryInformation.of(
+            self.terms, partial(self._index.document_share, self.snapshot), self.snapshot.count()
+        )
 
     @cached_property
     def weighted_terms(self) -> list[tuple[int, float]]:

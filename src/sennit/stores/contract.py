@@ -382,6 +382,13 @@ class Snapshot(Protocol):
         """The keys of at most `count` records that match a filter, evenly spaced."""
         ...
 
+    def newest(self, where: Filter, count: int) -> Keys:
+        """The keys of the records that match a filter and have the latest times, latest first.
+
+        Records without a time come last. A backend may look only at the 20,000 records that were written last.
+        """
+        ...
+
     def hides_records_of(self, path: str) -> bool:
         """Whether the audience may not see some record of a file."""
         ...

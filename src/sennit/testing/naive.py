@@ -306,6 +306,13 @@ class NaiveSnapshot:
         keys = self.keys(where)
         return keys[np.unique(np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp))]
 
+    def newest(self, where: Filter, count: int) -> Keys:
+        def age(key: int) -> tuple[float, int]:
+            time = self._visible[key].timestamp
+            return (math.inf if time is None else -time.timestamp(), -key)
+
+        return np.array(sorted(self.keys(where).tolist(), key=age)[:count], np.int64)
+
     def hides_records_of(self, path: str) -> bool:
         return any(one.parent == path and key not in self._visible for key, one in self._data.records.items())
 

@@ -10,7 +10,7 @@ import click
 
 from sennit.apps.cli.session import TEXT, Command, Session
 from sennit.errors import InvalidInput, NotFound
-from sennit.search_parameters import Count, Hours, Parameter, Share, Texts
+from sennit.search_parameters import AutoShare, Count, Hours, Parameter, Share, Texts
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -58,6 +58,9 @@ def allowed_origins(help_text: str) -> Callable[[Command], Command]:
     )
 
 
+_METAVARS: Final[dict[type, str]] = {Hours: "HOURS", Share: "SHARE", AutoShare: "SHARE"}
+
+
 def search_option(
     parameter: Parameter, *names: str, help_text: str = "", default: object = None
 ) -> Callable[[Command], Command]:
@@ -67,7 +70,7 @@ def search_option(
         *names,
         type=types.get(type(parameter), TEXT),
         multiple=isinstance(parameter, Texts),
-        metavar="HOURS" if isinstance(parameter, Hours) else None,
+        metavar=_METAVARS.get(type(parameter)),
         default=() if isinstance(parameter, Texts) else default,
         show_default=default is not None,
         help=f"{help_text or parameter.help}{_bounds(parameter)}",
@@ -76,7 +79,11 @@ def search_option(
 
 def _bounds(parameter: Parameter) -> str:
     """The bounds that a person may run into."""
-    return f" {parameter.bounds.capitalize()}." if isinstance(parameter, Count | Hours | Share) else ""
+    return (
+        f" {parameter.bounds.capitalize()}."
+        if isinstance(parameter, Count | Hours | Share | AutoShare)
+        else ""
+    )
 
 
 def build_request(
@@ -85,6 +92,7 @@ def build_request(
     keywords: tuple[str, ...] = (),
     look_back: float | None = None,
     min_relevance: float | None = None,
+    recency: str | None = None,
     **options: Any,
 ) -> SearchRequest:
     """Make the request of a search from the values of its options."""
@@ -95,6 +103,7 @@ def build_request(
         keywords=keywords or None,
         look_back=False if look_back is None else look_back,
         min_relevance=0.0 if min_relevance is None else min_relevance,
+        recency=_parse_share(recency),
         **options,
     )
 
@@ -140,6 +149,14 @@ def rewrite_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def _parse_share(text: str | None) -> Any:
+    """Return a number if the text is one; the request checks it, and any other text."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def folder_option(help_text: str) -> Callable[[Command], Command]:

@@ -20,6 +20,7 @@ from sennit.search_parameters import (
     LOOK_BACK,
     MIN_RELEVANCE,
     NEIGHBOURS,
+    RECENCY,
     RECIPE,
 )
 
@@ -49,6 +50,7 @@ _SEARCH_OPTIONS: Final = (
     search_option(LOOK_BACK, "--look-back"),
     rewrite_options,
     search_option(MIN_RELEVANCE, "--min-relevance"),
+    search_option(RECENCY, "--recency"),
 )
 
 

@@ -26,6 +26,7 @@ from sennit.search_parameters import (
     MIN_RELEVANCE,
     NEIGHBOURS,
     QUERY,
+    RECENCY,
     RECIPE,
 )
 
@@ -117,6 +118,12 @@ MinRelevance = Annotated[
     AfterValidator(MIN_RELEVANCE.check),
     Field(description=MIN_RELEVANCE.help, json_schema_extra=MIN_RELEVANCE.schema),
 ]
+Recency = Annotated[
+    float | Literal["auto"],
+    AfterValidator(RECENCY.check),
+    Field(description=f"{RECENCY.help} Default: what the recipe says.", json_schema_extra=RECENCY.schema),
+]
+
 Timestamp = Annotated[
     str | int | float, Field(description="ISO 8601, or seconds since 1970. Without a time zone: UTC.")
 ]
@@ -180,6 +187,7 @@ class SearchBody(RequestBody):
         | None
     ) = None
     min_relevance: MinRelevance = 0.0
+    recency: Recency | None = None
     explain: Annotated[bool, Field(description="Return what every stage did to every candidate.")] = False
 
     def to_request(self, caller: Caller) -> SearchRequest:

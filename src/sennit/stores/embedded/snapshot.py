@@ -39,6 +39,8 @@ Terms = Sequence[tuple[int, float]]
 
 FIRST_CHECKED_ROWS: Final = 64
 """Rows that `has_any` checks first; one of them is nearly always visible."""
+MAX_NEWEST_READ: Final = 20_000
+"""Records whose times `newest` reads. Times mostly follow the order of writing."""
 
 
 _FEED: Final[tuple[tuple[Literal["put", "delete", "vector"], str], ...]] = (
@@ -275,6 +277,16 @@ class EmbeddedSnapshot:
         """The keys of at most `count` records that match a filter, evenly spaced."""
         keys = np.sort(self.keys(where))
         return keys[np.unique(np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp))]
+
+    def newest(self, where: Filter, count: int) -> Rows:
+        """The keys of the records that match a filter and have the latest times, latest first.
+
+        Records without a time come last. Only the records that were written last are looked at.
+        """
+        keys = -np.sort(-self.keys(where))[:MAX_NEWEST_READ]
+        times = self._field_cache.read(self._connection, keys.tolist(), ["timestamp"])
+        age = np.array([np.inf if time is None else -time.timestamp() for (time,) in times])
+        return keys[np.lexsort((-keys, age))][:count]
 
     def adjacent(self, keys: Rows, where: Filter = EVERYTHING) -> dict[int, list[int]]:
         """For each record, the records of the same parent right before and after it that match a filter."""
