@@ -92,7 +92,9 @@ class Database:
         self._answers = AnswerService(settings, self.recipes, self.store.snapshot, self.audience, self.search)
         self.memory = MemoryGroup(self._access, self.writes, self._answers, self.search, settings.llm.timeout)
         """What an assistant was told and what it knows."""
-        self.files = FilesGroup(self._access, self, self.maintainer, file_access, folders, self.recipes)
+        self.files = FilesGroup(
+            self._access, self, self.maintainer, file_access, folders, self.recipes, settings.ingest
+        )
         """Index files, and read and grep those in the allowed folders."""
         self.code = CodeGroup(self._access, self.embeddings, hydration)
         """The code that belongs in a prompt."""

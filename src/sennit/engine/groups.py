@@ -31,6 +31,7 @@ from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.records import Json, Record
 from sennit.results import SearchResult
+from sennit.settings import IngestSettings
 from sennit.stores.embedded.files import IndexedFolders
 from sennit.stores.embedded.maintenance import IndexMaintainer
 from sennit.stores.embedded.models import Model, ModelProgress
@@ -151,9 +152,11 @@ class FilesGroup:
         files: FileAccess,
         indexed: IndexedFolders,
         recipes: Mapping[str, Recipe],
+        settings: IngestSettings,
     ) -> None:
         self._access = access
         self._target = target
+        self._settings = settings
         self._maintainer = maintainer
         self._files = files
         self._indexed = indexed
@@ -182,13 +185,33 @@ class FilesGroup:
                 self._target,
                 given,
                 collection=default_collection if collection is None else collection,
-                scope=scope,
+                scope=scope or self.make_scope(),
                 progress=progress,
                 profile="text" if chosen is None else chosen.index_profile,
             )
             self._indexed.add(os.path.realpath(path) for path in given if Path(path).is_dir())
         report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
         return report
+
+    def make_scope(
+        self,
+        *,
+        hidden: bool = False,
+        ignore_files: bool = True,
+        default_ignores: bool = True,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        max_bytes: int | None = None,
+    ) -> Scope:
+        """Return which files are indexed: what the settings say, narrowed or widened by these arguments."""
+        return Scope(
+            hidden=hidden,
+            ignore_files=ignore_files,
+            default_ignores=default_ignores and self._settings.default_ignores,
+            include=tuple(include),
+            exclude=(*self._settings.exclude, *exclude),
+            max_bytes=max_bytes or self._settings.max_bytes,
+        )
 
     @property
     def folders(self) -> Folders:
