@@ -12,6 +12,8 @@ import sennit
 from sennit import Caller, Database, Fact, Record, SearchRequest, Turn
 from sennit.engine.groups import CONTEXT_QUERY, AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.errors import AccessDenied, InvalidInput
+from sennit.ingest import Scope
+from sennit.settings import IngestSettings, Settings
 
 CODE = "def login(name):\n    return check(name)\n\n\ndef check(name):\n    return bool(name)\n"
 
@@ -164,3 +166,13 @@ def test_admin_says_that_embedding_is_off() -> None:
     with sennit.open(":memory:", embedding__provider="none") as db:
         assert db.admin.embedding_is_off
         assert db.admin.models() == []
+
+
+def test_the_settings_decide_which_files_are_indexed(tmp_path: Path, folder: Path) -> None:
+    (folder / "uv.lock").write_text("version = 1\n")
+    settings = Settings(ingest=IngestSettings(default_ignores=False, exclude=("*.txt",)))
+    with sennit.open(tmp_path / "db", settings=settings) as db:
+        db.index(folder)
+        assert {Path(record.path or "").name for record in db} == {"auth.py", "uv.lock"}
+        assert db.index(folder, scope=Scope()).removed == 1
+        assert {Path(record.path or "").name for record in db} == {"auth.py", "harbour.txt"}

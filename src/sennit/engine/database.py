@@ -132,7 +132,14 @@ class Database:
         )
         """What an assistant was told and what it knows."""
         self.files = FilesGroup(
-            self._access, self, self.maintainer, file_access, folders, self._inventory, self.recipes
+            self._access,
+            self,
+            self.maintainer,
+            file_access,
+            folders,
+            self._inventory,
+            self.recipes,
+            settings.ingest,
         )
         """Index files, and read and grep those in the allowed folders."""
         self.code = CodeGroup(self._access, self.embeddings, hydration)

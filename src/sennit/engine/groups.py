@@ -40,6 +40,7 @@ from sennit.records import Json, Record
 from sennit.repositories.folders import IndexedFolders
 from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult
+from sennit.settings import IngestSettings
 from sennit.stores.contract import (
     Backend,
     Capabilities,
@@ -182,9 +183,11 @@ class FilesGroup:
         indexed: IndexedFolders,
         inventory: Inventory,
         recipes: Mapping[str, Recipe],
+        settings: IngestSettings,
     ) -> None:
         self._access = access
         self._target = target
+        self._settings = settings
         self._maintainer = maintainer
         self._files = files
         self._indexed = indexed
@@ -214,7 +217,7 @@ class FilesGroup:
                 self._target,
                 given,
                 collection=default_collection if collection is None else collection,
-                scope=scope,
+                scope=scope or self.make_scope(),
                 progress=progress,
                 profile="text" if chosen is None else chosen.index_profile,
             )
@@ -227,6 +230,26 @@ class FilesGroup:
     ) -> tuple[NamedCount, ...]:
         """Return the path of each file that has records, with their number, in order."""
         return self._inventory.files(caller, build_filter(filters, collections))
+
+    def make_scope(
+        self,
+        *,
+        hidden: bool = False,
+        ignore_files: bool = True,
+        default_ignores: bool = True,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        max_bytes: int | None = None,
+    ) -> Scope:
+        """Return which files are indexed: what the settings say, narrowed or widened by these arguments."""
+        return Scope(
+            hidden=hidden,
+            ignore_files=ignore_files,
+            default_ignores=default_ignores and self._settings.default_ignores,
+            include=tuple(include),
+            exclude=(*self._settings.exclude, *exclude),
+            max_bytes=max_bytes or self._settings.max_bytes,
+        )
 
     @property
     def folders(self) -> Folders:

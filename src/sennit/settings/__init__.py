@@ -17,6 +17,7 @@ from sennit.settings.registry import SETTINGS, SettingRow, Settings, describe_se
 from sennit.settings.sections import (
     EmbeddingSettings,
     FilesSettings,
+    IngestSettings,
     KeywordSettings,
     LanguageProvider,
     LanguageSettings,
@@ -34,6 +35,7 @@ __all__ = [
     "SETTINGS",
     "EmbeddingSettings",
     "FilesSettings",
+    "IngestSettings",
     "KeywordSettings",
     "LanguageProvider",
     "LanguageSettings",

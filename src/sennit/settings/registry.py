@@ -14,6 +14,7 @@ from sennit.settings.sections import (
     EmbeddingSettings,
     FilesSettings,
     HydrationSettings,
+    IngestSettings,
     KeywordSettings,
     LanguageSettings,
     MemorySettings,
@@ -64,6 +65,7 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
     docs: DocsSettings = field(default_factory=DocsSettings)
+    ingest: IngestSettings = field(default_factory=IngestSettings)
     files: FilesSettings = field(default_factory=FilesSettings)
     artifacts: ArtifactsSettings = field(default_factory=ArtifactsSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)

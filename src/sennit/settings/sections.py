@@ -257,6 +257,26 @@ class DocsSettings(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IngestSettings(Section):
+    """Which files of a folder are indexed."""
+
+    name: ClassVar[str] = "ingest"
+
+    default_ignores: Annotated[
+        bool,
+        FieldSpec(
+            "Ignore virtual environments, installed packages, caches, build output, lock files and generated files."
+        ),
+    ] = True
+    exclude: Annotated[
+        tuple[str, ...], FieldSpec("Files and folders that are not indexed: patterns as in .gitignore.")
+    ] = ()
+    max_bytes: Annotated[int, FieldSpec("Larger files are skipped.", minimum=1, maximum=2**40)] = (
+        32 * 1024 * 1024
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FilesSettings(Section):
     """The recipe `files`: the folders that may be searched and read, and the distance threshold."""
 
@@ -456,6 +476,7 @@ SECTIONS: Final = (
     StoreSettings,
     PrivacySettings,
     DocsSettings,
+    IngestSettings,
     FilesSettings,
     ArtifactsSettings,
     MemorySettings,
