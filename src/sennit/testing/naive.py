@@ -165,18 +165,14 @@ class NaiveTransaction:
             data.vectors = {pair: vector for pair, vector in data.vectors.items() if pair[1] != digest}
 
     def child_ids(self, parent: str, *, collection: str | None = None, path: str | None = None) -> list[str]:
-        return [
-            record.full_id
-            for record in self.data.records.values()
-            if record.parent == parent
-            and collection in (None, record.collection)
-            and path in (None, record.path)
-        ]
+        own = (one for one in self.data.records.values() if one.parent == parent)
+        kept = (one for one in own if collection in (None, one.collection) and path in (None, one.path))
+        return [one.full_id for one in kept]
 
     def positions(self, parent: str) -> Iterator[tuple[str, int]]:
-        of_parent = (record for record in self.data.records.values() if record.parent == parent)
-        placed = [(record.position, record.full_id) for record in of_parent if record.position is not None]
-        return ((name, position) for position, name in sorted(placed, reverse=True))
+        own = [one for one in self.data.records.values() if one.parent == parent and one.position is not None]
+        placed = sorted(((one.position or 0, one.full_id) for one in own), reverse=True)
+        return ((name, position) for position, name in placed)
 
     def current_facts(self, name: int) -> list[Record]:
         return [
@@ -238,20 +234,18 @@ class NaiveSnapshot:
                 out[at] = np.frombuffer(stored, np.float16)
         return out
 
-    def _children(self, parent: str | None, collection: str) -> list[Record]:
-        found = [one for one in self._visible.values() if one.parent is not None and one.parent == parent]
-        own = (record for record in found if record.collection == collection)
-        return sorted(own, key=lambda record: (record.position or 0, record.id))
+    def children(self, parent: str | None, collection: str) -> list[Record]:
+        found = [
+            one for one in self._visible.values() if (one.parent, one.collection) == (parent, collection)
+        ]
+        return sorted((one for one in found if parent), key=lambda one: (one.position or 0, one.id))
 
     def siblings(self, record: Record, first: int, last: int) -> list[Record]:
-        near = self._children(record.parent, record.collection)
+        near = self.children(record.parent, record.collection)
         return [one for one in near if one.position is not None and first <= one.position <= last]
 
     def siblings_of_kind(self, record: Record, kinds: Sequence[str]) -> list[Record]:
-        return [one for one in self._children(record.parent, record.collection) if one.kind in kinds]
-
-    def children(self, parent: str, collection: str) -> list[Record]:
-        return self._children(parent, collection)
+        return [one for one in self.children(record.parent, record.collection) if one.kind in kinds]
 
     def adjacent(self, keys: Keys, where: Filter = EVERYTHING) -> dict[int, list[int]]:
         out: dict[int, list[int]] = {}
@@ -541,11 +535,9 @@ class NaiveGraphView:
         return NameMatches(columns[0].astype(np.intp), columns[1], columns[2].astype(np.uint8))
 
     def labelled_texts(self, rows: list[int]) -> dict[int, LabelledText]:
-        texts = ((row, self._records[row]) for row in rows)
-        return {
-            row: LabelledText(one.title or one.id, words_of(one.text[:MAX_TEXT_CHARACTERS]))
-            for row, one in texts
-        }
+        found = {row: self._records[row] for row in rows}
+        texts = {row: words_of(one.text[:MAX_TEXT_CHARACTERS]) for row, one in found.items()}
+        return {row: LabelledText(one.title or one.id, texts[row]) for row, one in found.items()}
 
     def synonyms(self, names: Keys, where: Filter) -> dict[int, list[int]]:
         out: dict[int, list[int]] = {}
