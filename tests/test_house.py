@@ -87,7 +87,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "engine": (*RUNNING, "llm", "repositories", "stores.open"),
     "": (*RUNNING, "engine"),
     "evaluation": (*RUNNING, "engine", ""),
-    "testing": (*RUNNING, "engine", ""),
+    "testing": (*RUNNING, "engine", "repositories", ""),
     "apps": (*RUNNING, "engine", "jsonl", "evaluation", "repositories", ""),
 }
 

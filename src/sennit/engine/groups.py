@@ -133,7 +133,7 @@ class MemoryGroup:
         source: str = "remember",
         caller: Caller | None = None,
     ) -> Record:
-        """Store a memory with its provenance; return the record."""
+        """Store a memory with its provenance; return the record. Raises AccessDenied if the caller could not read it."""
         record = make_memory(
             self._access.policy,
             self._access.resolve(caller),
@@ -146,7 +146,8 @@ class MemoryGroup:
             scope=scope,
             source=source,
         )
-        self._writes.add([record])
+        # Also the owner, who names no caller, gets no memory that a search could not find.
+        self._writes.add([record], self._access.audience(caller))
         return record
 
     def sessions(self, *, caller: Caller | None = None) -> tuple[NamedCount, ...]:

@@ -29,8 +29,7 @@ from sennit.graph.traversal import Edge
 from sennit.ranking.calibration import SAMPLE_RECORDS, CosineSample
 from sennit.ranking.fusion import order
 from sennit.ranking.stages import read_fields
-from sennit.records import Record
-from sennit.stores.codec import embedding_hash
+from sennit.records import Record, split_id
 from sennit.stores.contract import (
     NO_VECTORS,
     Backend,
@@ -51,7 +50,7 @@ from sennit.stores.contract import (
     WriteResult,
 )
 from sennit.stores.graph_rows import NEVER, EdgeRow, edge_rows, microseconds
-from sennit.stores.prepared_records import PreparedRecord
+from sennit.stores.prepared_records import PreparedRecord, prepare_record
 
 
 @dataclass
@@ -61,6 +60,8 @@ class _Data:
     seq: int = 0
     records: dict[int, Record] = field(default_factory=dict)
     keys: dict[str, int] = field(default_factory=dict)
+    hashes: dict[int, bytes] = field(default_factory=dict)
+    """Under which hash the vectors of each record are."""
     changes: list[Change] = field(default_factory=list)
     models: dict[int, Model] = field(default_factory=dict)
     vectors: dict[tuple[int, bytes], bytes] = field(default_factory=dict)
@@ -122,33 +123,37 @@ class NaiveTransaction:
         remove: Iterable[str] = (),
     ) -> None:
         data, result = self.data, self.result
-        given = (one.record if isinstance(one, PreparedRecord) else one for one in records)
-        latest = {record.full_id: record for record in given}
+        latest = {one.id: one for one in map(prepare_record, records)}
         for name in dict.fromkeys(remove):
             if name in data.keys and name not in latest:
                 self._delete(name)
                 result = replace(result, removed=result.removed + 1)
         stored = self.get(latest)
-        same = {name for name, one in stored.items() if one.content_hash == latest[name].content_hash}
-        for name in stored.keys() - same:
-            self._delete(name)
-        for name, record in latest.items():
+        same = set()
+        for name, record in stored.items():
+            digest = data.hashes[data.keys[name]]
+            new = latest[name] = latest[name].inherit_vector(digest)
+            if (bytes.fromhex(record.content_hash), digest) == (new.content_hash, new.embedding_hash):
+                same.add(name)
+            else:
+                self._delete(name)
+        for name, prepared in latest.items():
             if name not in same:
-                self._insert(record, vectors)
+                self._insert(prepared, vectors)
         self.result = replace(
             result,
             added=result.added + len(latest) - len(stored),
             updated=result.updated + len(stored) - len(same),
             unchanged=result.unchanged + len(same),
-            ids=(*result.ids, *(record.id for record in latest.values())),
+            ids=(*result.ids, *(split_id(name)[1] for name in latest)),
         )
 
-    def _insert(self, record: Record, vectors: NewVectors) -> None:
+    def _insert(self, prepared: PreparedRecord, vectors: NewVectors) -> None:
         data = self.data
-        key = data.keys[record.full_id] = data.next_number()
-        data.records[key] = record
+        key = data.keys[prepared.id] = data.next_number()
+        data.records[key] = prepared.record
         data.changes.append(Change(key, key, "put"))
-        digest = embedding_hash(record.embedding_text)
+        digest = data.hashes[key] = prepared.embedding_hash
         for model in data.current_models():
             given = vectors.get(model.number, {}).get(digest)
             if given is not None:
@@ -159,26 +164,23 @@ class NaiveTransaction:
     def _delete(self, name: str) -> None:
         data = self.data
         key = data.keys.pop(name)
-        digest = embedding_hash(data.records.pop(key).embedding_text)
+        digest = data.hashes.pop(key)
+        del data.records[key]
         data.changes = [change for change in data.changes if change.key != key]
         data.changes.append(Change(data.next_number(), key, "delete"))
         data.pending = {pair: one for pair, one in data.pending.items() if pair[1] != key}
-        if all(embedding_hash(record.embedding_text) != digest for record in data.records.values()):
+        if digest not in data.hashes.values():
             data.vectors = {pair: vector for pair, vector in data.vectors.items() if pair[1] != digest}
 
     def child_ids(self, parent: str, *, collection: str | None = None, path: str | None = None) -> list[str]:
-        return [
-            record.full_id
-            for record in self.data.records.values()
-            if record.parent == parent
-            and collection in (None, record.collection)
-            and path in (None, record.path)
-        ]
+        own = (one for one in self.data.records.values() if one.parent == parent)
+        kept = (one for one in own if collection in (None, one.collection) and path in (None, one.path))
+        return [one.full_id for one in kept]
 
     def positions(self, parent: str) -> Iterator[tuple[str, int]]:
-        of_parent = (record for record in self.data.records.values() if record.parent == parent)
-        placed = [(record.position, record.full_id) for record in of_parent if record.position is not None]
-        return ((name, position) for position, name in sorted(placed, reverse=True))
+        own = [one for one in self.data.records.values() if one.parent == parent and one.position is not None]
+        placed = sorted(((one.position or 0, one.full_id) for one in own), reverse=True)
+        return ((name, position) for position, name in placed)
 
     def current_facts(self, name: int) -> list[Record]:
         return [
@@ -234,37 +236,35 @@ class NaiveSnapshot:
             return np.zeros((len(keys), 0), np.float32)
         out = np.zeros((len(keys), self.model.dimensions), np.float32)
         for at, key in enumerate(keys.tolist()):
-            digest = embedding_hash(self._visible[key].embedding_text) if key in self._visible else b""
+            digest = self._data.hashes[key] if key in self._visible else b""
             stored = self._data.vectors.get((self.model.number, digest))
             if stored is not None:
                 out[at] = np.frombuffer(stored, np.float16)
         return out
 
     def cosine_sample(self, query: NDArray[np.float32]) -> CosineSample:
-        texts = {
-            embedding_hash(one.embedding_text): key
-            for key, one in sorted(self._visible.items(), reverse=True)
-        }
-        chosen = np.array([texts[digest] for digest in sorted(texts)[:SAMPLE_RECORDS]], np.int64)
-        vectors = self.vectors(chosen)
+        texts = {self._data.hashes[key]: key for key in sorted(self._visible, reverse=True)}
+        vectors = self.vectors(
+            np.array([texts[digest] for digest in sorted(texts)[:SAMPLE_RECORDS]], np.int64)
+        )
         vectors = vectors[vectors.any(axis=1)]
-        mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32) if len(vectors) else query
-        return CosineSample(float(mean @ query) if len(vectors) else 0.0, len(vectors))
+        if not len(vectors):
+            return CosineSample(0.0, 0)
+        mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+        return CosineSample(float(mean @ query), len(vectors))
 
-    def _children(self, parent: str | None, collection: str) -> list[Record]:
-        found = [one for one in self._visible.values() if one.parent is not None and one.parent == parent]
-        own = (record for record in found if record.collection == collection)
-        return sorted(own, key=lambda record: (record.position or 0, record.id))
+    def children(self, parent: str | None, collection: str) -> list[Record]:
+        found = [
+            one for one in self._visible.values() if (one.parent, one.collection) == (parent, collection)
+        ]
+        return sorted((one for one in found if parent), key=lambda one: (one.position or 0, one.id))
 
     def siblings(self, record: Record, first: int, last: int) -> list[Record]:
-        near = self._children(record.parent, record.collection)
+        near = self.children(record.parent, record.collection)
         return [one for one in near if one.position is not None and first <= one.position <= last]
 
     def siblings_of_kind(self, record: Record, kinds: Sequence[str]) -> list[Record]:
-        return [one for one in self._children(record.parent, record.collection) if one.kind in kinds]
-
-    def children(self, parent: str, collection: str) -> list[Record]:
-        return self._children(parent, collection)
+        return [one for one in self.children(record.parent, record.collection) if one.kind in kinds]
 
     def adjacent(self, keys: Keys, where: Filter = EVERYTHING) -> dict[int, list[int]]:
         out: dict[int, list[int]] = {}
@@ -413,8 +413,8 @@ class NaiveRecords:
                 return data.models[known[fingerprint].number]
             number = len(data.models) + 1
             data.models[number] = Model(number, fingerprint, name, spec, dimensions, "building")
-            for key, record in data.records.items():
-                data.pending[number, key] = embedding_hash(record.embedding_text)
+            for key, digest in data.hashes.items():
+                data.pending[number, key] = digest
             if active is None or not data.records:
                 _activate(data, number)
             return data.models[number]
@@ -580,11 +580,9 @@ class NaiveGraphView:
         return NameMatches(columns[0].astype(np.intp), columns[1], columns[2].astype(np.uint8))
 
     def labelled_texts(self, rows: list[int]) -> dict[int, LabelledText]:
-        texts = ((row, self._records[row]) for row in rows)
-        return {
-            row: LabelledText(one.title or one.id, words_of(one.text[:MAX_TEXT_CHARACTERS]))
-            for row, one in texts
-        }
+        found = {row: self._records[row] for row in rows}
+        texts = {row: words_of(one.text[:MAX_TEXT_CHARACTERS]) for row, one in found.items()}
+        return {row: LabelledText(one.title or one.id, texts[row]) for row, one in found.items()}
 
     def synonyms(self, names: Keys, where: Filter) -> dict[int, list[int]]:
         out: dict[int, list[int]] = {}
