@@ -119,7 +119,7 @@ class MissingExtra(SennitError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return `Did you mean 'x'? ` with the nearest of the known names, for a message; empty if none is near."""
+    """Return a question with the nearest of the known names, for a message; empty if none is near."""
     from difflib import get_close_matches
 
     # Longer names are no misspellings, and comparing them would take long.

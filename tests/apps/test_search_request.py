@@ -111,7 +111,13 @@ queries = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
 )
 filters = st.sampled_from(
-    [None, {"kind": "note"}, {"price": {"gte": 20}}, {"or": [{"price": 7}, {"kind": "report"}]}]
+    [
+        None,
+        {"kind": "note"},
+        {"price": {"gte": 20}},
+        {"or": [{"price": 7}, {"kind": "report"}]},
+        {"kind": {"ilike": "*O*"}},
+    ]
 )
 keywords = st.none() | st.lists(st.sampled_from(WORDS), min_size=1, max_size=4, unique=True)
 recipes = st.sampled_from(["default", "keyword", "vector", "artifacts", "memory", "files", "docs"])

@@ -204,8 +204,8 @@ class Database:
     ) -> int:
         """Remove records that the caller may see, with the chunks of documents; return how many there were.
 
-        They are named by their ids, or by a filter: `db.remove(where='path like "old/*"')`. A filter that is written
-        while others write removes what matched when the call began and still does. `where="all()"` removes all.
+        They are named by their ids, or by a filter: `db.remove(where='path like "old/*"')`. While others write, it
+        removes what matched when the call began and still does. `where="all()"` removes everything.
         """
         if (ids is None) == (where is None):
             raise InvalidInput("remove() takes a list of ids, or a filter as where=")
