@@ -11,7 +11,7 @@ from typing import Final, TypedDict, Unpack
 from sennit.analysis import content_terms, term_hash
 from sennit.context.citations import CitationFilter
 from sennit.context.expansion import GroupByPage
-from sennit.context.extractive_answer import Weight, format_answer, select_sentences
+from sennit.context.extractive_answer import ExtractiveAnswer, Weight, answer_from
 from sennit.context.prompt import Prompt, build_prompt, pages_from_hits
 from sennit.engine.answers import Answer, AnswerStream
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
@@ -125,7 +125,9 @@ class AnswerService:
                 degraded.append(Degraded("citations", "the answer cites no passage; judge it with care"))
         model_name = model.name if model is not None and text.strip() else ""
         if not model_name and write:
-            text = self._extractive_answer(material)
+            extracted = _extractive_answer(material)
+            known = {citation.number: citation for citation in extracted.citations}
+            text = extracted.text
             citations = CitationFilter(known)
             text = citations.feed(text) + citations.finish()
             yield text
@@ -155,12 +157,6 @@ class AnswerService:
             yield model.complete(
                 material.prompt.system, material.query, max_tokens=llm.max_tokens, timeout=llm.timeout
             )
-
-    def _extractive_answer(self, material: Material) -> str:
-        sentences = select_sentences(material.query, material.prompt.passages, material.weight)
-        if sentences:
-            return format_answer(sentences)
-        return NO_ANSWER if material.result.answered else NO_SOURCE
 
     def _collect_material(self, query: str, options: AskOptions) -> Material:
         """Search sections and finished examples, and build the prompt from them."""
@@ -215,7 +211,14 @@ class AnswerService:
     def _weights(self, query: str, audience: Filter) -> Weight:
         """Return how informative the terms of a question are in this corpus: their inverse document frequency."""
         with self._snapshot(audience) as snapshot:
+            rarest = 1.0 / (snapshot.count() + 1)
             shares = {
-                term: self._keyword.document_share(snapshot, term_hash(term)) for term in content_terms(query)
+                term: max(self._keyword.document_share(snapshot, term_hash(term)), rarest)
+                for term in content_terms(query)
             }
-        return lambda term: math.log(1.0 / share) + 0.1 if (share := shares.get(term, 0.0)) else 0.0
+        return lambda term: math.log(1.0 / shares[term]) + 0.1 if term in shares else 0.0
+
+
+def _extractive_answer(material: Material) -> ExtractiveAnswer:
+    found = answer_from(material.query, material.prompt.passages, material.weight)
+    return found or ExtractiveAnswer(NO_ANSWER if material.result.answered else NO_SOURCE)
