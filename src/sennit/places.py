@@ -131,6 +131,17 @@ class Places:
             return record_id
         return shown + record_id[at:]
 
+    def find_files(self, path: str) -> list[tuple[Folder, str]]:
+        """The files of indexed folders that a path can mean: from the current folder, then from each indexed one."""
+        if not path or "\0" in path:
+            return []
+        bases = ["", *(folder.root for folder in self.folders)]
+        reals = dict.fromkeys(
+            path_to_text(os.path.realpath(os.path.join(base, path)))  # noqa: PTH118 - keeps `..` in the path
+            for base in bases
+        )
+        return [owner for real in reals for owner in self.owners(real) if owner[1]]
+
     def find_ids(self, shown: str) -> list[str]:
         """The ids that an id can mean whose path is written as it is shown, such as `src/app.py::main`."""
         end = _ID_SEPARATOR.search(shown)

@@ -92,7 +92,9 @@ def test_path_longer_than_an_id_is_stored_in_full(db: sennit.Database, root: Pat
         {f"{folder.relative_to(root)}/a.txt": "far down", f"{folder.relative_to(root)}/b.txt": "far down"},
     )
     assert index(db, root).added == 2
-    assert {record.path for record in db} == {str((folder / name).relative_to(root)) for name in ("a.txt", "b.txt")}
+    assert {record.path for record in db} == {
+        str((folder / name).relative_to(root)) for name in ("a.txt", "b.txt")
+    }
     (folder / "a.txt").unlink()
     assert index(db, root).removed == 1
 

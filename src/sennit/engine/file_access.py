@@ -11,10 +11,10 @@ from sennit.folders import FileText, Folders, ReadError
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
 from sennit.places import path_to_text
+from sennit.repositories.folders import IndexedFolders
 from sennit.settings import FilesSettings
 from sennit.sources.grep import FileOwner, FindOwner, GrepSource, UnindexedAccess
-from sennit.stores.embedded.files import FileManifest, IndexedFolders
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import FileManifest, Snapshot
 
 
 class FileAccess:
@@ -72,7 +72,7 @@ class FileAccess:
 
             def parents() -> list[str]:
                 return [
-                    one for folder, inside in owners for one in self._manifest.places_of(folder.key, inside)
+                    one for folder, inside in owners for one in self._manifest.parents_of(folder.key, inside)
                 ]
 
             for folder, inside in owners:
@@ -90,7 +90,7 @@ class FileAccess:
         visible = [
             folder.root
             for folder in folders
-            if matches(audience, self._access.to_file_record(folder.root, folder.tenant))
+            if matches(audience, self._access.file_record(Path(folder.root), FileOwner(folder, "", list)))
         ]
         if visible or folders:
             return sorted(visible)

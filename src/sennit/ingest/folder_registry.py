@@ -14,8 +14,8 @@ from sennit.errors import InvalidInput, NotFound
 from sennit.ingest.file_reader import UnreadableFile, read_regular_file
 from sennit.places import Folder, FolderOptions, Places, make_key, path_to_text
 from sennit.records import Record
-from sennit.stores.embedded.files import FileManifest, FileRow, IndexedFolders, path_range
-from sennit.stores.embedded.transaction import Transaction
+from sennit.repositories.folders import IndexedFolders
+from sennit.stores.contract import FileManifest, FileRow, Transaction
 
 COMPARED_FILES: Final = 64
 """How many files are compared to recognise a folder that was moved."""
@@ -47,7 +47,7 @@ def assign_folders(
 ) -> AssignedFolders:
     """Register the folders of real paths, which map to the paths as they were given; raise NotFound for none."""
     _check_options(options)
-    out = AssignedFolders(table.read_in(transaction))
+    out = AssignedFolders(table.read_in(transaction.state))
     for real, name in given.items():
         if not os.path.lexists(real):
             _check_known(out.places, manifest, real, name)
@@ -56,7 +56,9 @@ def assign_folders(
         else:
             _assign_file(transaction, table, manifest, out, real, options)
         out.places = Places(
-            folder for folder in table.read_in(transaction).folders if folder.key not in _keys(out.adopted)
+            folder
+            for folder in table.read_in(transaction.state).folders
+            if folder.key not in _keys(out.adopted)
         )
     return out
 
@@ -67,17 +69,18 @@ def unused_folders(places: Places, manifest: FileManifest) -> list[Folder]:
         folder
         for folder in places.folders
         if not (folder.whole and os.path.lexists(folder.root) and not _is_adopted(places, folder))
-        and not manifest.has_files(folder.key)
+        and not has_files(manifest, folder)
     ]
 
 
 def is_within(path: str, folders: Sequence[str]) -> bool:
     """Whether a path is at or below one of the folders."""
-    for folder in folders:
-        low, high = path_range(folder)
-        if path == folder or low <= path < high:
-            return True
-    return False
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+def has_files(manifest: FileManifest, folder: Folder, path: str = "") -> bool:
+    """Whether a file of a folder at or below a path is known."""
+    return next(iter(manifest.under(folder.key, path)), None) is not None
 
 
 def _keys(folders: Sequence[Folder]) -> set[str]:
@@ -113,7 +116,7 @@ def _with_options(folder: Folder, options: FolderOptions) -> Folder:
 def _check_known(places: Places, manifest: FileManifest, real: str, name: str) -> None:
     """A path that does not exist is allowed if it was indexed before: its records are deleted."""
     for folder, relative in places.owners(path_to_text(real)):
-        if manifest.has_files(folder.key, relative):
+        if has_files(manifest, folder, relative):
             return
     raise NotFound(f"There is no file or folder {name!r}, and none was indexed there before")
 
@@ -177,7 +180,7 @@ def _assign_file(
         return
     parent = os.path.dirname(real)  # noqa: PTH120 - keeps bytes that are not UTF-8
     singles = [folder for folder, inside in owners if folder.root == parent]
-    holds = [folder for folder in singles if manifest.has_files(folder.key, folder.relative(text) or "")]
+    holds = [folder for folder in singles if has_files(manifest, folder, folder.relative(text) or "")]
     fresh = _with_options(Folder(make_key(parent, _keys(out.places.folders)), parent, whole=False), options)
     alike = [folder for folder in singles if replace(folder, key=fresh.key) == fresh]
     if holds:

@@ -28,11 +28,10 @@ from sennit.ingest.text_profile import id_prefixes
 from sennit.ingest.walk import FileEntry, Scope, Subtrees, WalkResult, walk
 from sennit.ingest.worker_pool import choose_builder
 from sennit.places import Folder, FolderOptions, Places, path_to_text
-from sennit.records import Record
-from sennit.stores.embedded.files import FileManifest, FileRow, IndexedFolders
-from sennit.stores.embedded.prepared_records import PreparedRecord, WritableRecords
-from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.transaction import NewVectors, Transaction
+from sennit.records import Record, split_id
+from sennit.repositories.folders import IndexedFolders
+from sennit.stores.contract import FileRow, NewVectors, RecordsRole, Transaction
+from sennit.stores.prepared_records import PreparedRecord, WritableRecords
 
 BATCH_RECORDS: Final = 4000
 BATCH_BYTES: Final = 8 * 1024 * 1024
@@ -80,7 +79,7 @@ class IndexTarget(Protocol):
     def path(self) -> Path | None: ...
 
     @property
-    def store(self) -> EmbeddedStore: ...
+    def store(self) -> RecordsRole: ...
 
     @property
     def indexed_folders(self) -> IndexedFolders: ...
@@ -154,12 +153,12 @@ class _Batch:
 
     def write(self, transaction: Transaction, records: Iterable[PreparedRecord], vectors: NewVectors) -> None:
         """Replace the records of the files, and update the manifest, in one transaction."""
-        FileManifest.delete(transaction, self.deleted)
-        FileManifest.upsert(transaction, self.rows)
+        transaction.delete_files(self.deleted)
+        transaction.put_files(self.rows)
         old = [
             record_id
             for row in (*self.replaced, *self.deleted)
-            for record_id in FileManifest.record_ids(transaction, row, id_prefixes(row.place))
+            for record_id in _record_ids(transaction, row)
         ]
         transaction.write(records, vectors, remove=old)
 
@@ -218,6 +217,18 @@ def _resolve_paths(
     return out
 
 
+def _record_ids(transaction: Transaction, row: FileRow) -> list[str]:
+    """The full ids of a file's records: their parent is one of its parents, and their ids have its prefixes."""
+    prefixes = id_prefixes(row.place)
+    parents = (row.place, *(json.loads(row.other_parents) if row.other_parents else ()))
+    found = (full for parent in parents for full in transaction.child_ids(parent, path=row.path))
+    return [
+        full
+        for full in found
+        if (record_id := split_id(full)[1]) == row.place or record_id.startswith(prefixes)
+    ]
+
+
 class _IndexRun:
     """One run over some root paths."""
 
@@ -231,7 +242,7 @@ class _IndexRun:
         subtrees: Subtrees | None,
     ) -> None:
         self.report = IndexReport()
-        self._table = FileManifest(db.store.pool)
+        self._table = db.store.files
         self._db = db
         self._only_collections = tuple(only_collections)
         self._target = target
@@ -249,6 +260,7 @@ class _IndexRun:
             assigned = assign_folders(transaction, self._db.indexed_folders, self._table, given, options)
         self._places, self._single_files = assigned.places, assigned.single_files
         tree, known, incomplete = self._walk(list(given), assigned.adopted)
+        report.ignored = [Skipped(path, reason) for path, reason in tree.ignored.items()]
         gone = {
             path: rows
             for path, rows in known.items()
@@ -293,14 +305,24 @@ class _IndexRun:
                 self._write_batch(only_if_full=True)
         self._write_batch()
         self._delete_unused_folders()
+        if self._subtrees is None:
+            self._db.indexed_folders.mark_indexed(self._covered(given))
         report.skipped.sort()
+
+    def _covered(self, given: Mapping[str, str]) -> list[str]:
+        """The keys of the folders that the run has visited as a whole."""
+        return [
+            folder.key
+            for folder in self._places.folders
+            if folder.whole and is_within(path_to_text(folder.root), [path_to_text(root) for root in given])
+        ]
 
     def _delete_unused_folders(self) -> None:
         unused = unused_folders(self._db.indexed_folders.places(), self._table)
         if unused:
             with self._db.writes.transaction() as transaction:
                 for folder in unused:
-                    IndexedFolders.delete(transaction, folder.key)
+                    self._db.indexed_folders.delete(transaction, folder.key)
 
     def _walk(
         self, roots: Sequence[str], adopted: Sequence[Folder]

@@ -11,7 +11,7 @@ from sennit.ingest.file_reader import UnreadableFile
 from sennit.ingest.readers import read_records
 from sennit.places import Folder
 from sennit.records import Record
-from sennit.stores.embedded.prepared_records import WritableRecords
+from sennit.stores.prepared_records import WritableRecords
 
 READ_THREADS: Final = 4
 """Threads that read files while records are written. Disks and PDF parsing keep a single thread waiting."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from sennit.analysis import QueryTerm, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
-from sennit.filters import EVERYTHING, Filter
+from sennit.filters import EVERYTHING, Filter, Range
+from sennit.graph.fact_matches import QueryInformation
+from sennit.periods import Period, QueryTime, read_time
 from sennit.places import Locate
+from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
-from sennit.stores.contract import BM25, ScoredKeys
-from sennit.stores.embedded.models import Model
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import BM25, KeywordQuery, KeywordRole, Model, ScoredKeys, Snapshot
 
 EmbedQuery = Callable[[Model | None, str], NDArray[np.float32]]
 
@@ -29,9 +30,15 @@ HINT_WEIGHT: Final = 0.3
 """The weight of all hints together in the query vector, and of each hint in keyword search; the query weighs 1."""
 
 
-def document_share(snapshot: Snapshot, word: str) -> float:
+def document_share(index: KeywordRole, snapshot: Snapshot, word: str) -> float:
     """Return the share of records that contain a word, judged by its rarest term."""
-    return min((snapshot.document_share(term.hash) for term in query_terms(word)), default=0.0)
+    return min((index.document_share(snapshot, term.hash) for term in query_terms(word)), default=0.0)
+
+
+def period_filter(period: Period) -> Filter:
+    """Return the filter for records with a time in a period."""
+    start, end = (None if one is None else one.timestamp() for one in (period.start, period.end))
+    return Range("timestamp", start, end, include_high=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +79,20 @@ class SearchContext:
         text: str,
         snapshot: Snapshot,
         embed: EmbedQuery,
+        index: KeywordRole,
         *,
         audience: Filter = EVERYTHING,
         keywords: Sequence[str] | None = None,
         now: datetime | None = None,
         rewrite: QueryRewrite = NO_REWRITE,
+        vector: Sequence[float] | None = None,
         locate: Locate = attrgetter("path"),
     ) -> None:
+        """`vector` is that of the query, if it was given and is not to be computed."""
         self.text = text
         self.locate = locate
         """Returns the path of a record as it is shown."""
+        self._given_vector = None if vector is None else np.array(vector, np.float32)
         self.rewrite = rewrite
         self.snapshot = snapshot
         self.now = datetime.now(UTC) if now is None else now
@@ -89,15 +100,30 @@ class SearchContext:
         """What the caller may see. It also applies to passages that are not in the database."""
         self.match_reasons: dict[tuple[str, int], str] = {}
         """Why a source found a record, by list name and key."""
+        self.fact_matches: dict[int, float] = {}
+        """How well each fact that the graph source found matches the query, from 0 to 1, by key."""
         self.warnings: list[tuple[str, str]] = []
         self._given_keywords = tuple(word for word in keywords or () if word.strip())
         self._embed = embed
+        self._index = index
         self._ephemeral: dict[int, Record] = {}
         self._records: dict[int, Record] = {}
 
     @cached_property
+    def time(self) -> QueryTime:
+        """What the query says about time. The pipeline takes a period away in which nothing was said."""
+        return read_time(self.text, self.now)
+
+    @cached_property
     def terms(self) -> list[QueryTerm]:
         return query_terms(self.text)
+
+    @cached_property
+    def information(self) -> QueryInformation:
+        """How much each term of the query says."""
+        return QueryInformation.of(
+            self.terms, partial(self._index.document_share, self.snapshot), self.snapshot.count()
+        )
 
     @cached_property
     def weighted_terms(self) -> list[tuple[int, float]]:
@@ -111,6 +137,8 @@ class SearchContext:
     @cached_property
     def vector(self) -> NDArray[np.float32]:
         """The query vector, by the model whose vectors the snapshot searches."""
+        if self._given_vector is not None:
+            return self._given_vector
         rewrite = self.rewrite
         vector = self._embed(self.snapshot.model, rewrite.vector_text or self.text)
         if not rewrite.hints or not rewrite.hint_weight:
@@ -122,6 +150,19 @@ class SearchContext:
         ]
         return both
 
+    @cached_property
+    def background(self) -> Background:
+        """What the cosines of this query are compared with."""
+        vector, model = self.known_vector, self.snapshot.model
+        if vector is None or model is None:
+            return NO_BACKGROUND
+        return Background.estimate(model.name, self.snapshot.cosine_sample(vector))
+
+    @property
+    def known_vector(self) -> NDArray[np.float32] | None:
+        """The query vector if a source has computed it; None if none did, or if the model failed."""
+        return self.__dict__.get("vector")
+
     @property
     def has_keywords(self) -> bool:
         """Whether the caller gave exact keywords that are not just the query again."""
@@ -132,7 +173,11 @@ class SearchContext:
         """Exact texts to look for: those the caller gave, or else the informative words of the query."""
         if self.has_keywords:
             return self._given_keywords
-        return extract_keywords(self.text, lambda word: document_share(self.snapshot, word))
+        return extract_keywords(self.text, self.document_share)
+
+    def document_share(self, word: str) -> float:
+        """Return the share of records that contain a word, judged by its rarest term."""
+        return document_share(self._index, self.snapshot, word)
 
     def add_match_reason(self, list_name: str, key: int, reason: str) -> None:
         """Record why a source found a record; the trace shows it."""
@@ -190,6 +235,11 @@ class SourceRequest:
     bm25: BM25
     list_name: str = ""
     """The name of the recipe's list that the answer becomes."""
+
+    @property
+    def keyword_query(self) -> KeywordQuery:
+        """What a keyword index is asked."""
+        return KeywordQuery(self.context.weighted_terms, self.bm25, self.context.text)
 
 
 class Source(Protocol):

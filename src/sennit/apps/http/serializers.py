@@ -12,6 +12,7 @@ from sennit.apps.http.errors import redact_locations
 from sennit.context.status import status_message
 from sennit.facts import is_fact
 from sennit.records import Json, Record
+from sennit.results import cite_record
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -68,9 +69,15 @@ def serialize_context(result: SearchResult, db: Database) -> dict[str, Any]:
         "query": result.query,
         "recipe": result.recipe,
         "milliseconds": result.milliseconds,
+        "fits": result.fits,
         "results": [_context_item(hit) for hit in result],
         "degraded": serialize_degraded(result.degraded, db),
     }
+
+
+def serialize_record(record: Record) -> dict[str, Any]:
+    """A record with its citation."""
+    return _record({"citation": cite_record(record), **record.to_dict()})
 
 
 def serialize_why(why: Why, db: Database) -> dict[str, Any]:
@@ -120,6 +127,7 @@ def _context_item(hit: Hit) -> dict[str, Any]:
         "text": record.text,
         "source_session": _text(metadata.get("session")),
         "timestamp": record.timestamp.isoformat() if record.timestamp else None,
+        "relevance": hit.relevance,
         "relevance_score": hit.score,
         "entities": [name for name in entities if isinstance(name, str)]
         if isinstance(entities, list)
