@@ -23,6 +23,20 @@ The message names the object, says what is wrong and what to do next.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final
+
+NEAR_NAME_RATIO: Final = 0.7
+"""How similar two names are if one is a misspelling of the other, as difflib measures it."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the advice with the nearest of the names that exist, for the end of a message; empty if none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), n=1, cutoff=NEAR_NAME_RATIO)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
 
 class SennitError(Exception):
     """Base of every error sennit raises on purpose."""

@@ -14,6 +14,7 @@ from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
 from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
 from sennit.engine.configuration import default_caller, embedding_spec, is_embedding_configured, make_policy
+from sennit.engine.empty_answers import explain_empty
 from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
@@ -21,7 +22,7 @@ from sennit.engine.inventory import PAGE_RECORDS, Inventory, NamedCount, RecordP
 from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_planner import SearchPlanner
 from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request
-from sennit.engine.validation import check_id, check_included, check_instances, check_list
+from sennit.engine.validation import check_collections, check_id, check_included, check_instances, check_list
 from sennit.engine.writes import WriteService
 from sennit.errors import InvalidInput
 from sennit.explain import explain_record
@@ -30,7 +31,7 @@ from sennit.filters import EVERYTHING, Filter, matches, parse_filter
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest.artifacts import ArtifactSplitter, split_artifact
-from sennit.pipeline import Pipeline
+from sennit.pipeline import Pipeline, SearchPlan
 from sennit.privacy import Caller, Rule
 from sennit.recipes import Recipe, load_recipes
 from sennit.records import Json, Record, full_id
@@ -257,7 +258,23 @@ class Database:
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
             check_included(plan.recipe, request.include, snapshot)
-            return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
+            check_collections(request.collections, self.recipes, snapshot)
+
+            def run(plan: SearchPlan, request: SearchRequest = request) -> SearchResult:
+                return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
+
+            result = run(plan)
+            if result.hits or not result.answered:
+                return result
+            hints = explain_empty(
+                request,
+                plan,
+                snapshot,
+                self.recipes,
+                run,
+                lambda relaxed: run(self._planner.plan(relaxed), relaxed),
+            )
+            return replace(result, hints=hints)
 
     def why(self, query: str | SearchRequest, reference: str, **options: Unpack[SearchOptions]) -> Why:
         """Explain why a record is in the results of a search, or which stage and number excluded it.

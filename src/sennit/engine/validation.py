@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from sennit.errors import InvalidInput, NotFound
+from sennit.errors import InvalidInput, NotFound, did_you_mean
 from sennit.filters import Equal
 from sennit.recipes import Recipe
 from sennit.records import MAX_ID_BYTES, is_unicode
@@ -45,8 +45,24 @@ def check_included(recipe: Recipe, include: Sequence[str], snapshot: Snapshot) -
     for name in include:
         if name not in known and not snapshot.count(Equal("collection", name)):
             raise NotFound(
-                f"There is no collection {name!r} to include. Known collections: {', '.join(known)}"
+                f"There is no collection {name!r} to include.{did_you_mean(name, known)} Known collections: "
+                f"{', '.join(known)}"
             )
+
+
+def check_collections(names: Sequence[str], recipes: Mapping[str, Recipe], snapshot: Snapshot) -> None:
+    """Refuse the misspelt name of a collection: one that holds nothing the caller may see, and is near another name."""
+    if not names:
+        return
+    held = snapshot.text_counts("collection")
+    known = {
+        *held,
+        *(name for recipe in recipes.values() for name in (*recipe.collections, *recipe.on_request)),
+    }
+    for name in names:
+        nearest = "" if name in known else did_you_mean(name, sorted(known))
+        if nearest:
+            raise NotFound(f"There is no collection {name!r}.{nearest}")
 
 
 def check_count(name: str, value: int | None, default: int, maximum: int) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, overload
 
 from sennit.records import Json, Record
+from sennit.results.hints import Hint
 from sennit.results.trace import Degraded, Explanation, SourceScore, Trace
 
 CHUNK_BOUNDARY: Final = "\n[CHUNK BOUNDARY]\n"
@@ -130,6 +131,8 @@ class SearchResult(Sequence[Hit]):
     """How many sources answered. With 0 the search failed as a whole."""
     pages: tuple[Page, ...] = ()
     """The hits grouped by page, for a recipe with the stage `group_by_page`."""
+    hints: tuple[Hint, ...] = ()
+    """Why there are no hits, and what would find something; empty if there are hits."""
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...
@@ -154,6 +157,8 @@ class SearchResult(Sequence[Hit]):
         }
         if self.pages:
             out["pages"] = [page.to_dict() for page in self.pages]
+        if self.hints:
+            out["hints"] = [hint.to_dict() for hint in self.hints]
         if self.trace is not None:
             out["trace"] = self.trace.to_dict()
         return out

@@ -103,6 +103,8 @@ def _read_editor_file(file: Path) -> str:
 
 
 def _show_citations(session: Session, answer: Answer) -> None:
+    for hint in answer.hints:
+        output.write_note(session, sanitize_for_terminal(hint.message))
     if answer.citations:
         output.write_line()
         for citation in answer.citations:

@@ -138,7 +138,7 @@ def context(
         if block:
             output.write_line(block)
         else:
-            output.write_note(session, "Nothing is remembered about that.")
+            output.write_nothing_found(session, result.hints, "Nothing is remembered about that.")
     return OK if result.answered else SOURCES_FAILED
 
 

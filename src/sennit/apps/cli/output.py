@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sennit.apps.cli.exit_codes import ErrorMessage
-    from sennit.results import Degraded, SourceScore
+    from sennit.results import Degraded, Hint, SourceScore
 
 PIPE_WIDTH: Final = 100_000
 """Columns assumed when the output is not a terminal, so that rich never wraps a line."""
@@ -65,6 +65,15 @@ def warn_degraded(degraded: Sequence[Degraded]) -> None:
     """Warn about each source that did not answer."""
     for source in degraded:
         write_warning(f"the source {source.source} did not answer: {sanitize_for_terminal(source.reason)}")
+
+
+def write_nothing_found(verbosity: Verbosity, hints: Sequence[Hint], message: str = "Nothing found.") -> None:
+    """Say that an answer is empty, why, and what would find something."""
+    write_note(verbosity, message)
+    for hint in hints:
+        write_note(verbosity, sanitize_for_terminal(hint.message))
+        if hint.command:
+            write_note(verbosity, f"  {click.style(one_line(hint.command), bold=True)}")
 
 
 def write_error(error: ErrorMessage, *, as_json: bool) -> None:

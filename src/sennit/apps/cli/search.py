@@ -70,7 +70,7 @@ def search(session: Session, /, query: str, **options: Any) -> int:
         output.warn_degraded(result.degraded)
         show_result(result)
         if not result:
-            output.write_note(session, "Nothing found.")
+            output.write_nothing_found(session, result.hints)
     return OK if result.answered else SOURCES_FAILED
 
 

@@ -122,6 +122,11 @@ _NULLABLE_INTEGER: Final = nullable("integer")
 DEGRADED: Final = array_of(object_with(source=_STRING, reason=_STRING))
 """Sources that failed, and why. The result is built from the others."""
 
+HINTS: Final = {
+    **_STRINGS,
+    "description": "Why nothing was found, and what would find something. Empty if there are results.",
+}
+
 _HIT: Final = object_with(
     number=integer("Position in the result, from 1."),
     score=_NUMBER,
@@ -144,6 +149,7 @@ RESULTS: Final = object_with(
     collections={**_STRINGS, "description": "The collections that were searched. Empty: all of them."},
     results=array_of(_HIT),
     degraded=DEGRADED,
+    hints=HINTS,
 )
 MEMORIES: Final = object_with(
     query=_STRING,
@@ -159,6 +165,7 @@ MEMORIES: Final = object_with(
         )
     ),
     degraded=DEGRADED,
+    hints=HINTS,
 )
 PASSAGES: Final = object_with(
     files=_COUNT,
