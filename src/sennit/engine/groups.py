@@ -14,6 +14,7 @@ from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
 from sennit.engine.answer_service import AnswerService
 from sennit.engine.file_access import FileAccess
+from sennit.engine.file_paths import stored_paths
 from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.inventory import Inventory, NamedCount, in_session
 from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
@@ -211,6 +212,11 @@ class FilesGroup:
     ) -> tuple[NamedCount, ...]:
         """Return the path of each file that has records, with their number, in order."""
         return self._inventory.files(caller, build_filter(filters, collections))
+
+    def stored_paths(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Return the paths that the records of these files may have; a relative one as in a citation."""
+        roots = self.folders.roots
+        return tuple(stored for path in paths for stored in stored_paths(path, roots))
 
     @property
     def folders(self) -> Folders:

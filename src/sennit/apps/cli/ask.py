@@ -9,7 +9,7 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import search_option
+from sennit.apps.cli.options import query_words, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput
@@ -25,7 +25,7 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False, exists=True, allow_das
 
 
 @click.command()
-@click.argument("query", type=TEXT)
+@query_words
 @click.option(
     "-r",
     "--recipe",
@@ -60,7 +60,7 @@ def ask(
 
     \b
     Example:
-      sennit ask "how often is a failed task retried?"
+      sennit ask how often is a failed task retried
 
     If a language model is configured (llm.provider and llm.model), it writes the answer, and every citation is
     checked. Otherwise the answer consists of the best matching sentences.

@@ -97,7 +97,7 @@ def _read_turns(file: Path, name: str | None) -> list[Turn]:
 
 
 @click.command()
-@click.argument("query", type=TEXT, default="recent conversations and key facts")
+@click.argument("query", metavar="[QUERY]...", type=TEXT, nargs=-1)
 @click.option(
     "-r",
     "--recipe",
@@ -113,7 +113,7 @@ def _read_turns(file: Path, name: str | None) -> list[Turn]:
 @pass_session
 def context(
     session: Session,
-    query: str,
+    query: tuple[str, ...],
     recipe: str,
     limit: int | None,
     look_back: float | None,
@@ -127,7 +127,9 @@ def context(
 
     Without QUERY, it looks for recent conversations and key facts.
     """
-    request = build_request(query, recipe=recipe, limit=limit, look_back=look_back)
+    from sennit.engine.groups import CONTEXT_QUERY
+
+    request = build_request(" ".join(query) or CONTEXT_QUERY, recipe=recipe, limit=limit, look_back=look_back)
     with session.open() as db:
         found = db.memory.context(request, provenance=provenance)
     result, block = found.result, found.block

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH: Final = 100_000
 """Columns assumed when the output is not a terminal, so that rich never wraps a line."""
+
+WIDE_CELLS: Final = 120
+"""From this width on, a terminal has room for bars."""
+
+BAR_CELLS: Final = 12
+"""Width of the longest bar."""
 
 _SPACES: Final = re.compile(r"\s+")
 
@@ -109,6 +116,29 @@ def make_console(*, err: bool = False) -> Console:
     )
 
 
+def terminal_width() -> int | None:
+    """Return the columns of the terminal; None if the output goes into a pipe or a file."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def has_colours() -> bool:
+    """Return whether the output may have colours and links: on a terminal, unless NO_COLOR is set."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def link(text: str, address: str | None) -> str:
+    """Return a text that a terminal opens when it is clicked (OSC 8)."""
+    if address is None or not has_colours() or not address.isprintable():
+        return text
+    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def bar(number: float, largest: float) -> str:
+    """Return a bar for a share of the largest number, as wide for every number."""
+    cells = round(BAR_CELLS * number / largest) if largest > 0 and number > 0 else 0
+    return f"{click.style('━' * cells, fg='green')}{' ' * (BAR_CELLS - cells)}  "
+
+
 def write_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: int = 0
 ) -> None:
@@ -132,14 +162,18 @@ def write_table(
 def write_source_scores(source_scores: Sequence[SourceScore], *, indent: int) -> None:
     """Write rank, score and share of a record in each source, and why the source matched."""
     has_reasons = any(source_score.match_reason for source_score in source_scores)
+    width = terminal_width()
+    is_wide = width is not None and width >= WIDE_CELLS
+    largest = max((source_score.share for source_score in source_scores), default=0.0)
     write_table(
-        ("source", "rank", "score", "share", *(("",) if has_reasons else ())),
+        ("source", "rank", "score", "share", *(("",) if is_wide else ()), *(("",) if has_reasons else ())),
         [
             (
                 source_score.source,
                 "-" if source_score.rank is None else str(source_score.rank),
                 "-" if source_score.score is None else f"{source_score.score:.4f}",
                 f"{source_score.share:.4f}",
+                *((click.unstyle(bar(source_score.share, largest)).rstrip(),) if is_wide else ()),
                 *((one_line(source_score.match_reason),) if has_reasons else ()),
             )
             for source_score in source_scores
