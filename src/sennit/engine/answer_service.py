@@ -140,6 +140,7 @@ class AnswerService:
             examples=material.examples,
             degraded=tuple(degraded),
             model=model_name,
+            hints=() if material.examples else material.result.hints,
             answered=material.result.answered,
             editor_keywords=material.keywords,
             prompt=material.prompt.system,

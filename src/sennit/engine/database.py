@@ -14,6 +14,7 @@ from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
 from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
 from sennit.engine.configuration import default_caller, embedding_spec, is_embedding_configured, make_policy
+from sennit.engine.empty_answers import explain_empty
 from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
@@ -350,9 +351,30 @@ class Database:
             for request, plan in zip(rewritten, plans, strict=True):
                 self._check_names(request, plan, snapshot)
             return [
-                self._pipeline.run(plan, self._make_context(request, snapshot, audience))
+                self._run(request, plan, snapshot, audience)
                 for request, plan in zip(rewritten, plans, strict=True)
             ]
+
+    def _run(
+        self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot, audience: Filter
+    ) -> SearchResult:
+        """Run a search; an empty result explains itself."""
+
+        def run(plan: SearchPlan, request: SearchRequest = request) -> SearchResult:
+            return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
+
+        result = run(plan)
+        if result.hits or not result.answered:
+            return result
+        hints = explain_empty(
+            request,
+            plan,
+            snapshot,
+            self.recipes,
+            run,
+            lambda relaxed: run(self._planner.plan(relaxed), relaxed),
+        )
+        return replace(result, hints=hints)
 
     def why(self, query: str | SearchRequest, reference: str, **options: Unpack[SearchOptions]) -> Why:
         """Explain why a record is in the results of a search, or which stage and number excluded it.

@@ -72,6 +72,7 @@ def serialize_context(result: SearchResult, db: Database) -> dict[str, Any]:
         "fits": result.fits,
         "results": [_context_item(hit) for hit in result],
         "degraded": serialize_degraded(result.degraded, db),
+        **({"hints": [hint.to_dict() for hint in result.hints]} if result.hints else {}),
     }
 
 
