@@ -17,9 +17,9 @@ class KeywordSource:
     def search(self, request: SourceRequest) -> ScoredKeys:
         context = request.context
         return context.snapshot.keyword_search(
-            context.weighted_terms, request.bm25, request.limit, request.where
+            request.weighted_terms, request.bm25, request.limit, request.where
         )
 
     def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         context = request.context
-        return context.snapshot.keyword_scores(context.weighted_terms, request.bm25, keys)
+        return context.snapshot.keyword_scores(request.weighted_terms, request.bm25, keys)
