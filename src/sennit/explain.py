@@ -79,7 +79,9 @@ def _explain_end(plan: SearchPlan, context: SearchContext, key: int) -> str:
     if ended is None or ended > context.now or not any(config.source == "graph" for config in plan.sources):
         return ""
     # The snapshot has only what the caller may see, so a hidden successor is not named.
-    same_relation = And(tuple(Equal(f"metadata.{name}", record.metadata[name]) for name in FACT_FIELDS[:2]))
+    same_relation = And(
+        tuple(Equal(f"metadata.{name}", str(record.metadata[name])) for name in FACT_FIELDS[:2])
+    )
     others = context.snapshot.records_matching(same_relation | Equal("metadata.supersedes", record.id))
     successor = min(
         (one for one in others if one.id != record.id and (one.timestamp or context.now) >= ended),
