@@ -21,7 +21,7 @@ from sennit.results import Dropped, ListStageTrace, SourceTrace, StageTrace, Tra
 from sennit.sources.base import SearchContext
 from sennit.stores.embedded.snapshot import Snapshot
 
-CONTRACT_VERSION: Final = 1
+CONTRACT_VERSION: Final = 2
 """The version of docs/ranking-contract.md that these rankings follow."""
 
 
