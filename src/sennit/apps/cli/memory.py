@@ -314,7 +314,10 @@ def extract(session: Session, ids: tuple[str, ...], dry_run: bool) -> None:
         output.write_json({"by": found.by, "facts": listed, "problems": list(found.problems)})
         return
     for fact in found.facts:
-        output.write_line(output.one_line(fact.line))
+        sure = fact.metadata.get("confidence")
+        output.write_line(
+            output.one_line(fact.line) + (f" ({sure:.0%} sure)" if isinstance(sure, float) else "")
+        )
     output.write_note(
         session,
         f"{output.pluralize(len(found.facts), 'fact')} from {output.pluralize(len(records), 'record')}, by {found.by}.",
