@@ -557,6 +557,10 @@ class KeywordRole(Protocol):
         """The score of each record, 0 for a record without any of the terms."""
         ...
 
+    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
+        """The share of the query's information (idf) that each record has, from 0 to 1; nan when the index cannot tell."""
+        ...
+
     def document_share(self, snapshot: Snapshot, term: int) -> float:
         """The share of visible records that contain a term, given by its hash; 0 when the index cannot tell."""
         ...
