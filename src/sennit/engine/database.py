@@ -36,7 +36,7 @@ from sennit.repositories.folders import IndexedFolders
 from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult, Why
 from sennit.settings import Settings
-from sennit.sources.base import SearchContext, Source
+from sennit.sources.base import MakeSource, SearchContext, Source, make_source
 from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
@@ -54,7 +54,7 @@ class Database:
         self,
         target: str | os.PathLike[str] | Backend,
         settings: Settings,
-        sources: Mapping[str, Source] | None = None,
+        sources: Mapping[str, Source | MakeSource] | None = None,
         rule: Rule | None = None,
         *,
         background: bool = True,
@@ -98,7 +98,8 @@ class Database:
             "graph": GraphSource(backend.graph),
             "links": LinkSource(backend.graph, backend.keyword),
         }
-        self._pipeline = Pipeline(built_in, sources or {})
+        custom = {name: make_source(name, one, backend) for name, one in (sources or {}).items()}
+        self._pipeline = Pipeline(built_in, custom)
         hydration = HydrationService(self.store, settings, self._pipeline, self._make_context)
         self._answers = AnswerService(settings, self.recipes, backend, self.audience, self.search)
         self.memory = MemoryGroup(self._access, self.writes, self._answers, self.search, settings.llm.timeout)
