@@ -51,7 +51,7 @@ from sennit.repositories.folders import IndexedFolders
 from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult, Why
 from sennit.settings import Settings
-from sennit.sources.base import SearchContext, Source
+from sennit.sources.base import MakeSource, SearchContext, Source, make_source
 from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
@@ -70,7 +70,7 @@ class Database:
         self,
         target: str | os.PathLike[str] | Backend,
         settings: Settings,
-        sources: Mapping[str, Source] | None = None,
+        sources: Mapping[str, Source | MakeSource] | None = None,
         rule: Rule | None = None,
         *,
         background: bool = True,
@@ -118,7 +118,8 @@ class Database:
             "recent": RecentSource(),
             "links": LinkSource(backend.graph, backend.keyword),
         }
-        self._pipeline = Pipeline(built_in, sources or {}, backend)
+        custom = {name: make_source(name, one, backend) for name, one in (sources or {}).items()}
+        self._pipeline = Pipeline(built_in, custom, backend)
         hydration = HydrationService(backend, settings, self._pipeline, self._planner, self._make_context)
         self._model = ConfiguredModel(settings.llm)
         self._rewriter = QueryRewriter(settings, self._model, backend)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from sennit.analysis import QueryTerm, is_stop_word, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
+from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Equal, Filter, Range
 from sennit.graph.fact_matches import QueryInformation
 from sennit.periods import Period, QueryTime, read_time
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
-from sennit.stores.contract import BM25, KeywordQuery, KeywordRole, Model, ScoredKeys, Snapshot
+from sennit.stores.contract import BM25, Backend, KeywordQuery, KeywordRole, Model, ScoredKeys, Snapshot
 
 EmbedQuery = Callable[[Model | None, str], NDArray[np.float32]]
 
@@ -270,6 +271,7 @@ class SourceRequest:
         return KeywordQuery(terms, self.bm25, context.text)
 
 
+@runtime_checkable
 class Source(Protocol):
     """Finds records. Any thread may call it."""
 
@@ -285,3 +287,18 @@ class Source(Protocol):
     def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the score of each record for the query; nan where the source has none."""
         ...
+
+
+MakeSource: TypeAlias = Callable[[Backend], Source]
+"""Constructs a source with the indexes of the database that is being opened."""
+
+
+def make_source(name: str, given: Source | MakeSource, backend: Backend) -> Source:
+    """Return a source that a user gave, or what the user's function makes of the backend."""
+    source = given if isinstance(given, Source) or not callable(given) else given(backend)
+    if not isinstance(source, Source):
+        raise InvalidInput(
+            f"The source {name!r} must have inline, search and scores, or be a function of the backend that returns "
+            f"such a source; it is {type(source).__name__}"
+        )
+    return source
