@@ -12,8 +12,11 @@ from sennit.errors import InvalidInput
 from sennit.evaluation.clock import find_time, parse_clock, set_clock
 from sennit.evaluation.datasets import Collection, Query
 from sennit.evaluation.run import EvaluationOptions, System, evaluate
+from sennit.ranking.decay import Decay
+from sennit.recipes import Recipe
 from sennit.records import Record
 from sennit.settings import Settings
+from sennit.settings.sections import MemorySettings
 
 NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)
 
@@ -112,3 +115,16 @@ def test_an_evaluation_with_a_clock_sees_ages() -> None:
 
     assert best(None) == "0"
     assert best("end") == best("last") == best("2023-09-02") == "1"
+
+
+def test_an_evaluation_uses_the_settings_of_a_recipe() -> None:
+    collection = talks(("a", "2023-05-01"), ("a", "2023-09-01"))
+    settings = Settings(memory=MemorySettings(recency=0))
+    recipes: list[Recipe] = []
+
+    def only(recipe: Recipe) -> list[System]:
+        recipes.append(recipe)
+        return [System("memory", recipe)]
+
+    evaluate([collection], EvaluationOptions(models=["none"], recipes=["memory"]), settings, systems=only)
+    assert recipes[0].stages[-2] == Decay(recency=0.0)
