@@ -28,8 +28,9 @@ from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, In
 from sennit.ingest.worker_pool import MIN_POOL_FILES, WorkerPool, choose_builder
 from sennit.ingest.worker_protocol import decode_outcome, encode_outcome
 from sennit.records import Record
-from sennit.stores.embedded.codec import embedding_hash
-from sennit.stores.embedded.prepared_records import PreparedRecord, prepare_record
+from sennit.stores.codec import embedding_hash
+from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.prepared_records import PreparedRecord, prepare_record
 from sennit.workers import read_message, write_message
 
 INDEX_SCRIPT = Path(__file__).with_name("run_index.py")
@@ -77,6 +78,7 @@ def tree(root: Path, count: int, times: int = 1) -> None:
 
 
 def vectors_of(db: sennit.Database) -> dict[bytes, bytes]:
+    assert isinstance(db.store, EmbeddedStore)
     with db.store.pool.read() as connection:
         return dict(connection.execute("SELECT hash, vector FROM vectors"))
 

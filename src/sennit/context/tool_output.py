@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sennit.context.sanitize import one_line, sanitize, truncate
 from sennit.records import Json, Record
-from sennit.results import Degraded, Hit, SearchResult, Why
+from sennit.results import Degraded, Hit, SearchResult, Why, cite_record
 
 if TYPE_CHECKING:
     from sennit.folders.passages import GrepResult
@@ -148,6 +148,42 @@ def render_memories(result: SearchResult) -> ToolOutput:
     return ToolOutput("\n".join([*lines, "", *missing, DATA_NOTICE]), values)
 
 
+def render_records(
+    records: Sequence[Record],
+    total: int,
+    following: str | None,
+    collections: Sequence[tuple[str, int]],
+    folders: Sequence[tuple[str, int, int]],
+) -> ToolOutput:
+    """Render one page of records, with the collections and folders of the database."""
+    values: dict[str, Json] = {
+        "total": total,
+        "next": following,
+        "collections": [{"name": name, "records": number} for name, number in collections],
+        "folders": [{"path": path, "files": files, "records": number} for path, files, number in folders],
+        "records": [
+            {
+                "id": record.id,
+                "citation": one_line(cite_record(record)),
+                "collection": record.collection,
+                "kind": one_line(record.kind),
+                "title": one_line(record.title),
+                "snippet": opening(record.text),
+            }
+            for record in records
+        ],
+    }
+    held = ", ".join(f"{one_line(name)} ({number:,})" for name, number in collections)
+    lines = [f"Collections: {held}." if held else "Nothing is stored that you may see."]
+    lines += [f"Folder: {one_line(path)} ({count_noun(files, 'file')})" for path, files, _ in folders]
+    lines += ["", f"{len(records):,} of {count_noun(total, 'record')}:"] if total else []
+    for record in records:
+        about = one_line(record.title) or opening(record.text)
+        lines.append(f"- {one_line(cite_record(record))} · {one_line(record.collection)} · {about}")
+    lines += [f"The next page: after = {following!r}"] if following is not None else []
+    return ToolOutput("\n".join([*lines, "", DATA_NOTICE] if records else lines), values)
+
+
 def render_passages(found: GrepResult, limit: int) -> ToolOutput:
     """Render the first passages of a grep."""
     shown = found.passages[:limit]
@@ -181,8 +217,8 @@ def render_explanation(why: Why) -> ToolOutput:
         lines = [f"{name} is in the answer, at rank {why.rank}: {one_line(why.reason)}"]
     else:
         lines = [f"{name} is not in the answer. Decided by {why.stage}: {one_line(why.reason)}"]
-        if why.number is not None and why.needed is not None:
-            lines.append(f"It has {why.number:.4f} and would need {why.needed:.4f}.")
+        if why.shortfall:
+            lines.append(f"{why.shortfall[0].upper()}{why.shortfall[1:]}.")
     for source_score in why.source_scores:
         rank = "not found" if source_score.rank is None else f"rank {source_score.rank}"
         score = "" if source_score.score is None else f", score {source_score.score:.4f}"

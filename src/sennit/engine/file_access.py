@@ -10,10 +10,10 @@ from sennit.filters import Filter
 from sennit.folders import FileText, Folders
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
+from sennit.repositories.folders import IndexedFolders
 from sennit.settings import FilesSettings
 from sennit.sources.grep import GrepSource, UnindexedAccess
-from sennit.stores.embedded.files import IndexedFolders
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Snapshot
 
 
 class FileAccess:

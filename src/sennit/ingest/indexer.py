@@ -26,10 +26,8 @@ from sennit.ingest.text_profile import id_prefixes
 from sennit.ingest.walk import FileEntry, Scope, Subtrees, WalkResult, path_to_text, walk
 from sennit.ingest.worker_pool import choose_builder
 from sennit.records import Record
-from sennit.stores.embedded.files import FileManifest, FileRow, path_range
-from sennit.stores.embedded.prepared_records import PreparedRecord, WritableRecords
-from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.transaction import NewVectors, Transaction
+from sennit.stores.contract import FileManifest, FileRow, NewVectors, RecordsRole, Transaction
+from sennit.stores.prepared_records import PreparedRecord, WritableRecords
 
 BATCH_RECORDS: Final = 4000
 BATCH_BYTES: Final = 8 * 1024 * 1024
@@ -75,7 +73,7 @@ class IndexTarget(Protocol):
     def path(self) -> Path | None: ...
 
     @property
-    def store(self) -> EmbeddedStore: ...
+    def store(self) -> RecordsRole: ...
 
     @property
     def embeddings(self) -> ModelSource: ...
@@ -122,12 +120,12 @@ class _Batch:
 
     def write(self, transaction: Transaction, records: Iterable[PreparedRecord], vectors: NewVectors) -> None:
         """Replace the records of the files, and update the manifest, in one transaction."""
-        FileManifest.delete(transaction, self.deleted)
-        FileManifest.upsert(transaction, self.rows)
+        transaction.delete_files(self.deleted)
+        transaction.put_files(self.rows)
         old = [
             record_id
             for path in (*self.replaced, *self.deleted)
-            for record_id in FileManifest.record_ids(transaction, path, id_prefixes(path))
+            for record_id in _record_ids(transaction, path)
         ]
         transaction.write(records, vectors, remove=old)
 
@@ -179,6 +177,12 @@ def _resolve_roots(
     return out
 
 
+def _record_ids(transaction: Transaction, path: str) -> list[str]:
+    """The ids of a file's records: the file is their parent, and their ids have one of its prefixes."""
+    found, prefixes = transaction.child_ids(path, path=path), id_prefixes(path)
+    return [record_id for record_id in found if record_id == path or record_id.startswith(prefixes)]
+
+
 class _IndexRun:
     """One run over some root paths."""
 
@@ -192,7 +196,7 @@ class _IndexRun:
         profile: str,
     ) -> None:
         self.report = IndexReport()
-        self.table = FileManifest(db.store.pool)
+        self.table = db.store.files
         self._db = db
         self._collection = collection
         self._scope = scope
@@ -210,6 +214,7 @@ class _IndexRun:
         report = self.report
         report.seen = len(tree.files) + len(tree.skipped)
         report.skipped = [Skipped(path, reason) for path, reason in tree.skipped.items()]
+        report.ignored = [Skipped(path, reason) for path, reason in tree.ignored.items()]
         gone = {
             path: row
             for path, row in known.items()
@@ -418,8 +423,4 @@ def _complete(outcome: _FileOutcome, built: FileRecords | UnreadableFile) -> _Fi
 
 
 def _is_within(path: str, folders: Sequence[str]) -> bool:
-    for folder in folders:
-        low, high = path_range(folder)
-        if path == folder or low <= path < high:
-            return True
-    return False
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from sennit.ingest.file_reader import UnreadableFile
 from sennit.ingest.profiles import FileParser, get_profile
-from sennit.stores.embedded.prepared_records import WritableRecords
+from sennit.stores.prepared_records import WritableRecords
 
 READ_THREADS: Final = 4
 """Threads that read files while records are written. Disks and PDF parsing keep a single thread waiting."""

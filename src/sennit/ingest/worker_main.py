@@ -15,8 +15,8 @@ from sennit.errors import SennitError
 from sennit.ingest.file_reader import UnreadableFile
 from sennit.ingest.record_builder import FileRecords, InProcessBuilder, PortableModel
 from sennit.ingest.worker_protocol import decode_contents, decode_task, encode_outcome
-from sennit.stores.embedded.codec import to_float16_bytes
-from sennit.stores.embedded.prepared_records import PreparedRecord, prepare_record
+from sennit.stores.codec import to_float16_bytes
+from sennit.stores.prepared_records import PreparedRecord, prepare_record
 from sennit.workers import Message, read_message, worker_streams, write_message
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from sennit.ingest.file_reader import UnreadableFile
 from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, PortableModel
-from sennit.stores.embedded.graph import GraphRows
-from sennit.stores.embedded.prepared_records import (
+from sennit.stores.graph_rows import GraphRows
+from sennit.stores.prepared_records import (
     CONTENT_HASH,
     METADATA,
     PATH,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.analysis import count_terms
+from sennit.pipeline.source_runner import SearchPlan
 from sennit.ranking.relevance import BEST_OF, Evidence, match
 from sennit.ranking.stages import CandidateList
-from sennit.recipes import SourceConfig
 from sennit.sources.base import SearchContext
-from sennit.stores.contract import BM25
+from sennit.stores.contract import KeywordQuery, KeywordRole, VectorRole
 
 Keys = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -29,13 +30,16 @@ class EvidenceReader:
     def __init__(
         self,
         context: SearchContext,
-        bm25: BM25,
-        configs: Sequence[SourceConfig],
+        keyword: KeywordRole,
+        vector: VectorRole,
+        plan: SearchPlan,
         lists: Sequence[CandidateList],
     ) -> None:
         self._context = context
-        self._bm25 = bm25
-        linking = {config.name for config in configs if config.source in LINKING_SOURCES}
+        self._keyword = keyword
+        self._vector = vector
+        self._query = KeywordQuery(context.weighted_terms, plan.bm25, context.text)
+        linking = {config.name for config in plan.sources if config.source in LINKING_SOURCES}
         self._linked = {key for one in lists if one.name in linking for key in one.keys.tolist()}
 
     def read(self, ranked: Keys) -> Evidence:
@@ -48,29 +52,39 @@ class EvidenceReader:
 
     def _coverage(self, keys: Keys) -> Floats:
         """Return the share of the query's information that each text has; nan for a query without terms."""
-        context = self._context
-        coverage = context.snapshot.coverage(context.weighted_terms, self._bm25, keys)
-        if len(keys) and keys.min() < 0:
-            for at in np.flatnonzero(keys < 0).tolist():
-                coverage[at] = self._coverage_of_passage(int(keys[at]))
+        if not self._query.terms:
+            return np.full(len(keys), np.nan)
+        coverage = self._keyword.coverage(self._context.snapshot, self._query, keys)
+        coverage[keys < 0] = np.nan  # a passage that is not in the index
+        unknown = np.isnan(coverage)
+        if unknown.any():
+            coverage[unknown] = self._coverage_of_texts(keys[unknown].tolist())
         return coverage
 
-    def _coverage_of_passage(self, key: int) -> float:
-        """Return the coverage of a passage that is not in the index."""
-        context, snapshot = self._context, self._context.snapshot
-        found, _ = count_terms(context.records([key])[key].embedding_text)
+    def _coverage_of_texts(self, keys: Sequence[int]) -> list[float]:
+        """Return the coverage of texts that the index cannot tell about."""
+        records = self._context.records(keys)
+        total = sum(self._information.values())
+        out = []
+        for key in keys:
+            found, _ = count_terms(records[key].embedding_text) if key in records else ({}, 0)
+            out.append(sum(value for term, value in self._information.items() if term in found) / total)
+        return out
+
+    @cached_property
+    def _information(self) -> dict[int, float]:
+        """The idf of each term, with its weight in the query."""
+        snapshot = self._context.snapshot
         count = snapshot.count()
-        covered = total = 0.0
-        for term, weight in context.weighted_terms:
-            frequency = snapshot.document_share(term) * count
-            information = weight * math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
-            total += information
-            covered += information if term in found else 0.0
-        return covered / total if total else math.nan
+        out = {}
+        for term, weight in self._query.terms:
+            frequency = self._keyword.document_share(snapshot, term) * count
+            out[term] = weight * math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
+        return out
 
     def _lift(self, keys: Keys) -> Floats:
         """Return how far the cosine of each record is above the background; nan without a vector."""
         vector = self._context.known_vector
         if vector is None:
             return np.full(len(keys), np.nan)
-        return self._context.background.lift(self._context.snapshot.vector_scores(vector, keys))
+        return self._context.background.lift(self._vector.scores(self._context.snapshot, vector, keys))

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from sennit.analysis import ANALYSIS_ID
 from sennit.filters import EVERYTHING
 from sennit.pipeline.source_runner import SearchPlan, SourceResult
+from sennit.ranking.decay import Decay
 from sennit.ranking.fusion import Fused, calibrated_sources
 from sennit.ranking.relevance import Evidence
 from sennit.ranking.stages import CandidateList, ListStageOutput, StageOutput
 from sennit.records import Json, split_id
 from sennit.results import Dropped, ListStageTrace, RelevanceTrace, SourceTrace, StageTrace, Trace
 from sennit.sources.base import SearchContext
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Snapshot
 
 CONTRACT_VERSION: Final = 2
 """The version of docs/ranking-contract.md that these rankings follow."""
@@ -147,7 +148,29 @@ def build_trace(plan: SearchPlan, context: SearchContext, fused: Fused, run: Run
             calibrated_sources(plan.recipe.fusion, fused.lists.names), (background.mean, normalise)
         ),
         transform=context.rewrite.to_dict(),
+        time=_describe_time(plan, context),
     )
+
+
+def _describe_time(plan: SearchPlan, context: SearchContext) -> dict[str, Json]:
+    """Return how time counted in a search; empty if it did not."""
+    decay = next((stage for stage in plan.recipe.stages if isinstance(stage, Decay)), None)
+    out: dict[str, Json] = {}
+    if decay is not None:
+        out["now"] = context.now.isoformat()
+        out["recency"] = decay.recency_for(context.time)
+        if context.time.recent:
+            out["recent"] = context.time.recent
+        period = context.time.period
+        if period is not None:
+            out["period"] = {
+                "words": period.words,
+                "start": None if period.start is None else period.start.isoformat(),
+                "end": None if period.end is None else period.end.isoformat(),
+            }
+    if plan.since is not None and any(config.uses_look_back for config in plan.sources):
+        out["look_back_since"] = plan.since.isoformat()
+    return out
 
 
 def _source_ranks(fused: Fused, run: RunLog) -> NDArray[np.int32]:

@@ -201,6 +201,9 @@ class Trace:
     """What the relevance of each hit was estimated from."""
     transform: Mapping[str, Json] = field(default_factory=dict)
     """How the query was rewritten; empty if it was not."""
+    time: Mapping[str, Json] = field(default_factory=dict)
+    """How time counted: `now`, `recency`, the words that ask for what is `recent`, the `period` that the query names,
+    and since when a look-back window reaches; empty for a recipe that does not look at time."""
 
     @cached_property
     def recipe(self) -> Mapping[str, Any]:
@@ -291,6 +294,7 @@ class Trace:
             "state": dict(self.state),
             "milliseconds": dict(self.milliseconds),
             **({"transform": dict(self.transform)} if self.transform else {}),
+            **({"time": dict(self.time)} if self.time else {}),
             "sources": [
                 {
                     "name": source.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from sennit.analysis import QueryTerm, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
-from sennit.filters import EVERYTHING, Filter
+from sennit.filters import EVERYTHING, Filter, Range
+from sennit.graph.fact_matches import QueryInformation
+from sennit.periods import Period, QueryTime, read_time
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
-from sennit.stores.contract import BM25, ScoredKeys
-from sennit.stores.embedded.models import Model
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import BM25, KeywordQuery, KeywordRole, Model, ScoredKeys, Snapshot
 
 EmbedQuery = Callable[[Model | None, str], NDArray[np.float32]]
 
@@ -28,9 +28,15 @@ HINT_WEIGHT: Final = 0.3
 """The weight of all hints together in the query vector, and of each hint in keyword search; the query weighs 1."""
 
 
-def document_share(snapshot: Snapshot, word: str) -> float:
+def document_share(index: KeywordRole, snapshot: Snapshot, word: str) -> float:
     """Return the share of records that contain a word, judged by its rarest term."""
-    return min((snapshot.document_share(term.hash) for term in query_terms(word)), default=0.0)
+    return min((index.document_share(snapshot, term.hash) for term in query_terms(word)), default=0.0)
+
+
+def period_filter(period: Period) -> Filter:
+    """Return the filter for records with a time in a period."""
+    start, end = (None if one is None else one.timestamp() for one in (period.start, period.end))
+    return Range("timestamp", start, end, include_high=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +77,17 @@ class SearchContext:
         text: str,
         snapshot: Snapshot,
         embed: EmbedQuery,
+        index: KeywordRole,
         *,
         audience: Filter = EVERYTHING,
         keywords: Sequence[str] | None = None,
         now: datetime | None = None,
         rewrite: QueryRewrite = NO_REWRITE,
+        vector: Sequence[float] | None = None,
     ) -> None:
+        """`vector` is that of the query, if it was given and is not to be computed."""
         self.text = text
+        self._given_vector = None if vector is None else np.array(vector, np.float32)
         self.rewrite = rewrite
         self.snapshot = snapshot
         self.now = datetime.now(UTC) if now is None else now
@@ -85,15 +95,30 @@ class SearchContext:
         """What the caller may see. It also applies to passages that are not in the database."""
         self.match_reasons: dict[tuple[str, int], str] = {}
         """Why a source found a record, by list name and key."""
+        self.fact_matches: dict[int, float] = {}
+        """How well each fact that the graph source found matches the query, from 0 to 1, by key."""
         self.warnings: list[tuple[str, str]] = []
         self._given_keywords = tuple(word for word in keywords or () if word.strip())
         self._embed = embed
+        self._index = index
         self._ephemeral: dict[int, Record] = {}
         self._records: dict[int, Record] = {}
 
     @cached_property
+    def time(self) -> QueryTime:
+        """What the query says about time. The pipeline takes a period away in which nothing was said."""
+        return read_time(self.text, self.now)
+
+    @cached_property
     def terms(self) -> list[QueryTerm]:
         return query_terms(self.text)
+
+    @cached_property
+    def information(self) -> QueryInformation:
+        """How much each term of the query says."""
+        return QueryInformation.of(
+            self.terms, partial(self._index.document_share, self.snapshot), self.snapshot.count()
+        )
 
     @cached_property
     def weighted_terms(self) -> list[tuple[int, float]]:
@@ -107,6 +132,8 @@ class SearchContext:
     @cached_property
     def vector(self) -> NDArray[np.float32]:
         """The query vector, by the model whose vectors the snapshot searches."""
+        if self._given_vector is not None:
+            return self._given_vector
         rewrite = self.rewrite
         vector = self._embed(self.snapshot.model, rewrite.vector_text or self.text)
         if not rewrite.hints or not rewrite.hint_weight:
@@ -141,7 +168,11 @@ class SearchContext:
         """Exact texts to look for: those the caller gave, or else the informative words of the query."""
         if self.has_keywords:
             return self._given_keywords
-        return extract_keywords(self.text, lambda word: document_share(self.snapshot, word))
+        return extract_keywords(self.text, self.document_share)
+
+    def document_share(self, word: str) -> float:
+        """Return the share of records that contain a word, judged by its rarest term."""
+        return document_share(self._index, self.snapshot, word)
 
     def add_match_reason(self, list_name: str, key: int, reason: str) -> None:
         """Record why a source found a record; the trace shows it."""
@@ -199,6 +230,11 @@ class SourceRequest:
     bm25: BM25
     list_name: str = ""
     """The name of the recipe's list that the answer becomes."""
+
+    @property
+    def keyword_query(self) -> KeywordQuery:
+        """What a keyword index is asked."""
+        return KeywordQuery(self.context.weighted_terms, self.bm25, self.context.text)
 
 
 class Source(Protocol):

@@ -15,7 +15,7 @@ from scripts.servers.postgres import PostgresServer
 
 import sennit
 from sennit.errors import InvalidInput, MissingExtra, StoreClosed, StoreError, StoreUnavailable, StoreVersion
-from sennit.stores.sql.target import describe_target
+from sennit.stores.target import describe_target
 
 from ..helpers import assert_contains_exactly, search_keyword, versioned_record, word
 

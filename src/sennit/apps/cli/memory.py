@@ -14,7 +14,7 @@ from sennit.apps.cli.options import build_request, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, NotFound
-from sennit.search_parameters import LIMIT, LOOK_BACK, MIN_RELEVANCE
+from sennit.search_parameters import LIMIT, LOOK_BACK, MIN_RELEVANCE, RECENCY
 
 if TYPE_CHECKING:
     from sennit.facts import Fact
@@ -109,6 +109,7 @@ def _read_turns(file: Path, name: str | None) -> list[Turn]:
 @search_option(LIMIT, "-n", "--limit")
 @search_option(LOOK_BACK, "--look-back")
 @search_option(MIN_RELEVANCE, "--min-relevance")
+@search_option(RECENCY, "--recency")
 @click.option("--provenance", is_flag=True, help="Add the source of each line.")
 @common_options
 @pass_session
@@ -119,6 +120,7 @@ def context(
     limit: int | None,
     look_back: float | None,
     min_relevance: float | None,
+    recency: str | None,
     provenance: bool,
 ) -> int:
     """Print the memories about QUERY as a block for a system prompt.
@@ -130,7 +132,12 @@ def context(
     Without QUERY, it looks for recent conversations and key facts.
     """
     request = build_request(
-        query, recipe=recipe, limit=limit, look_back=look_back, min_relevance=min_relevance
+        query,
+        recipe=recipe,
+        limit=limit,
+        look_back=look_back,
+        min_relevance=min_relevance,
+        recency=recency,
     )
     with session.open() as db:
         found = db.memory.context(request, provenance=provenance)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import click
 
 from sennit.context.sanitize import escape_json, sanitize_for_terminal
+from sennit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -158,6 +159,20 @@ def progress_bar(verbosity: Verbosity, label: str, closing: str = "") -> Iterato
             bar.update(task, completed=done, total=total or None, description=description)
 
         yield update
+
+
+def truncate(text: str, width: int) -> str:
+    """Return the beginning of a text, with an ellipsis if there is more."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def confirm(verbosity: Verbosity, question: str, *, yes: bool) -> None:
+    """Ask before something is removed. Without a terminal nobody can answer, so --yes is needed."""
+    if yes:
+        return
+    if verbosity.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InvalidInput(f"{question} Give --yes to do it without a question.")
+    click.confirm(sanitize_for_terminal(question), abort=True, err=True)
 
 
 def pluralize(number: int, noun: str) -> str:

@@ -49,7 +49,6 @@ def plan(
 
     The files and symbols that QUERY names come first, then code that is similar in meaning.
     """
-    from sennit.hydration import render_plan
 
     with session.open() as db, _no_logged_warnings():
         new_plan = db.plan(
@@ -63,7 +62,7 @@ def plan(
     if session.json:
         output.write_json(new_plan.to_dict())
         return
-    output.write_line(sanitize_for_terminal(render_plan(new_plan)).rstrip("\n"))
+    output.write_line(sanitize_for_terminal(new_plan.prompt).rstrip("\n"))
     number = len(new_plan.entries)
     noun = "entity" if number == 1 else "entities"
     output.write_note(

@@ -44,11 +44,18 @@ SECTIONS: Final[dict[str, dict[str, CommandEntry]]] = {
         "get": CommandEntry(f"{_CLI}.records:get", "Show one record."),
         "import": CommandEntry(f"{_CLI}.records:import_", "Add or replace records from JSON lines."),
         "export": CommandEntry(f"{_CLI}.records:export", "Write records as JSON lines."),
-        "remove": CommandEntry(f"{_CLI}.records:remove", "Remove records by id."),
+        "remove": CommandEntry(f"{_CLI}.records:remove", "Remove records, one by one or by a condition."),
+        "status": CommandEntry(
+            f"{_CLI}.inventory:status", "Show collections, folders, models, and what is left to do."
+        ),
+        "list": CommandEntry(f"{_CLI}.inventory:list_", "List records, files or sessions."),
     },
     "Memory of an assistant": {
         "remember": CommandEntry(f"{_CLI}.memory:remember", "Store a text or a conversation."),
         "context": CommandEntry(f"{_CLI}.memory:context", "Print memories as a block for a system prompt."),
+        "forget": CommandEntry(
+            f"{_CLI}.inventory:forget", "Remove a conversation and what is known only from it."
+        ),
         "facts": CommandEntry(f"{_CLI}.memory:facts", "Add, list, extract and remove facts."),
     },
     "Code for a prompt": {

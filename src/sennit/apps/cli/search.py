@@ -10,7 +10,7 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import build_request, search_option
+from sennit.apps.cli.options import FILTER_HELP, build_request, rewrite_options, search_option
 from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
 from sennit.search_parameters import (
     COLLECTIONS,
@@ -20,6 +20,7 @@ from sennit.search_parameters import (
     LOOK_BACK,
     MIN_RELEVANCE,
     NEIGHBOURS,
+    RECENCY,
     RECIPE,
 )
 
@@ -40,14 +41,16 @@ _SEARCH_OPTIONS: Final = (
         "--filter",
         "filters",
         type=TEXT,
-        help="Condition on records, e.g. 'kind = \"note\" and timestamp >= 2026-01-01'.",
+        help=FILTER_HELP,
     ),
     search_option(
         KEYWORDS, "-k", "--keyword", "keywords", help_text="Exact text for the grep source; repeatable."
     ),
     search_option(INCLUDE, "--include", help_text="Add an optional collection of the recipe; repeatable."),
     search_option(LOOK_BACK, "--look-back"),
+    rewrite_options,
     search_option(MIN_RELEVANCE, "--min-relevance"),
+    search_option(RECENCY, "--recency"),
 )
 
 
@@ -86,19 +89,21 @@ def search(session: Session, /, query: str, **options: Any) -> int:
 
 @click.command()
 @click.argument("query", type=TEXT)
-@click.argument("record_id", metavar="ID", type=TEXT)
+@click.argument("reference", metavar="ID", type=TEXT)
 @_search_options
 @common_options
 @pass_session
-def why(session: Session, /, query: str, record_id: str, **options: Any) -> int:
+def why(session: Session, /, query: str, reference: str, **options: Any) -> int:
     """Explain why the record ID is in the result of a search, or which stage dropped it.
 
     \b
     Example:
-      sennit why "how do I restore a backup?" note-17
+      sennit why "how do I restore a backup?" docs/backup.md:3-5
+
+    ID is what the search prints: an id or the beginning of one, or a file with lines.
     """
     with session.open() as db:
-        found = db.why(build_request(query, **options), record_id)
+        found = db.why(build_request(query, **options), reference)
     if session.json:
         output.write_json(found.to_dict())
     else:
@@ -191,7 +196,7 @@ def show_why(found: Why) -> None:
     outcome = "is in the answer" if found.kept else f"is not in the answer; decided by: {found.stage}"
     output.write_line(f"{click.style(name, bold=True)} {outcome}")
     output.write_line(f"    {output.one_line(found.reason)}")
-    if not found.kept and found.number is not None and found.needed is not None:
-        output.write_line(f"    it has {found.number:.4f} and would need {found.needed:.4f}")
+    if found.shortfall:
+        output.write_line(f"    {found.shortfall}")
     if found.source_scores:
         output.write_source_scores(found.source_scores, indent=4)

@@ -12,6 +12,7 @@ from sennit.apps.http.errors import redact_locations
 from sennit.context.status import status_message
 from sennit.facts import is_fact
 from sennit.records import Json, Record
+from sennit.results import cite_record
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -72,6 +73,11 @@ def serialize_context(result: SearchResult, db: Database) -> dict[str, Any]:
         "results": [_context_item(hit) for hit in result],
         "degraded": serialize_degraded(result.degraded, db),
     }
+
+
+def serialize_record(record: Record) -> dict[str, Any]:
+    """A record with its citation."""
+    return _record({"citation": cite_record(record), **record.to_dict()})
 
 
 def serialize_why(why: Why, db: Database) -> dict[str, Any]:

@@ -94,8 +94,8 @@ MIN_RELEVANCE: Final[Schema] = {
 }
 FILTERS: Final[Schema] = {
     "type": "object",
-    "description": "Return only records that match, by field or metadata field. Equality, membership and ranges: "
-    '{"kind": "note", "tags": ["a", "b"], "timestamp": {"gte": "2026-01-01"}}; '
+    "description": "Return only records that match, by field or metadata field. Equality, membership, ranges, patterns: "
+    '{"kind": "note", "tags": ["a", "b"], "timestamp": {"gte": "2026-01-01"}, "path": {"like": "docs/*"}}; '
     'combined with {"and": [...]}, {"or": [...]}, {"not": {...}}.',
 }
 KEYWORDS: Final[Schema] = {
@@ -111,10 +111,14 @@ DECLARED: Final[Mapping[str, parameters.Parameter]] = {
     "exact_keywords": parameters.KEYWORDS,
     "recipe": parameters.RECIPE,
     "limit": parameters.LIMIT,
+    "editor": parameters.EDITOR,
+    "language": parameters.LANGUAGE,
     "min_relevance": parameters.MIN_RELEVANCE,
 }
 """The parameter of a search behind each argument of a tool; its check says what is wrong."""
 
+EDITOR: Final = string(parameters.EDITOR.help, **parameters.EDITOR.schema)
+LANGUAGE: Final = string(parameters.LANGUAGE.help, **parameters.LANGUAGE.schema)
 INCLUDE_MEMORY: Final = boolean("Also search the collection `memory`, if the recipe leaves it out.")
 
 _STRING: Final[Schema] = {"type": "string"}
@@ -213,6 +217,19 @@ FILE: Final = object_with(
     total_lines={**_COUNT, "description": "The number of lines of the whole file."},
 )
 MEMORY: Final = object_with(id=_STRING, collection=_STRING, sensitivity=_STRING, scope=_STRING)
+REMOVED: Final = object_with(removed=integer("How many records were removed, with chunks and facts.", 0))
+_NAMED_COUNTS: Final = array_of(object_with(name=_STRING, records=_COUNT))
+RECORDS: Final = object_with(
+    total=integer("How many records match, on all pages.", 0),
+    next={**_NULLABLE_STRING, "description": "The `after` of the next page; null on the last one."},
+    collections=_NAMED_COUNTS,
+    folders=array_of(object_with(path=_STRING, files=_COUNT, records=_COUNT)),
+    records=array_of(
+        object_with(
+            id=_STRING, citation=_STRING, collection=_STRING, kind=_STRING, title=_STRING, snippet=_STRING
+        )
+    ),
+)
 EXPLANATION: Final = object_with(
     id=_STRING,
     kept={"type": "boolean"},

@@ -1,39 +1,19 @@
-"""The tables of indexed files and indexed folders."""
+"""The table of indexed files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
-from sennit.records import CHUNK_COLLECTION, split_id
-from sennit.stores.embedded.transaction import Transaction
-from sennit.stores.sql.connection import SqlPool
+from sennit.stores.contract import FileRow
+from sennit.stores.sql.connection import Connection, SqlPool
 
 COLUMNS: Final = "path, collection, reader, size, mtime_ns, ctime_ns, inode, hash, records, problem"
-
-
 _UPDATES: Final = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 
 
-class FileRow(NamedTuple):
-    """One file as it was when it was last read. A tuple, because an index run compares tens of thousands."""
-
-    path: str
-    collection: str
-    reader: str
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-    hash: bytes
-    records: int
-    """How many records came from the file."""
-    problem: str | None
-    """Why the file has no records, if it could not be read as text."""
-
-
-class FileManifest:
-    """The manifest of indexed files. Its writing methods take part in the transaction that writes the records."""
+class SqlFileManifest:
+    """The manifest of indexed files. A transaction writes it together with the records."""
 
     def __init__(self, pool: SqlPool) -> None:
         self._pool = pool
@@ -52,64 +32,24 @@ class FileManifest:
         for *values, complete in found:
             yield FileRow._make(values), bool(complete)
 
-    @staticmethod
-    def upsert(transaction: Transaction, rows: Iterable[FileRow]) -> None:
-        """Add or replace rows."""
-        transaction.connection.executemany(
-            f"INSERT INTO files ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (path) DO UPDATE SET {_UPDATES}",
-            rows,
-        )
-
-    @staticmethod
-    def delete(transaction: Transaction, paths: Iterable[str]) -> None:
-        """Delete the rows of files; their records are deleted separately."""
-        transaction.connection.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in paths))
-
     def paths_named(self, names: frozenset[str]) -> list[str]:
         """The paths whose last component is one of these names, sorted; one scan over the paths."""
         with self._pool.read() as connection:
             found = connection.execute("SELECT path FROM files ORDER BY path").fetchall()
         return [path for (path,) in found if path.rpartition("/")[2] in names]
 
-    @staticmethod
-    def record_ids(transaction: Transaction, path: str, prefixes: tuple[str, ...]) -> list[str]:
-        """The ids of a file's records: the file is their parent, and their ids have one of its prefixes."""
-        dialect = transaction.connection.dialect
-        found = transaction.connection.execute(
-            f"SELECT id FROM records WHERE {dialect.same_text('parent')} AND path = ?",
-            (*dialect.same_text_values(path), path),
-        )
-        return [record_id for (record_id,) in found if record_id == path or record_id.startswith(prefixes)]
 
-
-class IndexedFolders:
-    """The folders that were indexed as a whole; unless the settings name folders, grep and read may use these."""
-
-    def __init__(self, pool: SqlPool) -> None:
-        self._pool = pool
-
-    def paths(self) -> list[str]:
-        """The indexed folders, sorted."""
-        with self._pool.read() as connection:
-            return [path for (path,) in connection.execute("SELECT path FROM folders ORDER BY path")]
-
-    def add(self, paths: Iterable[str]) -> None:
-        """Record folders as indexed."""
-        known = set(self.paths())
-        new = [(path,) for path in paths if path not in known]
-        if new:
-            with self._pool.write() as connection:
-                connection.executemany("INSERT INTO folders VALUES (?) ON CONFLICT DO NOTHING", new)
-
-
-def find_chunks(transaction: Transaction, tenant: str, document: str) -> list[str]:
-    """The full ids of the chunks that are stored for a document."""
-    dialect = transaction.connection.dialect
-    found = transaction.connection.execute(
-        f"SELECT id FROM records WHERE {dialect.same_text('parent')} AND collection = ?",
-        (*dialect.same_text_values(document), CHUNK_COLLECTION),
+def put_files(connection: Connection, rows: Iterable[FileRow]) -> None:
+    """Add or replace rows."""
+    connection.executemany(
+        f"INSERT INTO files ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (path) DO UPDATE SET {_UPDATES}",
+        rows,
     )
-    return [record_id for (record_id,) in found if split_id(record_id)[0] == tenant]
+
+
+def delete_files(connection: Connection, paths: Iterable[str]) -> None:
+    """Delete the rows of files."""
+    connection.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in paths))
 
 
 def path_range(folder: str) -> tuple[str, str]:

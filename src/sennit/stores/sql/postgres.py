@@ -31,8 +31,8 @@ from sennit.errors import (
 )
 from sennit.stores.sql.connection import Connection
 from sennit.stores.sql.dialect import POSTGRES
-from sennit.stores.sql.schema import VERSION, create_statements
-from sennit.stores.sql.target import describe_target
+from sennit.stores.sql.schema import VERSION, create_statements, migrate_statements
+from sennit.stores.target import describe_target
 
 Raw = psycopg.Connection[tuple[Any, ...]]
 
@@ -424,8 +424,10 @@ class PostgresPool:
                     "with ENCODING 'UTF8'."
                 )
             if not exists:
-                self._create_tables(connection)
+                self._migrate(connection)
             version = self._read_version(connection)
+            if version is not None and version < VERSION:
+                self._migrate(connection)
         if version is None:
             raise StoreVersion(
                 f"The schema {SCHEMA} of {self.location} holds tables of another program; choose another database"
@@ -444,19 +446,27 @@ class PostgresPool:
         except StoreError:
             return None
 
-    def _create_tables(self, connection: PostgresConnection) -> None:
-        connection.execute("BEGIN")
+    def _migrate(self, connection: PostgresConnection) -> None:
+        """Create the tables, or bring those of an older sennit up to date."""
+        connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         try:
             connection.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
-            # Another process may have created them while this one waited for the lock.
+            # Another process may have done it while this one waited for the lock. The catalogue is read as a table:
+            # to_regclass may answer from a cache that is older than the lock.
             (exists,) = connection.execute(
-                "SELECT to_regclass(?) IS NOT NULL", (f"{SCHEMA}.state",)
+                "SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+                "WHERE n.nspname = ? AND c.relname = 'state')",
+                (SCHEMA,),
             ).fetchone() or (False,)
             if not exists:
                 connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
                 for statement in create_statements(POSTGRES):
                     connection.execute(statement)
                 connection.execute("INSERT INTO state VALUES ('schema', ?)", (VERSION,))
+            else:
+                for statement in migrate_statements(POSTGRES, self.schema_version(connection)):
+                    connection.execute(statement)
+                connection.execute("UPDATE state SET value = ? WHERE key = 'schema'", (VERSION,))
             connection.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(StoreError):

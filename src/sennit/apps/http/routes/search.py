@@ -50,6 +50,7 @@ async def get_context(
     recipe: requests.Recipe = "memory",
     look_back: requests.LookBackParameter | None = None,
     min_relevance: requests.MinRelevance = 0.0,
+    recency: requests.Recency | None = None,
     response_format: Annotated[Literal["json", "prompt"], Query(alias="format")] = "json",
     provenance: Annotated[
         bool, Query(description="With `format=prompt`: add the source of each line.")
@@ -65,6 +66,7 @@ async def get_context(
             limit=limit,
             look_back=requests.look_back_hours(look_back),
             min_relevance=min_relevance,
+            recency=recency,
             caller=context.caller,
         )
         result = found.result
@@ -96,6 +98,7 @@ async def why(
     include: Annotated[requests.Include, Query()] = [],  # noqa: B006
     look_back: requests.LookBackParameter | None = None,
     min_relevance: requests.MinRelevance = 0.0,
+    recency: requests.Recency | None = None,
 ) -> Response:
     """The stage and the number that put a record into the result or kept it out.
 
@@ -114,6 +117,7 @@ async def why(
             include=include,
             look_back=requests.look_back_hours(look_back),
             min_relevance=min_relevance,
+            recency=recency,
             caller=context.caller,
         )
         return encode_json(serialize_why(explanation, context.db))
