@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -51,25 +52,35 @@ class EvidenceReader:
 
     def _coverage(self, keys: Keys) -> Floats:
         """Return the share of the query's information that each text has; nan for a query without terms."""
+        if not self._query.terms:
+            return np.full(len(keys), np.nan)
         coverage = self._keyword.coverage(self._context.snapshot, self._query, keys)
-        if self._query.terms:
-            # The index has no passage of a file, and the index of a server may not know how much a term says.
-            for at in np.flatnonzero(np.isnan(coverage) | (keys < 0)).tolist():
-                coverage[at] = self._coverage_of_text(int(keys[at]))
+        coverage[keys < 0] = np.nan  # a passage that is not in the index
+        unknown = np.isnan(coverage)
+        if unknown.any():
+            coverage[unknown] = self._coverage_of_texts(keys[unknown].tolist())
         return coverage
 
-    def _coverage_of_text(self, key: int) -> float:
-        """Return the coverage of a record or passage by its text."""
-        context, snapshot = self._context, self._context.snapshot
-        found, _ = count_terms(context.records([key])[key].embedding_text)
+    def _coverage_of_texts(self, keys: Sequence[int]) -> list[float]:
+        """Return the coverage of texts that the index cannot tell about."""
+        records = self._context.records(keys)
+        total = sum(self._information.values())
+        out = []
+        for key in keys:
+            found, _ = count_terms(records[key].embedding_text) if key in records else ({}, 0)
+            out.append(sum(value for term, value in self._information.items() if term in found) / total)
+        return out
+
+    @cached_property
+    def _information(self) -> dict[int, float]:
+        """The idf of each term, with its weight in the query."""
+        snapshot = self._context.snapshot
         count = snapshot.count()
-        covered = total = 0.0
-        for term, weight in context.weighted_terms:
+        out = {}
+        for term, weight in self._query.terms:
             frequency = self._keyword.document_share(snapshot, term) * count
-            information = weight * math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
-            total += information
-            covered += information if term in found else 0.0
-        return covered / total if total else math.nan
+            out[term] = weight * math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
+        return out
 
     def _lift(self, keys: Keys) -> Floats:
         """Return how far the cosine of each record is above the background; nan without a vector."""

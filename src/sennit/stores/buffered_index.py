@@ -303,7 +303,7 @@ class BufferedKeyword(_BufferedIndex[KeywordQuery]):
         return np.nan_to_num(super().scores(snapshot, query, keys))
 
     def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:  # noqa: ARG002
-        """Unknown: a server does not tell how much our terms say."""
+        """Unknown: a server does not tell which of our terms a record has."""
         return np.full(len(keys), np.nan)
 
     def document_share(self, snapshot: Snapshot, term: int) -> float:  # noqa: ARG002 - part of the role

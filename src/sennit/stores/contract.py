@@ -558,7 +558,10 @@ class KeywordRole(Protocol):
         ...
 
     def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
-        """The share of the query's information (idf) that each record has, from 0 to 1; nan when the index cannot tell."""
+        """The share of the query's information that each record has: the idf of the terms that it has, of all terms.
+
+        nan when the index cannot tell, and for a query without terms.
+        """
         ...
 
     def document_share(self, snapshot: Snapshot, term: int) -> float:
