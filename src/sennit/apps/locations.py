@@ -43,9 +43,9 @@ def display_citation(record: Record, location: str | None) -> str:
     return cite_record(record) if record.url is not None else short_id(record.id)
 
 
-def record_link(record: Record) -> str | None:
+def record_link(record: Record, location: str | None) -> str | None:
     """Return the address that a terminal opens when the citation is clicked; None if there is none."""
-    if record.path is not None:
-        path = os.path.abspath(record.path)  # noqa: PTH100 - follows no links
+    if location is not None:
+        path = os.path.abspath(location)  # noqa: PTH100 - follows no links
         return f"file://{quote(path)}" + (f"#L{record.lines[0]}" if record.lines else "")
     return record.url if record.url is not None and record.url.startswith(("https://", "http://")) else None

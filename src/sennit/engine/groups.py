@@ -24,7 +24,7 @@ from sennit.engine.search_request import FilterLike, SearchOptions, SearchReques
 from sennit.engine.validation import check_instances, check_list
 from sennit.engine.writes import WriteService
 from sennit.facts import Fact
-from sennit.filters import EVERYTHING
+from sennit.filters import EVERYTHING, Equal, Filter, In
 from sennit.folders import FileText, Folders, ReadError
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
@@ -34,7 +34,7 @@ from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest import index as index_files
 from sennit.ingest.indexer import IndexTarget
 from sennit.ingest.readers import fills
-from sennit.places import FolderOptions
+from sennit.places import FOLDER_FIELD, FolderOptions
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.records import Json, Record
@@ -264,6 +264,16 @@ class FilesGroup:
             max_bytes=max_bytes or self._settings.max_bytes,
         )
 
+    def filter_paths(self, paths: Iterable[str]) -> Filter:
+        """Return the filter of the records of these files; a relative path is written as in a citation."""
+        places = self._target.indexed_folders.places()
+        names = list(paths)
+        found = (place for path in names for place in places.find_files(path))
+        of_files: Filter = In("path", tuple(dict.fromkeys((*names, *map(os.path.realpath, names)))))
+        for folder, relative in found:
+            of_files = of_files | (Equal("path", relative) & Equal(FOLDER_FIELD, folder.key))
+        return of_files
+
     @property
     def folders(self) -> Folders:
         """The folders that may be searched and read: those of the settings, or those that were indexed."""
@@ -282,10 +292,10 @@ class FilesGroup:
                 return self._files.read(path, lines, snapshot, audience)
             except ReadError as error:
                 record = self._find_record(path, snapshot, caller) if error.code == "NOT_FOUND" else None
-                path = None if record is None else self._target.indexed_folders.places().absolute(record)
-                if record is None or path is None:
+                found = None if record is None else self._target.indexed_folders.places().absolute(record)
+                if record is None or found is None:
                     raise
-            return self._files.read(path, lines or record.lines, snapshot, audience)
+            return self._files.read(found, lines or record.lines, snapshot, audience)
 
     def _find_record(self, reference: str, snapshot: Snapshot, caller: Caller | None) -> Record | None:
         """The record of an id, or of its beginning; None if it means no record, or several."""

@@ -525,6 +525,9 @@ class NaiveKeyword(_UpToDate):
             out[at] = total
         return out
 
+    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:  # noqa: ARG002
+        return np.full(len(keys), np.nan)
+
     def document_share(self, snapshot: Snapshot, term: int) -> float:
         documents = _documents(snapshot)
         return sum(term in one[0] or term in one[2] for one in documents.values()) / max(len(documents), 1)
