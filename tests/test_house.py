@@ -19,7 +19,7 @@ SOURCE = ROOT / "src" / "sennit"
 
 # A package here is a module or package directly under sennit; "" is sennit itself, the public names. A row may import
 # what it lists, and lists only packages of earlier rows.
-VALUES = ("errors", "records", "facts", "turns", "filters", "analysis", "privacy", "results")
+VALUES = ("errors", "periods", "records", "facts", "turns", "filters", "analysis", "privacy", "results")
 CONTRACT = (
     "stores.contract",
     "stores.codec",
@@ -47,6 +47,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
     "user_cache": (),
     "workers": (),
+    "periods": (),
     "records": ("errors",),
     "facts": ("errors", "records"),
     "turns": ("errors", "records"),
@@ -57,7 +58,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "privacy": ("errors", "filters"),
     "jsonl": ("errors", "records"),
     "results": ("errors", "records", "filters"),
-    "ranking": ("errors", "records", "facts", "results"),
+    "ranking": ("errors", "periods", "records", "facts", "results"),
     "embedding": ("errors", "user_cache"),
     "stores": (*VALUES, "user_cache", "workers", "graph", "ranking", "embedding.base"),
     "repositories": (*VALUES, "graph", "stores.contract"),
@@ -95,6 +96,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "user_cache": frozenset(),
     "workers": frozenset(),
+    "periods": frozenset(),
     "records": frozenset(),
     "facts": frozenset(),
     "filters": frozenset(),

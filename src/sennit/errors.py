@@ -2,6 +2,7 @@
 
     SennitError                     what happened, to what, and what to do about it
     ├── InvalidInput              a value the caller gave cannot be used (also a ValueError)
+    │   ├── AmbiguousReference    may mean several records; knows their ids
     │   ├── FilterError           a filter is malformed; knows the position
     │   └── SettingsError         sennit.toml, the environment or an argument; knows the key
     ├── AccessDenied              the caller may not write this record (also a PermissionError)
@@ -23,6 +24,8 @@ The message names the object, says what is wrong and what to do next.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class SennitError(Exception):
     """Base of every error sennit raises on purpose."""
@@ -30,6 +33,14 @@ class SennitError(Exception):
 
 class InvalidInput(SennitError, ValueError):
     """A value the caller gave cannot be used."""
+
+
+class AmbiguousReference(InvalidInput):
+    """A reference may mean several records; `candidates` are their ids."""
+
+    def __init__(self, message: str, *, candidates: tuple[str, ...]) -> None:
+        self.candidates = candidates
+        super().__init__(message)
 
 
 class FilterError(InvalidInput):
@@ -100,7 +111,17 @@ class EmbeddingError(SourceError):
 
 
 class MissingExtra(SennitError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed; it comes with an extra, or is a package of its own."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional package. Install it with: pip install 'sennit[{extra}]'")
+    def __init__(self, what: str, extra: str = "", *, package: str = "") -> None:
+        install = package or f"'sennit[{extra}]'"
+        super().__init__(f"{what} needs an optional package. Install it with: pip install {install}")
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return a question with the nearest of the known names, for a message; empty if none is near."""
+    from difflib import get_close_matches
+
+    # Longer names are no misspellings, and comparing them would take long.
+    near = get_close_matches(name[:200], (one for one in known if len(one) <= 200), n=1)
+    return f"Did you mean {near[0]!r}? " if near else ""

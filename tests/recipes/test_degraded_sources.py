@@ -56,7 +56,7 @@ class CustomSource:
 REAL: dict[str, Callable[[], Any]] = {
     "keyword": lambda: KeywordSource(LocalKeyword()),
     "vector": lambda: VectorSource(LocalVector(), inline=True),
-    "graph": lambda: GraphSource(LocalGraph()),
+    "graph": lambda: GraphSource(LocalGraph(), LocalKeyword(), LocalVector()),
 }
 
 

@@ -48,6 +48,27 @@ def db(tmp_path: Path, folder: Path) -> Iterator[sennit.Database]:
 # grep_search
 
 
+def test_a_filter_by_path_fills_the_limit_with_passages_of_its_files(tmp_path: Path) -> None:
+    """The files that the filter excludes have more matches each, and are more than grep returns."""
+    for folder, count, repeats in (("src", 150, 6), ("docs", 12, 1)):
+        (tmp_path / "notes" / folder).mkdir(parents=True)
+        for n in range(count):
+            lines = "".join(f"the lighthouse {m}\n" for m in range(repeats))
+            (tmp_path / "notes" / folder / f"{n}.txt").write_text(lines)
+    with sennit.open(
+        tmp_path / "db", embedding__provider="none", files__folders=[str(tmp_path / "notes")]
+    ) as db:
+        for form in ('path like "*/docs/*"', {"path": {"contains": "/docs/"}}, 'not path contains "/src/"'):
+            found = db.search("lighthouse", recipe="files", keywords=["lighthouse"], filters=form, limit=10)
+            assert len(found) == 10
+            assert all("/docs/" in (hit.record.path or "") for hit in found)
+        many = db.search(
+            "lighthouse", recipe="files", keywords=["lighthouse"], filters="matches > 1", limit=10
+        )
+        assert len(many) == 10
+        assert all("/src/" in (hit.record.path or "") for hit in many)
+
+
 def test_a_match_comes_with_ten_lines_around_it(db: sennit.Database, folder: Path) -> None:
     (passage,) = db.files.grep("lighthouse").passages
     assert (passage.first, passage.last) == (20, 40)

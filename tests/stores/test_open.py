@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,25 @@ def test_an_empty_folder_and_missing_parents_are_accepted(tmp_path: Path) -> Non
         with sennit.open(folder) as db:
             db.add([versioned_record("a", 1)])
             assert len(db) == 1
+
+
+def test_git_ignores_a_database(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    with sennit.open(tmp_path / ".sennit") as db:
+        db.add([versioned_record("a", 1)])
+    status = subprocess.run(
+        ["git", "-C", str(tmp_path), "status", "--porcelain", "--untracked-files=all"],
+        check=True,
+        capture_output=True,
+    )
+    assert status.stdout == b""
+
+
+def test_a_gitignore_of_ones_own_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    with pytest.raises(StoreError, match="holds other files"):
+        sennit.open(tmp_path)
+    assert (tmp_path / ".gitignore").read_text() == "*.log\n"
 
 
 def test_a_database_of_another_program_is_refused_untouched(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sennit.context.sanitize import one_line, sanitize, truncate
 from sennit.records import Json, Record
-from sennit.results import Degraded, Hit, SearchResult, Why
+from sennit.results import Degraded, Hit, SearchResult, Why, cite_record
 
 if TYPE_CHECKING:
     from sennit.folders.passages import GrepResult
@@ -46,6 +46,7 @@ class ResultItem:
     """One search result as a tool shows it."""
 
     number: int
+    relevance: float
     score: float
     collections: tuple[str, ...]
     """The collections in which it was found."""
@@ -66,6 +67,7 @@ class ResultItem:
     def to_dict(self) -> dict[str, Json]:
         out: dict[str, Json] = {
             "number": self.number,
+            "relevance": self.relevance,
             "score": self.score,
             "collections": list(self.collections),
             "type": self.result_type,
@@ -108,10 +110,12 @@ def render_results(
     values: dict[str, Json] = {
         "query": result.query,
         "recipe": result.recipe,
+        "fits": result.fits,
         "count": len(found),
         "collections": list(collections),
         "results": [one.to_dict() for one in found],
         "degraded": degraded_to_json(result.degraded),
+        "hints": hint_lines(result),
     }
     missing = degraded_lines(result.degraded)
     if not found:
@@ -128,9 +132,11 @@ def render_memories(result: SearchResult) -> ToolOutput:
     missing = degraded_lines(result.degraded)
     values: dict[str, Json] = {
         "query": result.query,
+        "fits": result.fits,
         "count": len(result),
         "memories": [_memory(hit) for hit in result],
         "degraded": degraded_to_json(result.degraded),
+        "hints": hint_lines(result),
     }
     if not result:
         return ToolOutput("\n".join([NO_RESULTS, *missing]), values)
@@ -142,6 +148,42 @@ def render_memories(result: SearchResult) -> ToolOutput:
         lines += ["", f"{hit.rank}. {' · '.join(about)}"]
         lines += [f"   | {line}" for line in sanitize(hit.text).splitlines()]
     return ToolOutput("\n".join([*lines, "", *missing, DATA_NOTICE]), values)
+
+
+def render_records(
+    records: Sequence[Record],
+    total: int,
+    following: str | None,
+    collections: Sequence[tuple[str, int]],
+    folders: Sequence[tuple[str, int, int]],
+) -> ToolOutput:
+    """Render one page of records, with the collections and folders of the database."""
+    values: dict[str, Json] = {
+        "total": total,
+        "next": following,
+        "collections": [{"name": name, "records": number} for name, number in collections],
+        "folders": [{"path": path, "files": files, "records": number} for path, files, number in folders],
+        "records": [
+            {
+                "id": record.id,
+                "citation": one_line(cite_record(record)),
+                "collection": record.collection,
+                "kind": one_line(record.kind),
+                "title": one_line(record.title),
+                "snippet": opening(record.text),
+            }
+            for record in records
+        ],
+    }
+    held = ", ".join(f"{one_line(name)} ({number:,})" for name, number in collections)
+    lines = [f"Collections: {held}." if held else "Nothing is stored that you may see."]
+    lines += [f"Folder: {one_line(path)} ({count_noun(files, 'file')})" for path, files, _ in folders]
+    lines += ["", f"{len(records):,} of {count_noun(total, 'record')}:"] if total else []
+    for record in records:
+        about = one_line(record.title) or opening(record.text)
+        lines.append(f"- {one_line(cite_record(record))} · {one_line(record.collection)} · {about}")
+    lines += [f"The next page: after = {following!r}"] if following is not None else []
+    return ToolOutput("\n".join([*lines, "", DATA_NOTICE] if records else lines), values)
 
 
 def render_passages(found: GrepResult, limit: int) -> ToolOutput:
@@ -177,8 +219,8 @@ def render_explanation(why: Why) -> ToolOutput:
         lines = [f"{name} is in the answer, at rank {why.rank}: {one_line(why.reason)}"]
     else:
         lines = [f"{name} is not in the answer. Decided by {why.stage}: {one_line(why.reason)}"]
-        if why.number is not None and why.needed is not None:
-            lines.append(f"It has {why.number:.4f} and would need {why.needed:.4f}.")
+        if why.shortfall:
+            lines.append(f"{why.shortfall[0].upper()}{why.shortfall[1:]}.")
     for source_score in why.source_scores:
         rank = "not found" if source_score.rank is None else f"rank {source_score.rank}"
         score = "" if source_score.score is None else f", score {source_score.score:.4f}"
@@ -196,6 +238,11 @@ def degraded_lines(degraded: Sequence[Degraded]) -> list[str]:
     return [f"Missing from this answer: {one_line(str(source))}" for source in degraded]
 
 
+def hint_lines(result: SearchResult) -> list[str]:
+    """Return why nothing was found, a sentence each."""
+    return [one_line(hint.message) for hint in result.hints]
+
+
 def count_noun(number: int, noun: str, nouns: str = "") -> str:
     """Return `1 result` or `2 results`."""
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
@@ -205,6 +252,7 @@ def _item(hit: Hit, excerpt: Excerpt, *, passages: bool) -> ResultItem:
     record = hit.record
     return ResultItem(
         number=hit.rank,
+        relevance=hit.relevance,
         score=hit.score,
         collections=tuple(one_line(name) for name in hit.collections),
         result_type="artifact" if record.parent is None and record.lines is None else "chunk",
@@ -230,6 +278,7 @@ def _memory(hit: Hit) -> dict[str, Json]:
     record = hit.record
     return {
         "id": record.id,
+        "relevance": hit.relevance,
         "score": hit.score,
         "text": sanitize(record.text),
         "title": one_line(record.title),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 
+from sennit.engine.async_database import DEFAULT_THREADS, AsyncDatabase, OpeningDatabase
 from sennit.engine.database import Database
 from sennit.engine.search_request import FilterLike, SearchRequest
 from sennit.errors import InvalidInput
@@ -14,7 +16,7 @@ from sennit.sources.base import MakeSource, Source
 from sennit.stores.contract import Backend
 from sennit.stores.open import MEMORY
 
-__all__ = ["MEMORY", "Database", "FilterLike", "SearchRequest", "open"]
+__all__ = ["MEMORY", "AsyncDatabase", "Database", "FilterLike", "SearchRequest", "aopen", "open"]
 
 
 def open(  # noqa: A001 - sennit.open is the public name
@@ -39,3 +41,20 @@ def open(  # noqa: A001 - sennit.open is the public name
     elif overrides:
         raise InvalidInput("Give either settings or single overrides, not both")
     return Database(path, settings, sources, rule)
+
+
+def aopen(
+    path: str | os.PathLike[str],
+    *,
+    threads: int = DEFAULT_THREADS,
+    settings: Settings | None = None,
+    sources: Mapping[str, Source] | None = None,
+    rule: Rule | None = None,
+    **overrides: object,
+) -> OpeningDatabase:
+    """Open a database whose methods are awaited: `async with sennit.aopen("notes.sennit") as db: await db.search("…")`.
+
+    The other arguments are those of `sennit.open`. At most `threads` calls run at once; further ones wait.
+    """
+    start = partial(open, path, settings=settings, sources=sources, rule=rule, **overrides)
+    return OpeningDatabase(start, threads)

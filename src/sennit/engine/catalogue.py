@@ -6,13 +6,23 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sennit.analysis import query_terms
 from sennit.filters import Equal, Filter, In
 from sennit.hydration import CodeUnit
 from sennit.records import Record, full_id
-from sennit.stores.contract import FileManifest, Snapshot
+from sennit.stores.contract import Backend, Floats, Keys, Snapshot
 
 CODE: Final = "code"
 """The collection of code entities."""
+
+OUTLINES: Final = "code_files"
+"""The collection of outlines, one for each file of code."""
+
+MAX_FILES: Final = 100_000
+"""Files whose names are compared with the words of a query."""
 
 MAX_OVERLAP_LINES: Final = 2
 """Lines that a part of a long entity may repeat from the part before."""
@@ -21,13 +31,30 @@ MAX_OVERLAP_LINES: Final = 2
 class StoreCatalogue:
     """The code in a snapshot. An entity that is stored as several records is one unit."""
 
-    def __init__(self, snapshot: Snapshot, tenant: str, files: FileManifest) -> None:
+    def __init__(self, snapshot: Snapshot, tenant: str, backend: Backend) -> None:
         self.snapshot = snapshot
         self._tenant = tenant
-        self._files = files
+        self._backend = backend
+
+    def document_share(self, term: int) -> float:
+        """Return the share of records that contain a term, given by its hash."""
+        return self._backend.keyword.document_share(self.snapshot, term)
+
+    def cosines(self, query: NDArray[np.float32], keys: Keys) -> Floats:
+        """Return the cosine of each record with the vector of a query; nan without a vector."""
+        return self._backend.vector.scores(self.snapshot, query, keys)
 
     def files_named(self, names: frozenset[str]) -> Sequence[str]:
-        return self._files.paths_named(names)
+        return self._backend.records.files.paths_named(names)
+
+    def paths(self) -> Sequence[str]:
+        outlines = self.snapshot.sample(Equal("collection", OUTLINES), MAX_FILES)
+        return sorted(path for (path,) in self.snapshot.columns(outlines, ("path",)) if path)
+
+    def occurrences(self, word: str) -> tuple[int, int]:
+        of = self.snapshot.count()
+        share = max((self.document_share(term.hash) for term in query_terms(word)), default=1.0)
+        return round(share * of), of
 
     def in_file(self, path: str) -> Sequence[CodeUnit]:
         parts = self.snapshot.children(path, CODE)
@@ -84,6 +111,7 @@ def join_parts(parts: Sequence[Record]) -> CodeUnit:
         name=_text(first, "name"),
         qualified=_text(first, "qualified"),
         signature=_text(first, "signature"),
+        doc=_text(first, "doc"),
         language=_text(first, "language"),
         outer=_text(first, "outer"),
         calls=_texts(first, "calls"),

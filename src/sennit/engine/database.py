@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Unpack
+from typing import Any, Unpack
 
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
 from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
 from sennit.engine.configuration import default_caller, embedding_spec, is_embedding_configured, make_policy
+from sennit.engine.empty_answers import explain_empty
 from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
+from sennit.engine.inventory import PAGE_RECORDS, Inventory, NamedCount, RecordPage, Status
 from sennit.engine.maintenance import IndexMaintainer
+from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
+from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_planner import SearchPlanner
-from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
-from sennit.engine.validation import check_id, check_included, check_instances, check_list
+from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request
+from sennit.engine.validation import (
+    check_collections,
+    check_fields,
+    check_id,
+    check_included,
+    check_instances,
+    check_list,
+    check_query_vector,
+    check_records,
+    check_removal,
+)
 from sennit.engine.writes import WriteService
-from sennit.errors import NotFound
+from sennit.errors import InvalidInput
 from sennit.explain import explain_record
 from sennit.facts import Fact
-from sennit.filters import Filter, matches
+from sennit.filters import Filter, matches, parse_filter
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest.artifacts import ArtifactSplitter, split_artifact
-from sennit.pipeline import Pipeline
+from sennit.pipeline import Pipeline, SearchPlan
 from sennit.privacy import Caller, Rule
 from sennit.recipes import Recipe, load_recipes
 from sennit.records import Json, Record, full_id
@@ -40,6 +55,7 @@ from sennit.sources.base import MakeSource, SearchContext, Source, make_source
 from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
+from sennit.sources.recent import RecentSource
 from sennit.sources.vector import VectorSource
 from sennit.stores.contract import Backend, Snapshot, WriteResult
 from sennit.stores.open import MEMORY, open_backend
@@ -61,6 +77,7 @@ class Database:
     ) -> None:
         """`background=False` starts no thread: indexes stay as they are, and pending vectors pending."""
         self.settings = settings
+        self._closed = False
         self.path = _folder_of(target)
         """The folder of the database; None when it is in memory or on a server."""
         self.recipes: Mapping[str, Recipe] = load_recipes(settings)
@@ -95,16 +112,37 @@ class Database:
             "keyword": KeywordSource(backend.keyword),
             "vector": VectorSource(backend.vector, inline=self.embeddings.is_inline()),
             "grep": file_access.source,
-            "graph": GraphSource(backend.graph),
+            "graph": GraphSource(
+                backend.graph, backend.keyword, backend.vector, by_meaning=self.embeddings.is_inline()
+            ),
+            "recent": RecentSource(),
             "links": LinkSource(backend.graph, backend.keyword),
         }
         custom = {name: make_source(name, one, backend) for name, one in (sources or {}).items()}
-        self._pipeline = Pipeline(built_in, custom)
-        hydration = HydrationService(self.store, settings, self._pipeline, self._make_context)
-        self._answers = AnswerService(settings, self.recipes, backend, self.audience, self.search)
-        self.memory = MemoryGroup(self._access, self.writes, self._answers, self.search, settings.llm.timeout)
+        self._pipeline = Pipeline(built_in, custom, backend)
+        hydration = HydrationService(backend, settings, self._pipeline, self._planner, self._make_context)
+        self._model = ConfiguredModel(settings.llm)
+        self._rewriter = QueryRewriter(settings, self._model, backend)
+        self._answers = AnswerService(
+            settings, self.recipes, backend, self.audience, self.search, self._rewriter, self._model
+        )
+        self._inventory = Inventory(
+            backend, self._access, self.embeddings, self.maintainer, file_access, self.path
+        )
+        self.memory = MemoryGroup(
+            self._access, self.writes, self._model, self.search, self._inventory, settings.llm.timeout
+        )
         """What an assistant was told and what it knows."""
-        self.files = FilesGroup(self._access, self, self.maintainer, file_access, folders, self.recipes)
+        self.files = FilesGroup(
+            self._access,
+            self,
+            self.maintainer,
+            file_access,
+            folders,
+            self._inventory,
+            self.recipes,
+            settings.ingest,
+        )
         """Index files, and read and grep those in the allowed folders."""
         self.code = CodeGroup(self._access, self.embeddings, hydration)
         """The code that belongs in a prompt."""
@@ -122,12 +160,16 @@ class Database:
 
     # Writing.
 
-    def add(self, records: Iterable[Record], *, caller: Caller | None = None) -> WriteResult:
+    def add(
+        self, records: Iterable[Record | Mapping[str, Any]], *, caller: Caller | None = None
+    ) -> WriteResult:
         """Add or replace records, all or none. When it returns, they are durable and the next search sees them.
 
-        A caller writes only what it may read, and replaces only what it may see.
+        A record may be a dict with the same fields. If it has no id, it gets one that follows from its content, so that
+        the same content is stored once; `ids` of the result has them all. A caller writes only what it may read, and
+        replaces only what it may see.
         """
-        batch = check_instances(Record, records, "add()")
+        batch = check_records(records)
         return self.writes.add(batch, self._access.write_audience(caller)) if batch else WriteResult(0, 0, 0)
 
     def add_artifacts(
@@ -149,12 +191,38 @@ class Database:
         """The same as `db.memory.add_turns`."""
         return self.memory.add_turns(turns, caller=caller)
 
-    def remove(self, ids: Iterable[str], *, caller: Caller | None = None) -> int:
-        """Remove the records that the caller may see, with the chunks of documents; return how many there were."""
+    def find_removable(self, references: Iterable[str], *, caller: Caller | None = None) -> list[Record]:
+        """Return the records that references mean to remove: one for an id or a location, all of a file for its path.
+
+        Unlike `find`, it takes the beginning of an id only if sennit made the id.
+        """
+        names = check_list(references, "find_removable() takes a list of references")
+        with self._references(caller) as resolver:
+            found = [record for name in names for record in resolver.find_removable(name)]
+        return list({record.full_id: record for record in found}.values())
+
+    def remove(
+        self, ids: Iterable[str] | None = None, *, where: FilterLike = None, caller: Caller | None = None
+    ) -> int:
+        """Remove records that the caller may see, with the chunks of documents; return how many there were.
+
+        They are named by their ids, or by a filter: `db.remove(where='path like "old/*"')`. While others write, it
+        removes what matched when the call began and still does. `where="all()"` removes everything.
+        """
+        if (ids is None) == (where is None):
+            raise InvalidInput("remove() takes a list of ids, or a filter as where=")
+        if ids is None:
+            return self._remove_where(check_removal(where), caller)
         names = [check_id(name) for name in check_list(ids, "remove() takes a list of ids")]
         tenant = self._access.resolve(caller).tenant
         full_ids = [full_id(tenant, name) for name in names]
         return self.writes.remove(full_ids, self._access.write_audience(caller)).removed
+
+    def _remove_where(self, where: Filter, caller: Caller | None) -> int:
+        audience = self.audience(caller)
+        with self.store.snapshot(audience) as snapshot:
+            check_fields(where, snapshot)
+        return self.writes.remove_matching(where, audience).removed
 
     def remember(
         self,
@@ -200,10 +268,45 @@ class Database:
         """Return the record with this id, or None."""
         return self._get([check_id(record_id)], caller).get(record_id)
 
+    def find(self, reference: str, *, caller: Caller | None = None) -> Record:
+        """Return the record that a reference means: an id, the beginning of one, or `path`, `path:10` or `path:10-20`.
+
+        Raises NotFound with the nearest records, or AmbiguousReference with the candidates.
+        """
+        with self._references(caller) as references:
+            return references.find(reference)
+
+    def records(
+        self,
+        filters: FilterLike = None,
+        *,
+        collections: Sequence[str] = (),
+        limit: int = PAGE_RECORDS,
+        after: str | None = None,
+        caller: Caller | None = None,
+    ) -> RecordPage:
+        """Return the records that match a filter, in the order of their ids; `after` is the `next` of the last page."""
+        return self._inventory.records(filters, collections, limit, after, caller)
+
+    def collections(self, *, caller: Caller | None = None) -> tuple[NamedCount, ...]:
+        """Return each collection with its number of records, the largest first."""
+        return self._inventory.collections(caller)
+
+    def status(self, *, changes: bool = False, caller: Caller | None = None) -> Status:
+        """Return what the database holds and how its parts are; `changes` compares indexed folders with the disk."""
+        return self._inventory.status(caller, changes=changes)
+
     def __len__(self) -> int:
         """Return the number of records that the default caller may see."""
         with self.store.snapshot(self.audience()) as snapshot:
             return snapshot.count()
+
+    def count(self, where: FilterLike = None, *, caller: Caller | None = None) -> int:
+        """Return how many records match a filter, of those that the caller may see."""
+        condition = parse_filter(where)
+        with self.store.snapshot(self.audience(caller)) as snapshot:
+            check_fields(condition, snapshot)
+            return snapshot.count(condition)
 
     def __iter__(self) -> Iterator[Record]:
         """Iterate over the records that the default caller may see, by id, in one consistent snapshot."""
@@ -213,31 +316,83 @@ class Database:
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResult:
         """Return the best records for a query, in one ranking.
 
-        The options are the fields of a SearchRequest, which can also be given as a whole.
+        The options are the fields of a SearchRequest, which can also be given as a whole. `collection` takes one name
+        or several, like `collections`.
         """
         request = as_request(query, options)
         audience = self.audience(request.caller)
         plan = self._planner.plan(request)
+        request = self._rewrite(request, plan.recipe, audience)
+        return self._search_all([as_request(query, options)])[0]
+
+    def search_many(
+        self, queries: Iterable[str | SearchRequest], **options: Unpack[SearchOptions]
+    ) -> list[SearchResult]:
+        """Return the result of each query, in order. All see the same snapshot, also while others write.
+
+        The options apply to every query that is a text. All searches have the same caller.
+        """
+        requests = [
+            query if isinstance(query, SearchRequest) else SearchRequest(query, **options)
+            for query in check_list(queries, "search_many() takes a list of queries")
+        ]
+        if len({request.caller for request in requests}) > 1:
+            raise InvalidInput("The searches of search_many() have different callers; call it once for each")
+        return self._search_all(requests) if requests else []
+
+    def _search_all(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        audience = self.audience(requests[0].caller)
+        plans = [self._planner.plan(request) for request in requests]
+        rewritten = [
+            self._rewrite(request, plan.recipe, audience)
+            for request, plan in zip(requests, plans, strict=True)
+        ]
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
-            check_included(plan.recipe, request.include, snapshot)
+            for request, plan in zip(rewritten, plans, strict=True):
+                self._check_names(request, plan, snapshot)
+            return [
+                self._run(request, plan, snapshot, audience)
+                for request, plan in zip(rewritten, plans, strict=True)
+            ]
+
+    def _run(
+        self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot, audience: Filter
+    ) -> SearchResult:
+        """Run a search; an empty result explains itself."""
+
+        def run(plan: SearchPlan, request: SearchRequest = request) -> SearchResult:
             return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
 
-    def why(self, query: str | SearchRequest, record_id: str, **options: Unpack[SearchOptions]) -> Why:
-        """Explain why a record is in the results of a search, or which stage and number excluded it."""
+        result = run(plan)
+        if result.hits or not result.answered:
+            return result
+        hints = explain_empty(
+            request,
+            plan,
+            snapshot,
+            self.recipes,
+            run,
+            lambda relaxed: run(self._planner.plan(relaxed), relaxed),
+        )
+        return replace(result, hints=hints)
+
+    def why(self, query: str | SearchRequest, reference: str, **options: Unpack[SearchOptions]) -> Why:
+        """Explain why a record is in the results of a search, or which stage and number excluded it.
+
+        `reference` is its id, or any other reference that `find` takes.
+        """
         request = replace(as_request(query, options), explain=True, neighbours=0)
-        tenant = self._access.resolve(request.caller).tenant
         audience = self.audience(request.caller)
         plan = self._planner.plan(request)
+        request = self._rewrite(request, plan.recipe, audience)
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
-            check_included(plan.recipe, request.include, snapshot)
+            self._check_names(request, plan, snapshot)
             context = self._make_context(request, snapshot, audience)
             result = self._pipeline.run(plan, context)
-            key = snapshot.find_key(full_id(tenant, check_id(record_id)))
-            key = context.find_ephemeral(record_id) if key is None else key
-            if key is None:
-                raise NotFound(f"There is no record {record_id!r}")
+            references = self._resolver(snapshot, request.caller)
+            record_id, key = references.find_in_result(reference, result, context.find_ephemeral)
             return explain_record(self._pipeline, plan, context, result, record_id, key)
 
     def plan(
@@ -264,10 +419,24 @@ class Database:
         """Return the filter of what a caller may see."""
         return self._access.audience(caller)
 
+    def wait(self, timeout: float | None = None, progress: Callable[[int, int], None] | None = None) -> bool:
+        """Wait until every record has its vector; return whether that was so within `timeout` seconds.
+
+        Only a model on a server, or one that is being changed, leaves vectors to the background. `progress` gets how
+        many records have their vector and how many there are. If the model cannot be used, the error is raised, and
+        the background goes on trying.
+        """
+        self.embeddings.select_model()
+        return self.maintainer.wait(timeout, progress)
+
+    def __repr__(self) -> str:
+        return f"<sennit.Database {str(self.path or self.store.location)!r}{' (closed)' if self._closed else ''}>"
+
     def close(self) -> None:
         """Stop background work and close the files. Confirmed writes are already on disk."""
+        self._closed = True
         self.maintainer.close()
-        self._answers.close()
+        self._model.close()
         self.embeddings.close()
         self.store.close()
 
@@ -285,16 +454,42 @@ class Database:
         found = self.store.get(full_id(tenant, name) for name in ids)
         return {record.id: record for record in found.values() if matches(audience, record)}
 
+    def _rewrite(self, request: SearchRequest, recipe: Recipe, audience: Filter) -> SearchRequest:
+        rewrite = self._rewriter.rewrite(request, recipe, audience)
+        return request if rewrite is request.rewrite else replace(request, rewrite=rewrite)
+
+    def _check_names(self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot) -> None:
+        """Refuse names of collections and fields that the caller's snapshot does not have."""
+        check_included(plan.recipe, request.include, snapshot)
+        check_collections(request.collections, self.recipes.values(), snapshot)
+        check_fields(plan.where, snapshot)
+
+    @contextlib.contextmanager
+    def _references(self, caller: Caller | None) -> Iterator[ReferenceResolver]:
+        with self.store.snapshot(self.audience(caller)) as snapshot:
+            yield self._resolver(snapshot, caller)
+
+    def _resolver(self, snapshot: Snapshot, caller: Caller | None) -> ReferenceResolver:
+        return ReferenceResolver(
+            snapshot, self._access.resolve(caller).tenant, lambda: self.files.folders.roots
+        )
+
     def _make_context(self, request: SearchRequest, snapshot: Snapshot, audience: Filter) -> SearchContext:
-        return SearchContext(
+        context = SearchContext(
             request.query,
             snapshot,
             self.embeddings.embed_query,
             self.backend.keyword,
             audience=audience,
             keywords=request.keywords,
+            now=request.now,
             rewrite=request.rewrite,
+            vector=check_query_vector(request.vector, snapshot),
         )
+        failure = request.rewrite.transform.get("error")
+        if isinstance(failure, str):
+            context.warn("transform", failure)
+        return context
 
 
 def _folder_of(target: str | os.PathLike[str] | Backend) -> Path | None:

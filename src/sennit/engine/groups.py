@@ -13,20 +13,24 @@ from typing import Final, Unpack
 from sennit.context.briefing import briefing, memory_from_record
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
-from sennit.engine.answer_service import AnswerService
 from sennit.engine.checks import check_database
 from sennit.engine.file_access import FileAccess
+from sennit.engine.file_paths import stored_paths
 from sennit.engine.hydration_service import HydrationService, PlanOptions
+from sennit.engine.inventory import Inventory, NamedCount, in_session
 from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
-from sennit.engine.search_request import SearchOptions, SearchRequest, as_request
+from sennit.engine.query_rewriter import ConfiguredModel
+from sennit.engine.references import ReferenceResolver
+from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request, build_filter
 from sennit.engine.validation import check_instances, check_list
 from sennit.engine.writes import WriteService
 from sennit.facts import Fact
 from sennit.filters import EVERYTHING
-from sennit.folders import FileText, Folders
+from sennit.folders import FileText, Folders, ReadError
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
+from sennit.graph.extraction import supersedes_former
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest import index as index_files
@@ -37,7 +41,16 @@ from sennit.records import Json, Record
 from sennit.repositories.folders import IndexedFolders
 from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult
-from sennit.stores.contract import Backend, Capabilities, CheckProgress, Model, ModelProgress, WriteResult
+from sennit.settings import IngestSettings
+from sennit.stores.contract import (
+    Backend,
+    Capabilities,
+    CheckProgress,
+    Model,
+    ModelProgress,
+    Snapshot,
+    WriteResult,
+)
 from sennit.stores.findings import Finding
 from sennit.turns import Turn
 
@@ -53,6 +66,9 @@ class MemoryContext:
     provenance: bool = False
     """Whether the block names the source of each line."""
 
+    def __str__(self) -> str:
+        return self.block
+
     @property
     def block(self) -> str:
         """The block, which marks its content as data; empty if nothing was found."""
@@ -67,14 +83,16 @@ class MemoryGroup:
         self,
         access: Access,
         writes: WriteService,
-        answers: AnswerService,
+        model: ConfiguredModel,
         search: Callable[[SearchRequest], SearchResult],
+        inventory: Inventory,
         llm_timeout: float,
     ) -> None:
         self._access = access
         self._writes = writes
-        self._answers = answers
+        self._model = model
         self._search = search
+        self._inventory = inventory
         self._llm_timeout = llm_timeout
 
     def add_turns(self, turns: Iterable[Turn], *, caller: Caller | None = None) -> WriteResult:
@@ -95,9 +113,12 @@ class MemoryGroup:
 
     def extract_facts(self, records: Iterable[Record], *, keep: bool = True) -> ExtractedFacts:
         """Extract facts with the configured language model; without one, take what the texts state outright."""
-        extracted = extract_facts(records, self._answers.model, self._llm_timeout)
+        extracted = extract_facts(records, self._model.get(), self._llm_timeout)
         if keep:
-            self.add_facts(extracted.facts)
+            # Somebody lives in one place at a time, and may like many things.
+            single = [fact for fact in extracted.facts if supersedes_former(fact)]
+            self.add_facts([fact for fact in extracted.facts if not supersedes_former(fact)])
+            self.add_facts(single, same_relation=True)
         return extracted
 
     def remember(
@@ -130,6 +151,15 @@ class MemoryGroup:
         self._writes.add([record], self._access.audience(caller))
         return record
 
+    def sessions(self, *, caller: Caller | None = None) -> tuple[NamedCount, ...]:
+        """Return each session with its number of turns and memories, in order."""
+        return self._inventory.sessions(caller)
+
+    def forget(self, session: str, *, caller: Caller | None = None) -> int:
+        """Remove the turns and memories of a session, and the facts that have no other source; return how many."""
+        audience = self._access.audience(caller)
+        return self._writes.remove_matching(in_session(session), audience, with_derived_facts=True).removed
+
     def context(
         self,
         query: str | SearchRequest = CONTEXT_QUERY,
@@ -153,13 +183,17 @@ class FilesGroup:
         maintainer: IndexMaintainer,
         files: FileAccess,
         indexed: IndexedFolders,
+        inventory: Inventory,
         recipes: Mapping[str, Recipe],
+        settings: IngestSettings,
     ) -> None:
         self._access = access
         self._target = target
+        self._settings = settings
         self._maintainer = maintainer
         self._files = files
         self._indexed = indexed
+        self._inventory = inventory
         self._recipes = recipes
 
     def index(
@@ -185,13 +219,44 @@ class FilesGroup:
                 self._target,
                 given,
                 collection=default_collection if collection is None else collection,
-                scope=scope,
+                scope=scope or self.make_scope(),
                 progress=progress,
                 profile="text" if chosen is None else chosen.index_profile,
             )
             self._indexed.add(os.path.realpath(path) for path in given if Path(path).is_dir())
         report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
         return report
+
+    def paths(
+        self, filters: FilterLike = None, *, collections: Sequence[str] = (), caller: Caller | None = None
+    ) -> tuple[NamedCount, ...]:
+        """Return the path of each file that has records, with their number, in order."""
+        return self._inventory.files(caller, build_filter(filters, collections))
+
+    def make_scope(
+        self,
+        *,
+        hidden: bool = False,
+        ignore_files: bool = True,
+        default_ignores: bool = True,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        max_bytes: int | None = None,
+    ) -> Scope:
+        """Return which files are indexed: what the settings say, narrowed or widened by these arguments."""
+        return Scope(
+            hidden=hidden,
+            ignore_files=ignore_files,
+            default_ignores=default_ignores and self._settings.default_ignores,
+            include=tuple(include),
+            exclude=(*self._settings.exclude, *exclude),
+            max_bytes=max_bytes or self._settings.max_bytes,
+        )
+
+    def stored_paths(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Return the paths that the records of these files may have; a relative one as in a citation."""
+        roots = self.folders.roots
+        return tuple(stored for path in paths for stored in stored_paths(path, roots))
 
     @property
     def folders(self) -> Folders:
@@ -201,10 +266,25 @@ class FilesGroup:
     def read(
         self, path: str, *, lines: tuple[int, int] | None = None, caller: Caller | None = None
     ) -> FileText:
-        """Return the text of a file in an allowed folder, or of some of its lines; ReadError says why not."""
+        """Return the text of a file in an allowed folder, or of some of its lines; ReadError says why not.
+
+        A path with lines (`path:10-20`) and the id of a record mean the lines of a file, too.
+        """
         audience = self._access.audience(caller)
         with self._target.store.snapshot(audience) as snapshot:
-            return self._files.read(path, lines, snapshot, audience)
+            try:
+                return self._files.read(path, lines, snapshot, audience)
+            except ReadError as error:
+                record = self._find_record(path, snapshot, caller) if error.code == "NOT_FOUND" else None
+                if record is None or record.path is None:
+                    raise
+            return self._files.read(record.path, lines or record.lines, snapshot, audience)
+
+    def _find_record(self, reference: str, snapshot: Snapshot, caller: Caller | None) -> Record | None:
+        """The record of an id, or of its beginning; None if it means no record, or several."""
+        tenant = self._access.resolve(caller).tenant
+        found = ReferenceResolver(snapshot, tenant, lambda: self.folders.roots).find_all(reference)
+        return found[0] if len(found) == 1 else None
 
     def grep(
         self,

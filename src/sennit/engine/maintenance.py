@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import logging
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -31,6 +32,9 @@ IDLE_SECONDS: Final = 3.0
 
 RETRY_SECONDS: Final = 5.0
 """The pause after an embedding model did not answer."""
+
+WAIT_POLL_SECONDS: Final = 0.05
+"""How often `wait` looks. It asks the database, because another process may compute the vectors."""
 
 CLOSE_SECONDS: Final = 5.0
 """How long `close` waits for work in progress."""
@@ -80,6 +84,10 @@ class IndexMaintainer:
         self._unflushed = 0
         self._written = 0
         self._active_loads = 0
+        self._attempts = 0
+        """How often the background has tried to select a model and to compute late vectors."""
+        self._unusable_model: str | None = None
+        """A model that has pending vectors and that this process cannot use."""
         self.last_error: str | None = None
         """Why late vectors cannot be computed at present."""
 
@@ -177,6 +185,7 @@ class IndexMaintainer:
                 self._log_embedding_error(error)
             except SennitError as error:
                 self._log_deferred(error)
+            self._attempts += 1
 
     def _log_deferred(self, error: SennitError) -> None:
         # The indexes are caches: the next write or search does what was not done now.
@@ -187,12 +196,41 @@ class IndexMaintainer:
             log.warning("vectors are late: %s", error)
         self.last_error = str(error)
 
+    def wait(self, timeout: float | None, progress: Callable[[int, int], None] | None) -> bool:
+        """Wait until no vector is pending, whichever process computes it; whether that was so in time."""
+        end = None if timeout is None else time.monotonic() + timeout
+        before = self._attempts
+        self.wake()
+        while True:
+            states = self._records.models.progress()
+            pending = sum(state.pending for state in states)
+            total = sum(state.total for state in states)
+            if progress is not None:
+                progress(total - pending, total)
+            building = any(state.model.state == "building" for state in states)
+            if states and not pending and not building:
+                return True
+            tried = self._attempts != before
+            if tried and self.last_error is not None:
+                raise EmbeddingError(self.last_error)
+            if tried and not states:
+                return True
+            if tried and self._unusable_model is not None:
+                raise EmbeddingError(
+                    f"{pending:,} records lack a vector of the model {self._unusable_model}, which this process cannot "
+                    "use; 'sennit doctor' says why"
+                )
+            left = WAIT_POLL_SECONDS if end is None else min(WAIT_POLL_SECONDS, end - time.monotonic())
+            if left <= 0 or self._stop.wait(left):
+                return False
+
     def embed_pending(self, progress: Callable[[Model, int, int], None] | None = None) -> None:
         """Compute the pending vectors, and activate a model once it has them all."""
         with self._embedding:
             self._embed_pending(progress)
 
     def _embed_pending(self, progress: Callable[[Model, int, int], None] | None) -> None:
+        self._unusable_model = None
         for state in self._records.models.progress():
             done = self._embed_all(state.model, state.pending, progress) if state.pending else True
             building = state.model.state == "building"
@@ -217,6 +255,7 @@ class IndexMaintainer:
                 return False
             self.last_error = None
             if vectors is None:
+                self._unusable_model = model.name
                 return False
             pairs = zip((digest for digest, _ in batch), vectors, strict=True)
             self._records.models.add_late_vectors(model.number, dict(pairs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from io import FileIO
@@ -23,7 +24,7 @@ from sennit.folders.safe_open import (
 from sennit.folders.windows_open import open_by_path
 from sennit.records import is_unicode
 
-__all__ = ["DEFAULT_MAX_BYTES", "FileText", "Folders", "ReadError"]
+__all__ = ["DEFAULT_MAX_BYTES", "FileText", "Folders", "ReadError", "parse_location"]
 
 DEFAULT_MAX_BYTES: Final = 10 * 1024 * 1024
 """The most text that one read returns. A caller can ask for a range of lines of a larger file."""
@@ -38,6 +39,7 @@ HAS_DIR_FD: Final = {os.open, os.stat, os.readlink} <= os.supports_dir_fd
 """Whether this platform can open a file relative to the descriptor of a folder."""
 
 _CHUNK_BYTES: Final = 1 << 20
+_LOCATION: Final = re.compile(r"(.+):([0-9]{1,15})(?:-([0-9]{1,15}))?", re.DOTALL)
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
@@ -53,6 +55,16 @@ class FileText:
     """The first and the last line of the text, from 1; both are 0 for an empty file."""
     lines: int
     """The number of lines in the file. Lines end with \\n or \\r\\n, or with \\r if there is no \\n."""
+
+
+def parse_location(text: str) -> tuple[str, tuple[int, int]] | None:
+    """Return path and lines of a location such as `a.md:10-20` or `a.md:10`; None for any other text."""
+    found = _LOCATION.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        return None
+    path, first, last = found.groups()
+    lines = (int(first), int(last or first))
+    return (path, lines) if 1 <= lines[0] <= lines[1] else None
 
 
 class Folders:
@@ -83,8 +95,18 @@ class Folders:
     def read(self, path: str, lines: tuple[int, int] | None = None) -> FileText:
         """Read a file, or its lines from the first to the last of two numbers; raises ReadError.
 
-        A relative path is looked up in each of the folders. Nothing in a path is expanded or decoded.
+        A relative path is looked up in each of the folders. Nothing in a path is expanded or decoded. If there is no
+        such file and no lines are given, `path:10-20` means these lines, as in a citation.
         """
+        try:
+            return self._read(path, lines)
+        except ReadError as error:
+            location = parse_location(path) if lines is None and error.code == "NOT_FOUND" else None
+            if location is None:
+                raise
+        return self._read(*location)
+
+    def _read(self, path: str, lines: tuple[int, int] | None) -> FileText:
         _check_range(lines)
         errors = ReadErrors(path, self.roots)
         opened = self._open(path, errors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from sennit.hydration.plan import HydrationPlan
+from sennit.hydration.plan import DroppedEntity, HydrationPlan, PlannedEntity
 from sennit.hydration.planner import CONTAINED
 from sennit.records import Json
 
@@ -36,8 +36,49 @@ class Introspection:
     changes: PlanChanges | None = None
 
     def to_dict(self) -> dict[str, Json]:
-        out = {**self.plan.to_dict(text=False), "turns": list(self.turns)}
+        """Return the plan under the names that programs rely on."""
+        plan = self.plan
+        out: dict[str, Json] = {
+            "episode_id": plan.episode,
+            "query": plan.query,
+            "turn": plan.turn,
+            "turns": list(self.turns),
+            "max_tokens": plan.max_tokens,
+            "max_entities": plan.max_entities,
+            "allow_partial": plan.allow_partial,
+            "tokenizer": plan.tokenizer,
+            "token_count": plan.tokens,
+            "entities": [_entity_to_dict(entry) for entry in plan.entries],
+            "dropped": [_dropped_to_dict(one) for one in plan.dropped],
+            "warnings": [warning.to_dict() for warning in plan.warnings],
+        }
         return out if self.changes is None else {**out, "replay": self.changes.to_dict()}
+
+
+def _entity_to_dict(entry: PlannedEntity) -> dict[str, Json]:
+    return {
+        "entity_key": entry.key,
+        "reason": entry.reason,
+        "priority": entry.priority,
+        "token_count": entry.tokens,
+        "included_at": entry.position,
+        "content": entry.preview,
+        "content_hash": entry.content,
+        "partial": entry.partial,
+        "path": entry.path,
+        "lines": list(entry.lines) if entry.lines else None,
+        "qualified": entry.qualified,
+        "language": entry.language,
+    }
+
+
+def _dropped_to_dict(one: DroppedEntity) -> dict[str, Json]:
+    return {
+        "entity_key": one.key,
+        "selection_reason": one.selection_reason,
+        "reason": one.reason,
+        "token_count": one.tokens,
+    }
 
 
 def compare_plans(before: HydrationPlan, after: HydrationPlan) -> PlanChanges:

@@ -214,6 +214,7 @@ class _IndexRun:
         report = self.report
         report.seen = len(tree.files) + len(tree.skipped)
         report.skipped = [Skipped(path, reason) for path, reason in tree.skipped.items()]
+        report.ignored = [Skipped(path, reason) for path, reason in tree.ignored.items()]
         gone = {
             path: row
             for path, row in known.items()

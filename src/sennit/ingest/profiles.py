@@ -15,7 +15,7 @@ from sennit.records import Record
 FileParser = Callable[[str, bytes, str, int], list[Record]]
 """Takes path, content, collection and modification time in nanoseconds; returns the records."""
 
-PAGES_VERSION: Final = 3
+PAGES_VERSION: Final = 4
 CODE_VERSION: Final = 3
 """Increase when the same file would produce other records. Files of an older version are indexed again."""
 

@@ -32,7 +32,8 @@ def reader_version(path: str) -> str:
     """Names the reader of a path and its version. When the name changes, the file is indexed again."""
     kind, language = file_kind(path)
     reader = f"{kind}:{language}/{chunk.VERSION}"
-    return f"{reader}.{HTML_VERSION}" if kind == "html" else reader
+    versions = {"html": HTML_VERSION, "markdown": markup.MARKDOWN_VERSION}
+    return f"{reader}.{versions[kind]}" if kind in versions else reader
 
 
 def id_prefix(path: str) -> str:

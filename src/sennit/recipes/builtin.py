@@ -13,8 +13,10 @@ from sennit.ranking.dedupe import Dedupe
 from sennit.ranking.diversity import MMR
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
+from sennit.ranking.known_facts import KnownFacts
 from sennit.ranking.overlaps import MergeOverlaps
 from sennit.ranking.rescore import Rescore
+from sennit.ranking.window import Window
 from sennit.recipes.recipe import CandidateCount, Recipe, SourceConfig
 from sennit.settings import Settings
 
@@ -59,10 +61,11 @@ def builtin_recipes(settings: Settings) -> dict[str, Recipe]:
             about="Keyword, meaning and links between titles together, for anything.",
             sources=(keyword, vector, links),
             # The best of the plain fusions on eight collections; docs/quality.md has the figures. Links add to it
-            # where records have titles that others mention: docs/reference/graph.md.
+            # where records have titles that others mention: docs/reference/graph.md. Cosines are compared with
+            # their background, so that every model has the same voice: docs/design/relevance.md.
             fusion=Weighted(
                 {"keyword": 0.3, "vector": 0.7, "links": 1.0},
-                {"keyword": "max", "vector": "none", "links": "none"},
+                {"keyword": "max", "vector": "background", "links": "none"},
             ),
             stages=(Rescore(),),
         ),
@@ -117,6 +120,7 @@ def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
         ),
         collections=("docs",),
         index_profile="pages",
+        transform=True,
         stages=(GroupByPage(docs.examples_shorter_than),),
     )
     examples = replace(
@@ -155,9 +159,9 @@ def _artifacts(settings: Settings) -> Recipe:
     return Recipe(
         name="artifacts",
         about="Several collections of a knowledge base, one result per artifact.",
-        sources=(
-            SourceConfig(source="vector", candidates=candidates, per_collection=True),
-            SourceConfig(source="keyword", candidates=candidates, per_collection=True),
+        sources=tuple(
+            SourceConfig(source=source, candidates=candidates, per_collection=True)
+            for source in dict.fromkeys(artifacts.sources)
         ),
         fusion=RRF(k=artifacts.rrf_constant, first_rank=0),
         stages=(Dedupe(),),
@@ -182,22 +186,30 @@ def _memory(settings: Settings) -> Recipe:
                 where=no_facts,
                 candidates=CandidateCount(times=memory.keyword_overfetch),
                 uses_look_back=True,
+                uses_period=True,
+                knows_speakers=True,
+                needs_topic=True,
             ),
             SourceConfig(
                 source="vector",
                 where=no_facts,
                 candidates=CandidateCount(times=memory.vector_overfetch),
                 uses_look_back=True,
+                uses_period=True,
+                needs_topic=True,
             ),
             SourceConfig(source="graph", candidates=CandidateCount(times=memory.graph_overfetch)),
+            SourceConfig(source="recent", where=no_facts, candidates=CandidateCount(), uses_look_back=True),
         ),
         fusion=RRF(k=memory.rrf_constant, first_rank=1),
         stages=(
             *evidence,
-            Decay(memory.half_life_days, memory.evergreen_floor, memory.evergreen),
+            KnownFacts(),
+            Window(),
+            Decay(memory.half_life_days, memory.evergreen_floor, memory.evergreen, memory.recency),
             MMR(memory.mmr_lambda, memory.mmr_depth, memory.mmr_similarity),
         ),
-        limit=10,
+        limit=5,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Final
 
@@ -22,10 +23,15 @@ class IndexedFolders:
         with self._records.state() as state:
             return [last_text(key, _FOLDER) for key, _ in state.scan(*key_range(_FOLDER))]
 
+    def indexed_at(self) -> dict[str, int | None]:
+        """The indexed folders, sorted, and when the last index run over each ended, in seconds since 1970."""
+        with self._records.state() as state:
+            found = state.scan(*key_range(_FOLDER))
+        return {last_text(key, _FOLDER): int(value) if value else None for key, value in found}
+
     def add(self, paths: Iterable[str]) -> None:
-        """Record folders as indexed."""
-        known = set(self.paths())
-        new = [path for path in paths if path not in known]
-        if new:
+        """Record folders as indexed now."""
+        indexed, now = list(paths), str(int(time.time())).encode()
+        if indexed:
             with self._records.transaction() as transaction:
-                transaction.state.put((encode_key(_FOLDER, path), b"") for path in new)
+                transaction.state.put((encode_key(_FOLDER, path), now) for path in indexed)

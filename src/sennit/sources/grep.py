@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.filters import Filter, matches
+from sennit.filters import EVERYTHING, Filter, fields_of, matches
 from sennit.folders.access import Folders
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult, Passage
@@ -18,7 +19,10 @@ from sennit.records import Record
 from sennit.sources.base import SourceRequest
 from sennit.stores.contract import ScoredKeys, Snapshot
 
-COLLECTION = "files"
+COLLECTION: Final = "files"
+
+PASSAGE_FIELDS: Final = ("matched_lines", "keywords", "matches")
+"""The metadata of a passage, by which a search can filter although no record has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +32,32 @@ class UnindexedAccess:
     sensitivity: str = "normal"
     scope: str = "public"
 
-    def to_record(self, passage: Passage) -> Record:
-        """Return a passage as a record."""
+    def file_record(self, path: Path) -> Record:
+        """Return what every passage of a file has in common."""
         return Record(
-            id=f"{passage.real}:{passage.first}-{passage.last}",
-            text=passage.text,
+            id=str(path),
+            text="",
             collection=COLLECTION,
             kind="passage",
-            path=str(passage.real),
-            lines=(passage.first, passage.last),
+            path=str(path),
             sensitivity=self.sensitivity,
             scope=self.scope,
-            metadata={
-                "matched_lines": list(passage.matched),
-                "keywords": list(passage.keywords),
-                "matches": passage.matches,
-            },
+        )
+
+    def to_record(self, passage: Passage) -> Record:
+        """Return a passage as a record."""
+        return replace(
+            self.file_record(passage.real),
+            id=f"{passage.real}:{passage.first}-{passage.last}",
+            text=passage.text,
+            lines=(passage.first, passage.last),
+            metadata=dict(
+                zip(
+                    PASSAGE_FIELDS,
+                    (list(passage.matched), list(passage.keywords), passage.matches),
+                    strict=True,
+                )
+            ),
         )
 
 
@@ -72,7 +86,10 @@ class GrepSource:
         options = replace(
             self._options, case=case, max_passages=max(request.limit, self._options.max_passages)
         )
-        found = self.passages(context.keywords, context.snapshot, context.audience, options)
+        # A filter that decides by file leaves out whole files, so that others do not take the places of the best ones.
+        by_file = fields_of(request.where).isdisjoint(("id", *PASSAGE_FIELDS))
+        where = request.where if by_file else EVERYTHING
+        found = self.passages(context.keywords, context.snapshot, context.audience, options, where)
         keys: list[int] = []
         scores: list[float] = []
         for passage in found.passages:
@@ -91,14 +108,22 @@ class GrepSource:
         return np.full(len(keys), np.nan)
 
     def passages(
-        self, keywords: tuple[str, ...], snapshot: Snapshot, audience: Filter, options: GrepOptions
+        self,
+        keywords: tuple[str, ...],
+        snapshot: Snapshot,
+        audience: Filter,
+        options: GrepOptions,
+        where: Filter = EVERYTHING,
     ) -> GrepResult:
-        """Return the matches in the allowed folders that an audience may see."""
+        """Return the matches in the allowed folders that an audience may see, in files that match a filter."""
         return grep(
             self._folders().roots,
             keywords,
             options,
-            is_visible=lambda path: self.may_see(path, snapshot, audience),
+            is_visible=lambda path: (
+                self.may_see(path, snapshot, audience)
+                and (where == EVERYTHING or matches(where, self._access.file_record(path)))
+            ),
         )
 
     def may_see(self, path: Path, snapshot: Snapshot, audience: Filter) -> bool:

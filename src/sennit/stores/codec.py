@@ -23,6 +23,9 @@ COLUMNS: Final = (
 COLUMN_FIELDS: Final = ("id", "collection", "kind", "path", "parent", "position", "timestamp")
 """Fields that have a column of their own and can be read without the rest of the record."""
 
+TEXT_HASH_BYTES: Final = 16
+"""The part of an embedding hash that is the hash of the text; it comes first."""
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -37,9 +40,10 @@ def decode_metadata(metadata: str) -> dict[str, Any]:
     return out
 
 
-def embedding_hash(text: str) -> bytes:
-    """The key of a vector: a hash of the text that it embeds."""
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+def embedding_hash(text: str, given_vector: bytes = b"") -> bytes:
+    """The key of a vector: a hash of the text that it embeds. A vector that came with the record adds its own."""
+    key = hashlib.blake2b(text.encode(), digest_size=TEXT_HASH_BYTES).digest()
+    return key + hashlib.blake2b(given_vector, digest_size=8).digest() if given_vector else key
 
 
 def to_float16_bytes(vectors: NDArray[np.float32]) -> list[bytes]:
@@ -91,6 +95,7 @@ def record_from_row(values: Sequence[Any]) -> Record:
     draft.sensitivity = sensitivity
     draft.scope = scope
     draft.metadata = decode_metadata(metadata)
+    draft.vector = None
     return _freeze(draft)
 
 

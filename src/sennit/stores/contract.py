@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
@@ -32,10 +32,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.errors import InvalidInput
-from sennit.filters import EVERYTHING, Filter
+from sennit.filters import EVERYTHING, Condition, Filter
 from sennit.graph.entity_linking import NameMatches
 from sennit.graph.names import Hashes, Words
 from sennit.graph.traversal import Edge
+from sennit.ranking.calibration import CosineSample
 from sennit.records import Record
 from sennit.stores.findings import Finding
 from sennit.stores.prepared_records import PreparedRecord
@@ -138,12 +139,14 @@ Embed = Callable[[Model, Sequence[str]], Sequence[bytes] | None]
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """How many records a write added, updated, left unchanged and removed."""
+    """How many records a write added, updated, left unchanged and removed, and the ids of those it was given."""
 
     added: int
     updated: int
     unchanged: int
     removed: int = 0
+    ids: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """The id of each record that was added, updated or left unchanged, in order; also of those that got one here."""
 
     @property
     def changed(self) -> int:
@@ -332,6 +335,13 @@ class Snapshot(Protocol):
         """The vector of each record by the active model, a row of zeros for a record without one."""
         ...
 
+    def cosine_sample(self, query: NDArray[np.float32]) -> CosineSample:
+        """The mean cosine of a query with a sample of the visible texts: those with the smallest hashes.
+
+        So the sample depends on the texts alone. At most SAMPLE_RECORDS texts are in it, each once.
+        """
+        ...
+
     def siblings(self, record: Record, first: int, last: int) -> list[Record]:
         """The records with the same parent at these positions, in order; includes the record itself."""
         ...
@@ -352,12 +362,31 @@ class Snapshot(Protocol):
         """The records that match a filter, ordered by id."""
         ...
 
+    def keys(self, where: Filter) -> Keys:
+        """The keys of the records that match a filter, in no order."""
+        ...
+
+    def page(self, where: Filter, limit: int, after: str | None = None) -> list[Record]:
+        """The first `limit` records that match a filter and whose full ids are greater than `after`, by full id."""
+        ...
+
+    def text_counts(self, name: str, where: Filter = EVERYTHING) -> dict[str, int]:
+        """The texts in a field of the records that match a filter, and how many records have each."""
+        ...
+
     def iter_records(self) -> Iterator[Record]:
         """The visible records, ordered by id; read as they are used."""
         ...
 
     def sample(self, where: Filter, count: int) -> Keys:
         """The keys of at most `count` records that match a filter, evenly spaced."""
+        ...
+
+    def newest(self, where: Filter, count: int) -> Keys:
+        """The keys of the records that match a filter and have the latest times, latest first.
+
+        Records without a time come last. A backend may look only at the 20,000 records that were written last.
+        """
         ...
 
     def hides_records_of(self, path: str) -> bool:
@@ -374,6 +403,10 @@ class Snapshot(Protocol):
 
     def count(self, where: Filter = EVERYTHING) -> int:
         """The number of visible records that match a filter."""
+        ...
+
+    def has_any(self, condition: Condition) -> bool:
+        """Whether some visible record satisfies a condition; cheaper than counting."""
         ...
 
     def changes(self, after: int, limit: int) -> Changes:
@@ -653,3 +686,5 @@ class Backend:
     upkeep: tuple[Upkeep, ...] = ()
     check: Check | None = None
     """None where nothing is derived that could be wrong."""
+    bindings: Mapping[str, str] = field(default_factory=dict)
+    """What each role is bound to, by name, for people: `sqlite`, `postgres`, `local`."""

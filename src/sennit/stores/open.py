@@ -22,6 +22,8 @@ from sennit.user_cache import cache_folder
 MEMORY: Final = ":memory:"
 DATABASE_NAME: Final = "sennit.db"
 INDEX_FOLDER: Final = "index"
+GIT_IGNORE: Final = ".gitignore"
+IGNORE_EVERYTHING: Final = "*\n"
 
 
 def open_backend(target: str | os.PathLike[str], *, exact_vectors: bool = False) -> Backend:
@@ -34,6 +36,10 @@ def open_backend(target: str | os.PathLike[str], *, exact_vectors: bool = False)
         graph=LocalGraph(),
         upkeep=(store,),
         check=partial(check, store),
+        bindings={
+            "records": "postgres" if is_postgres(os.fspath(target)) else "sqlite",
+            **dict.fromkeys(("keyword", "vector", "graph"), "local"),
+        },
     )
 
 
@@ -80,7 +86,7 @@ def _create_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file; a sennit database is a folder. Choose another name.")
     if folder.is_dir() and not (folder / DATABASE_NAME).exists():
-        other_files = [path.name for path in folder.iterdir() if path.name != INDEX_FOLDER]
+        other_files = [path.name for path in folder.iterdir() if not _is_own_file(path)]
         if other_files:
             raise StoreError(
                 f"{folder} holds other files ({other_files[0]!r}) and no sennit database. "
@@ -88,5 +94,15 @@ def _create_folder(folder: Path) -> None:
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / DATABASE_NAME).exists():
+            # A database holds what is in files that git may ignore, and changes with every run.
+            (folder / GIT_IGNORE).write_text(IGNORE_EVERYTHING, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"{folder} cannot be created: {error.strerror}. Choose another location.") from error
+
+
+def _is_own_file(path: Path) -> bool:
+    """Return whether a file is one that a new database consists of."""
+    if path.name == GIT_IGNORE:
+        return path.is_file() and path.read_bytes() == IGNORE_EVERYTHING.encode()
+    return path.name == INDEX_FOLDER

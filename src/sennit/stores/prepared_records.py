@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from sennit.records import Record, embedding_text
-from sennit.stores.codec import COLUMNS, embedding_hash, record_from_row, record_to_row
+from sennit.stores.codec import COLUMNS, TEXT_HASH_BYTES, embedding_hash, record_from_row, record_to_row
 from sennit.stores.graph_rows import GraphRows, derive_graph_rows
 
 _COLUMN_NAMES: Final = COLUMNS.split(", ")[1:]
@@ -45,6 +45,13 @@ class PreparedRecord(NamedTuple):
         out: bytes = self.values[EMBEDDING_HASH]
         return out
 
+    def inherit_vector(self, stored_hash: bytes) -> PreparedRecord:
+        """This record with the vector that came with its stored version, if the text is the same and it has none."""
+        if len(stored_hash) == TEXT_HASH_BYTES or self.embedding_hash != stored_hash[:TEXT_HASH_BYTES]:
+            return self
+        values = (*self.values[:EMBEDDING_HASH], stored_hash, *self.values[EMBEDDING_HASH + 1 :])
+        return PreparedRecord(values, self.graph)
+
     @property
     def embedding_text(self) -> str:
         """See Record."""
@@ -60,10 +67,10 @@ WritableRecords: TypeAlias = Sequence[Record | PreparedRecord]
 """Records to be written, prepared or not."""
 
 
-def prepare_record(record: Record | PreparedRecord) -> PreparedRecord:
-    """Prepare a record for writing; a prepared record is returned as it is."""
+def prepare_record(record: Record | PreparedRecord, given_vector: bytes = b"") -> PreparedRecord:
+    """Prepare a record for writing, perhaps with the vector that came with it; a prepared record stays as it is."""
     if isinstance(record, PreparedRecord):
         return record
     content_hash = bytes.fromhex(record.content_hash)
-    _, *values = record_to_row(record, 0, content_hash, embedding_hash(record.embedding_text))
+    _, *values = record_to_row(record, 0, content_hash, embedding_hash(record.embedding_text, given_vector))
     return PreparedRecord(tuple(values), derive_graph_rows(record))

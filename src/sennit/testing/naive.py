@@ -10,24 +10,26 @@ import contextlib
 import copy
 import math
 import threading
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any, Final
+from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.analysis import count_terms
 from sennit.errors import SourceError
-from sennit.filters import EVERYTHING, Filter, matches
+from sennit.filters import EVERYTHING, Condition, Filter, flatten, matches
 from sennit.graph.entity_linking import NameMatches
 from sennit.graph.names import DECLARED, MAX_TEXT_CHARACTERS, Hashes, as_signed, record_names, words_of
 from sennit.graph.traversal import Edge
+from sennit.ranking.calibration import SAMPLE_RECORDS, CosineSample
 from sennit.ranking.fusion import order
 from sennit.ranking.stages import read_fields
-from sennit.records import Record
-from sennit.stores.codec import embedding_hash
+from sennit.records import Record, split_id
 from sennit.stores.contract import (
     NO_VECTORS,
     Backend,
@@ -48,9 +50,7 @@ from sennit.stores.contract import (
     WriteResult,
 )
 from sennit.stores.graph_rows import NEVER, EdgeRow, edge_rows, microseconds
-from sennit.stores.prepared_records import PreparedRecord
-
-ALL: Final = 1 << 62
+from sennit.stores.prepared_records import PreparedRecord, prepare_record
 
 
 @dataclass
@@ -60,6 +60,8 @@ class _Data:
     seq: int = 0
     records: dict[int, Record] = field(default_factory=dict)
     keys: dict[str, int] = field(default_factory=dict)
+    hashes: dict[int, bytes] = field(default_factory=dict)
+    """Under which hash the vectors of each record are."""
     changes: list[Change] = field(default_factory=list)
     models: dict[int, Model] = field(default_factory=dict)
     vectors: dict[tuple[int, bytes], bytes] = field(default_factory=dict)
@@ -121,32 +123,37 @@ class NaiveTransaction:
         remove: Iterable[str] = (),
     ) -> None:
         data, result = self.data, self.result
-        given = (one.record if isinstance(one, PreparedRecord) else one for one in records)
-        latest = {record.full_id: record for record in given}
+        latest = {one.id: one for one in map(prepare_record, records)}
         for name in dict.fromkeys(remove):
             if name in data.keys and name not in latest:
                 self._delete(name)
                 result = replace(result, removed=result.removed + 1)
         stored = self.get(latest)
-        same = {name for name, one in stored.items() if one.content_hash == latest[name].content_hash}
-        for name in stored.keys() - same:
-            self._delete(name)
-        for name, record in latest.items():
+        same = set()
+        for name, record in stored.items():
+            digest = data.hashes[data.keys[name]]
+            new = latest[name] = latest[name].inherit_vector(digest)
+            if (bytes.fromhex(record.content_hash), digest) == (new.content_hash, new.embedding_hash):
+                same.add(name)
+            else:
+                self._delete(name)
+        for name, prepared in latest.items():
             if name not in same:
-                self._insert(record, vectors)
+                self._insert(prepared, vectors)
         self.result = replace(
             result,
             added=result.added + len(latest) - len(stored),
             updated=result.updated + len(stored) - len(same),
             unchanged=result.unchanged + len(same),
+            ids=(*result.ids, *(split_id(name)[1] for name in latest)),
         )
 
-    def _insert(self, record: Record, vectors: NewVectors) -> None:
+    def _insert(self, prepared: PreparedRecord, vectors: NewVectors) -> None:
         data = self.data
-        key = data.keys[record.full_id] = data.next_number()
-        data.records[key] = record
+        key = data.keys[prepared.id] = data.next_number()
+        data.records[key] = prepared.record
         data.changes.append(Change(key, key, "put"))
-        digest = embedding_hash(record.embedding_text)
+        digest = data.hashes[key] = prepared.embedding_hash
         for model in data.current_models():
             given = vectors.get(model.number, {}).get(digest)
             if given is not None:
@@ -157,11 +164,12 @@ class NaiveTransaction:
     def _delete(self, name: str) -> None:
         data = self.data
         key = data.keys.pop(name)
-        digest = embedding_hash(data.records.pop(key).embedding_text)
+        digest = data.hashes.pop(key)
+        del data.records[key]
         data.changes = [change for change in data.changes if change.key != key]
         data.changes.append(Change(data.next_number(), key, "delete"))
         data.pending = {pair: one for pair, one in data.pending.items() if pair[1] != key}
-        if all(embedding_hash(record.embedding_text) != digest for record in data.records.values()):
+        if digest not in data.hashes.values():
             data.vectors = {pair: vector for pair, vector in data.vectors.items() if pair[1] != digest}
 
     def child_ids(self, parent: str, *, collection: str | None = None, path: str | None = None) -> list[str]:
@@ -228,11 +236,22 @@ class NaiveSnapshot:
             return np.zeros((len(keys), 0), np.float32)
         out = np.zeros((len(keys), self.model.dimensions), np.float32)
         for at, key in enumerate(keys.tolist()):
-            digest = embedding_hash(self._visible[key].embedding_text) if key in self._visible else b""
+            digest = self._data.hashes[key] if key in self._visible else b""
             stored = self._data.vectors.get((self.model.number, digest))
             if stored is not None:
                 out[at] = np.frombuffer(stored, np.float16)
         return out
+
+    def cosine_sample(self, query: NDArray[np.float32]) -> CosineSample:
+        texts = {self._data.hashes[key]: key for key in sorted(self._visible, reverse=True)}
+        vectors = self.vectors(
+            np.array([texts[digest] for digest in sorted(texts)[:SAMPLE_RECORDS]], np.int64)
+        )
+        vectors = vectors[vectors.any(axis=1)]
+        if not len(vectors):
+            return CosineSample(0.0, 0)
+        mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+        return CosineSample(float(mean @ query), len(vectors))
 
     def children(self, parent: str | None, collection: str) -> list[Record]:
         found = [
@@ -259,14 +278,40 @@ class NaiveSnapshot:
         return out
 
     def records_matching(self, where: Filter) -> list[Record]:
-        return sorted(self.records(self.sample(where, ALL).tolist()).values(), key=lambda one: one.id)
+        return sorted(self.records(self.keys(where).tolist()).values(), key=lambda one: one.id)
+
+    def keys(self, where: Filter) -> Keys:
+        return np.array(sorted(key for key in self._visible if self.matches(key, where)), np.int64)
+
+    def page(self, where: Filter, limit: int, after: str | None = None) -> list[Record]:
+        found = (one for one in self.iter_records() if matches(where, one))
+        return list(islice((one for one in found if after is None or one.full_id > after), limit))
+
+    def text_counts(self, name: str, where: Filter = EVERYTHING) -> dict[str, int]:
+        kept = (one for one in self._visible.values() if matches(where, one))
+        return Counter(
+            value
+            for one in kept
+            for field, value in set(flatten(one))
+            if field == name and isinstance(value, str)
+        )
+
+    def has_any(self, condition: Condition) -> bool:
+        return self.count(condition) > 0
 
     def iter_records(self) -> Iterator[Record]:
         return iter(sorted(self._visible.values(), key=lambda record: record.full_id))
 
     def sample(self, where: Filter, count: int) -> Keys:
-        keys = np.array(sorted(key for key in self._visible if self.matches(key, where)), np.int64)
+        keys = self.keys(where)
         return keys[np.unique(np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp))]
+
+    def newest(self, where: Filter, count: int) -> Keys:
+        def age(key: int) -> tuple[float, int]:
+            time = self._visible[key].timestamp
+            return (math.inf if time is None else -time.timestamp(), -key)
+
+        return np.array(sorted(self.keys(where).tolist(), key=age)[:count], np.int64)
 
     def hides_records_of(self, path: str) -> bool:
         return any(one.parent == path and key not in self._visible for key, one in self._data.records.items())
@@ -368,8 +413,8 @@ class NaiveRecords:
                 return data.models[known[fingerprint].number]
             number = len(data.models) + 1
             data.models[number] = Model(number, fingerprint, name, spec, dimensions, "building")
-            for key, record in data.records.items():
-                data.pending[number, key] = embedding_hash(record.embedding_text)
+            for key, digest in data.hashes.items():
+                data.pending[number, key] = digest
             if active is None or not data.records:
                 _activate(data, number)
             return data.models[number]
@@ -440,7 +485,7 @@ class NaiveKeyword(_UpToDate):
     def search(
         self, snapshot: Snapshot, query: KeywordQuery, limit: int, where: Filter = EVERYTHING
     ) -> ScoredKeys:
-        keys = snapshot.sample(where, ALL)
+        keys = snapshot.keys(where)
         scores = self.scores(snapshot, query, keys)
         return _best(snapshot, keys[scores > 0], scores[scores > 0], limit)
 
@@ -475,7 +520,7 @@ class NaiveKeyword(_UpToDate):
 
 def _documents(snapshot: Snapshot) -> dict[int, tuple[dict[int, int], int, dict[int, int], int]]:
     """Term counts and length of text and title, for every visible record."""
-    found = snapshot.records(snapshot.sample(EVERYTHING, ALL).tolist())
+    found = snapshot.records(snapshot.keys(EVERYTHING).tolist())
     return {key: (*count_terms(one.text), *count_terms(one.title)) for key, one in found.items()}
 
 
@@ -487,7 +532,7 @@ class NaiveVector(_UpToDate):
     ) -> ScoredKeys:
         if snapshot.model is None:
             raise SourceError("no vectors: this database has no embedding model")
-        keys = snapshot.sample(where, ALL)
+        keys = snapshot.keys(where)
         scores = self.scores(snapshot, query, keys)
         found = ~np.isnan(scores)
         return _best(snapshot, keys[found], scores[found], limit)
@@ -516,7 +561,7 @@ class NaiveGraphView:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._records = snapshot.records(snapshot.sample(EVERYTHING, ALL).tolist())
+        self._records = snapshot.records(snapshot.keys(EVERYTHING).tolist())
         self._names = {key: dict(record_names(record)) for key, record in self._records.items()}
         self._edges: list[EdgeRow] = [
             edge for key, record in self._records.items() for edge in edge_rows(key, record)
@@ -568,4 +613,5 @@ class NaiveGraphView:
 
 def naive_backend() -> Backend:
     """A new and empty backend. It may be opened several times, also after `close`."""
-    return Backend(NaiveRecords(), NaiveKeyword(), NaiveVector(), NaiveGraph())
+    bindings = dict.fromkeys(("records", "keyword", "vector", "graph"), "naive")
+    return Backend(NaiveRecords(), NaiveKeyword(), NaiveVector(), NaiveGraph(), bindings=bindings)

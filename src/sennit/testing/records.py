@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sennit
-from sennit.errors import NotFound, SennitError
+from sennit.errors import FilterError, NotFound, SennitError
 from sennit.filters import Filter, field, matches, parse_filter
 from sennit.repositories.keys import encode_key, key_range
 from sennit.results import SearchResult
@@ -77,6 +77,9 @@ _metadata = st.fixed_dictionaries(
         "source": st.fixed_dictionaries({"system": st.sampled_from(["gmail", "files"])}),
     },
 )
+EVERY_FIELD: Final = {"year": 0, "tags": ["none"], "share": -1.0, "done": "no", "source": {"system": "-"}}
+"""Metadata with every field that a filter names, because a field that no record has is an error."""
+
 _records = st.builds(
     lambda name, text, metadata, kind, level: sennit.Record(
         id=f"r{name}", text=text, kind=kind, sensitivity=level, metadata=metadata, timestamp=WHEN
@@ -102,6 +105,15 @@ _conditions = st.one_of(
     st.floats(0, 1).map(lambda share: field("share").between(0.0, share)),
     st.just(field("year").exists()),
     st.sampled_from(["gmail", "x"]).map(lambda system: field("source.system") == system),
+    st.builds(
+        lambda pattern, ignore_case: field("kind").like(pattern, ignore_case=ignore_case),
+        st.sampled_from(["*", "n*", "*A?L", "M*", "no?e", "", "*o*e*"]),
+        st.booleans(),
+    ),
+    st.sampled_from(["", "g", "mail", "GM"]).map(lambda text: field("source.system").contains(text)),
+    st.sampled_from(["file", "gm"]).map(lambda text: field("source.system").starts_with(text)),
+    st.sampled_from(["S", "L"]).map(lambda text: field("source.system").ends_with(text, ignore_case=True)),
+    st.lists(st.sampled_from(["a", "b", "z"]), max_size=2).map(lambda tags: field("tags").has_all(tags)),
 )
 filters = st.recursive(
     _conditions,
@@ -255,6 +267,25 @@ class RecordsConformance:
         with open_target(target, embedding__provider="none") as db:
             assert sorted(record.position or 0 for record in db) == list(range(80))
 
+    def test_vectors_that_come_with_records_are_found_by_that_of_the_query(
+        self, new_target: NewTarget
+    ) -> None:
+        target = new_target()
+        with open_target(target) as db:
+            db.add(
+                [
+                    make_note("a", "oboe", vector=[1, 0, 0]),
+                    make_note("b", "oboe", vector=[0, 1, 0]),
+                    make_note("c", "x"),
+                ]
+            )
+            assert db.add([make_note("a", "oboe")]).unchanged == 1
+            assert db.add([make_note("a", "oboe", vector=[1, 0, 0.5])]).updated == 1
+        with open_target(target) as db:
+            assert _ids(db.search("", recipe="vector", vector=[0, 2, 0])) == ["b", "a"]
+            db.remove(where='id = "b"')
+            assert _ids(db.search("", recipe="vector", vector=[0, 2, 0])) == ["a"]
+
     # Reading.
 
     def test_records_survive_reopening(self, new_target: NewTarget) -> None:
@@ -390,11 +421,30 @@ class RecordsConformance:
     ) -> None:
         latest = {record.id: record for record in records}
         with open_target(new_target(), embedding__provider="none") as db:
-            db.add([*latest.values(), make_note("anchor", " ".join(WORDS))])
+            db.add([*latest.values(), make_note("anchor", " ".join(WORDS), metadata=EVERY_FIELD)])
             for form in (where, str(where)):
                 found = _ids(db.search(" ".join(WORDS), recipe="keyword", filters=form, limit=50))
                 expected = {name for name, record in latest.items() if matches(where, record)}
                 assert set(found) - {"anchor"} == expected
+
+    def test_a_field_that_no_record_has_is_an_error_with_the_nearest_name(
+        self, new_target: NewTarget
+    ) -> None:
+        with open_target(new_target()) as db:
+            assert _ids(db.search("oboe", filters="auther = 'Ana'")) == []
+            hidden = make_note("h", "oboe", metadata={"auther": "Ana"}, sensitivity="private")
+            db.add([make_note("a", "oboe", metadata={"author": "Ana"}), hidden])
+            assert _ids(db.search("oboe", filters="auther = 'Ana'")) == ["h"]
+            caller = sennit.Caller(clearance="normal")
+            with pytest.raises(
+                FilterError, match=r"No record has the field 'auther'\. Did you mean 'author'"
+            ):
+                db.search("oboe", filters="auther = 'Ana'", caller=caller)
+            assert _ids(db.search("oboe", filters="not exists auther", caller=caller)) == ["a"]
+            db.remove(["a"])
+            db.add([make_note("b", "oboe")])
+            with pytest.raises(FilterError, match="No record has the field 'author'"):
+                db.search("oboe", filters="author = 'Ana'", caller=caller)
 
     def test_a_filtered_search_fills_its_limit_when_excluded_records_would_outrank(
         self, new_target: NewTarget

@@ -125,7 +125,10 @@ class Service:
         return self.client.request(method, path, headers={**shown, **(headers or {})}, **more)
 
     def get(self, path: str, who: str | None = "writer", **parameters: Any) -> HttpResponse:
-        return self.request("GET", path, who, params=parameters)
+        return self.request("GET", path, who, params=parameters or None)
+
+    def delete(self, path: str, who: str | None = "writer") -> HttpResponse:
+        return self.request("DELETE", path, who)
 
     def post(self, path: str, body: Any, who: str | None = "writer") -> HttpResponse:
         return self.request("POST", path, who, json=body)

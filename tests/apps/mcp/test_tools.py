@@ -23,6 +23,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "vector_search": {"query": "vineyard wine barrels"},
     "read_file": {"path": "handbook.md"},
     "remember": {"text": "Ana is away in May."},
+    "forget": {"ids": ["tea"]},
+    "list_records": {"collection": "artifacts", "limit": 1},
     "explain_result": {"query": "vineyard", "id": "harvest"},
     "plan_context": {"query": "fix login() in auth.py", "max_tokens": 500},
     "ask": {"query": "When does the login time out?", "recipe": "default"},
@@ -47,9 +49,9 @@ async def test_every_tool_has_schemas_hints_and_descriptions(sample: SampleDatab
         hints = tool.annotations
         assert hints is not None
         keeps = tool.name in ("remember", "plan_context")
-        assert hints.read_only_hint is not keeps
+        assert hints.read_only_hint is not (keeps or tool.name == "forget")
         assert hints.idempotent_hint is not keeps
-        assert hints.destructive_hint is False
+        assert hints.destructive_hint is (tool.name == "forget")
         assert hints.open_world_hint is False
 
 
@@ -306,7 +308,7 @@ async def test_read_only_server_does_not_offer_remember(sample: SampleDatabase) 
         names = [tool.name for tool in (await client.list_tools()).tools]
         with pytest.raises(MCPError, match="There is no tool 'remember' here"):
             await client.call_tool("remember", {"text": "x"})
-    assert names == [name for name in CALLS if name != "remember"]
+    assert names == [name for name in CALLS if name not in ("remember", "forget")]
 
 
 async def test_explain_result_reports_the_deciding_stage(sample: SampleDatabase) -> None:
@@ -393,3 +395,40 @@ def closed(schema: Any) -> Any:
         return schema
     out = {key: closed(value) for key, value in schema.items()}
     return {**out, "additionalProperties": False} if "properties" in schema else out
+
+
+async def test_list_records_shows_collections_and_pages(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
+        first = await client.call_tool("list_records", {"collection": "artifact_chunks", "limit": 2})
+        with structured_content_of(first) as values:
+            assert values["total"] == 3
+            assert {one["name"] for one in values["collections"]} >= {"artifacts", "memory"}
+            following = values["next"]
+        rest = await client.call_tool(
+            "list_records", {"collection": "artifact_chunks", "limit": 2, "after": following}
+        )
+    assert "- cellar/0 · artifact_chunks · Cellar book" in text_of(first)
+    with structured_content_of(rest) as values:
+        assert [one["id"] for one in values["records"]] == ["cellar/2"]
+    assert "diary" not in text_of(first)
+
+
+async def test_forget_removes_by_reference_session_or_filter(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
+        await client.call_tool("remember", {"text": "Ana is away.", "metadata": {"session": "s1"}})
+        for arguments in ({"session": "s1"}, {"filters": {"kind": "preference"}}, {"ids": ["cellar/2"]}):
+            assert text_of(await client.call_tool("forget", arguments)) == "Removed 1 record."
+        refused = await client.call_tool("forget", {"ids": ["harvest"], "session": "s1"})
+        assert refused.is_error
+        hidden = await client.call_tool("forget", {"ids": ["diary"]})
+        assert hidden.is_error
+
+
+async def test_explain_result_and_read_file_take_a_citation(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
+        read = await client.call_tool("read_file", {"path": "handbook.md:31-31"})
+        assert text_of(read).startswith("The login times out")
+        why = await client.call_tool(
+            "explain_result", {"query": "vineyard", "id": "https://example.org/harvest"}
+        )
+    assert text_of(why).startswith("harvest is in the answer")

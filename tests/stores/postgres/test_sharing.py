@@ -19,6 +19,7 @@ from ..helpers import (
     wait_until,
     word,
 )
+from ..test_processes import create_at_once, share
 from ..test_races import check_facts, check_turns, race
 
 
@@ -107,6 +108,14 @@ def test_a_large_load_is_flushed_by_a_worker_process(dsn: str, cache: Path) -> N
         wait_until(lambda: bool(list(cache.rglob("keyword/*.seg"))))
         assert search_keyword(db, word(4321)) == ["r4321"]
         assert len(list(db)) == 6000
+
+
+def test_three_processes_share_a_database(dsn: str) -> None:
+    share(dsn, 3, 3)
+
+
+def test_processes_can_create_the_same_database_at_once(dsn: str) -> None:
+    create_at_once(dsn)
 
 
 @pytest.mark.slow

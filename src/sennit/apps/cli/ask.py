@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import search_option
+from sennit.apps.cli.options import query_words, rewrite_options, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
-from sennit.errors import InvalidInput
 from sennit.search_parameters import LIMIT
 
 if TYPE_CHECKING:
     from sennit.engine.answers import Answer
 
-MAX_EDITOR_BYTES: Final = 4 * 1024 * 1024
-"""A larger file is not source code that somebody edits."""
-
-_FILE: Final = click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True)
-
 
 @click.command()
-@click.argument("query", type=TEXT)
+@query_words
 @click.option(
     "-r",
     "--recipe",
@@ -35,14 +28,7 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False, exists=True, allow_das
     help="How to search; see 'sennit recipes'.",
 )
 @search_option(LIMIT, "-n", "--limit", help_text="Maximum number of sections to answer from.", default=5)
-@click.option(
-    "--editor",
-    metavar="FILE",
-    type=_FILE,
-    help="Code open in your editor; its keywords are added to the query.",
-)
-@click.option("--language", type=TEXT, help="Language of that code. Default: detected.")
-@click.option("--no-transform", is_flag=True, help="Search for QUERY as it is, without rewriting it.")
+@rewrite_options
 @click.option("--prompt", is_flag=True, help="Print the system prompt instead of an answer.")
 @common_options
 @pass_session
@@ -51,16 +37,16 @@ def ask(
     query: str,
     recipe: str,
     limit: int,
-    editor: Path | None,
+    editor: str | None,
     language: str | None,
-    no_transform: bool,
+    transform: bool | None,
     prompt: bool,
 ) -> int:
     """Answer a question from the indexed documents, with citations.
 
     \b
     Example:
-      sennit ask "how often is a failed task retried?"
+      sennit ask how often is a failed task retried
 
     If a language model is configured (llm.provider and llm.model), it writes the answer, and every citation is
     checked. Otherwise the answer consists of the best matching sentences.
@@ -70,9 +56,9 @@ def ask(
             query,
             recipe=recipe,
             limit=limit,
-            editor=None if editor is None else _read_editor_file(editor),
+            editor=editor,
             language=language,
-            transform=not no_transform,
+            transform=transform is not False,
             write=not prompt,
         )
         if not session.json:
@@ -89,20 +75,9 @@ def ask(
     return OK if answer.answered else SOURCES_FAILED
 
 
-def _read_editor_file(file: Path) -> str:
-    with click.open_file(str(file), "rb") as stream:
-        content = stream.read(MAX_EDITOR_BYTES + 1)
-    if len(content) > MAX_EDITOR_BYTES:
-        raise InvalidInput(
-            f"{file} is larger than {MAX_EDITOR_BYTES >> 20} MB; --editor takes a source file."
-        )
-    try:
-        return str(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start}).") from error
-
-
 def _show_citations(session: Session, answer: Answer) -> None:
+    for hint in answer.hints:
+        output.write_note(session, sanitize_for_terminal(hint.message))
     if answer.citations:
         output.write_line()
         for citation in answer.citations:

@@ -139,6 +139,11 @@ def use(session: Session, model: str) -> None:
             "'none' is not a model: it switches embedding off. Set it in sennit.toml (embedding.provider) or with "
             "SENNIT_EMBEDDING_PROVIDER=none."
         )
+    if provider == "given":
+        raise InvalidInput(
+            "'given' is not a model: its vectors come with the records. Add every record with its vector from Python, "
+            "with embedding.provider = 'given'."
+        )
     with session.open(embedding__provider=provider, embedding__model=name) as db:
         db.admin.select_model()
         with output.progress_bar(session, f"Vectors of {model}") as update:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
+from sennit.apps.cli.options import query_words
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 
@@ -24,7 +25,7 @@ MAX_NAMED_WARNINGS: Final = 5
 
 
 @click.command()
-@click.argument("query", type=TEXT)
+@query_words
 @click.option("--episode", type=TEXT, help="Include earlier turns of this episode, and store the plan.")
 @click.option("--max-tokens", type=int, help="Token budget. Default: from the settings.")
 @click.option("--max-entities", type=int, help="Entity budget. Default: from the settings.")
@@ -49,7 +50,6 @@ def plan(
 
     The files and symbols that QUERY names come first, then code that is similar in meaning.
     """
-    from sennit.hydration import render_plan
 
     with session.open() as db, _no_logged_warnings():
         new_plan = db.plan(
@@ -63,7 +63,7 @@ def plan(
     if session.json:
         output.write_json(new_plan.to_dict())
         return
-    output.write_line(sanitize_for_terminal(render_plan(new_plan)).rstrip("\n"))
+    output.write_line(sanitize_for_terminal(new_plan.prompt).rstrip("\n"))
     number = len(new_plan.entries)
     noun = "entity" if number == 1 else "entities"
     output.write_note(

@@ -54,9 +54,10 @@ def read(session: Session, path: str, lines: LineRange | None, folders: tuple[Pa
 
     \b
     Example:
-      sennit read docs/backup.md --lines 10-20
+      sennit read docs/backup.md:10-20
 
-    A relative PATH is tried in the current folder, then in the allowed folders. Files outside the allowed folders
+    PATH may have lines, as a search prints it, or be the id of a record that has a file. A relative PATH is tried in
+    the current folder, then in the allowed folders. Files outside the allowed folders
     are never read, not even through symbolic links.
     """
     from sennit.folders import ReadError

@@ -13,6 +13,7 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, USAGE, ErrorMessage
+from sennit.apps.cli.options import FILTER_HELP
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, NotFound
@@ -26,20 +27,20 @@ STANDARD_STREAM: Final = Path("-")
 
 
 @click.command()
-@click.argument("record_id", metavar="ID", type=TEXT)
+@click.argument("reference", metavar="ID", type=TEXT)
 @common_options
 @pass_session
-def get(session: Session, record_id: str) -> None:
+def get(session: Session, reference: str) -> None:
     """Show the record ID with all its fields.
 
     \b
     Example:
-      sennit get note-17
+      sennit get docs/backup.md:3-5
+
+    ID is what a search prints: an id or the beginning of one, or a file with lines.
     """
     with session.open(background=False) as db:
-        record = db.get(record_id)
-    if record is None:
-        raise NotFound(f"There is no record {record_id!r}.")
+        record = db.find(reference)
     if session.json:
         output.write_json(record.to_dict())
         return
@@ -53,26 +54,55 @@ def get(session: Session, record_id: str) -> None:
 
 
 @click.command()
-@click.argument("ids", metavar="ID...", type=TEXT, nargs=-1, required=True)
-@click.option("--missing-ok", is_flag=True, help="Ignore ids that do not exist.")
+@click.argument("references", metavar="[ID]...", type=TEXT, nargs=-1)
+@click.option("--where", metavar="FILTER", type=TEXT, help=FILTER_HELP)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before removing what --where matches.")
+@click.option("--missing-ok", is_flag=True, help="Ignore an ID that does not exist.")
 @common_options
 @pass_session
-def remove(session: Session, ids: tuple[str, ...], missing_ok: bool) -> None:
-    """Remove records by id; if one does not exist, nothing is removed.
+def remove(
+    session: Session, references: tuple[str, ...], where: str | None, yes: bool, missing_ok: bool
+) -> None:
+    """Remove records; if one does not exist, nothing is removed.
 
     \b
     Example:
-      sennit remove note-17 note-18
+      sennit remove note-17 docs/old.md
+      sennit remove --where 'collection = "memory" and timestamp < 2025-01-01'
+
+    ID is what a search prints: an id or a short one, or a file with lines. A file without lines means all of its
+    records.
     """
+    if bool(references) == (where is not None):
+        raise InvalidInput("Give either records to remove, or a condition with --where.")
+    if where is not None:
+        _remove_matching(session, where, yes=yes)
+        return
+    missing: list[str] = []
+    ids: list[str] = []
     with session.open() as db:
-        missing = [record_id for record_id in dict.fromkeys(ids) if db.get(record_id) is None]
-        if missing and not missing_ok:
-            raise NotFound(
-                f"There is no record {missing[0]!r}; nothing was removed. --missing-ok ignores it."
-            )
+        for reference in dict.fromkeys(references):
+            try:
+                ids += [record.id for record in db.find_removable([reference])]
+            except NotFound as error:
+                if not missing_ok:
+                    raise NotFound(f"{error} Nothing was removed; --missing-ok ignores it.") from error
+                missing.append(reference)
         removed = db.remove(ids, caller=db.caller)
     if session.json:
         output.write_json({"removed": removed, "missing": missing})
+    else:
+        output.write_note(session, f"Removed {output.pluralize(removed, 'record')}.")
+
+
+def _remove_matching(session: Session, where: str, *, yes: bool) -> None:
+    with session.open() as db:
+        number = db.records(where, limit=1).total
+        if number:
+            output.confirm(session, f"Remove {output.pluralize(number, 'record')}?", yes=yes)
+        removed = db.remove(where=where) if number else 0
+    if session.json:
+        output.write_json({"removed": removed, "missing": []})
     else:
         output.write_note(session, f"Removed {output.pluralize(removed, 'record')}.")
 

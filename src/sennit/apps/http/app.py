@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Match
 from starlette.types import ASGIApp
 
 import sennit
@@ -45,6 +46,7 @@ An `X-Request-Id` that the client sends is used if it is well-formed.
 
 TAGS: Final = [
     {"name": "search", "description": "Search, and explain results."},
+    {"name": "inventory", "description": "See what the database holds."},
     {"name": "write", "description": "Write records. Needs a token with write access."},
     {"name": "operate", "description": "Health, readiness and metrics."},
 ]
@@ -112,6 +114,8 @@ async def _error_response(request: Request, error: Exception) -> Response:
         http_error = HttpError(422, describe_validation_errors(error.errors()))
     elif isinstance(error, HTTPException):
         http_error = _from_http_exception(error)
+        if http_error.status == 405:
+            http_error.headers["Allow"] = ", ".join(sorted(_allowed_methods(request)))
     else:
         http_error = to_http_error(error)
         if http_error.status == 503 and isinstance(error, SennitError):
@@ -122,6 +126,16 @@ async def _error_response(request: Request, error: Exception) -> Response:
         headers=http_error.headers,
         media_type=JSON_TYPE,
     )
+
+
+def _allowed_methods(request: Request) -> set[str]:
+    """The methods of all routes with this path; the router knows only those of the first."""
+    return {
+        method
+        for route in request.app.routes
+        if route.matches({**request.scope, "type": "http"})[0] is not Match.NONE
+        for method in getattr(route, "methods", None) or ()
+    }
 
 
 def _from_http_exception(error: HTTPException) -> HttpError:

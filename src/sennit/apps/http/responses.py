@@ -36,11 +36,22 @@ class DegradedSource(ResponseModel):
     reason: str
 
 
+class HintResponse(ResponseModel):
+    """Why nothing was found, or what would find something."""
+
+    code: str
+    message: str
+    command: Annotated[str, Field(description="A command of the command line; may be empty.")]
+
+
 class HitResponse(ResponseModel):
     """A record that was found, with its rank and score."""
 
     rank: Annotated[int, Field(ge=1)]
-    score: float
+    relevance: Annotated[
+        float, Field(ge=0, le=1, description="The calibrated chance that it answers the query.")
+    ]
+    score: Annotated[float, Field(description="What the hits are ordered by. Its scale is the recipe's.")]
     citation: Annotated[str, Field(description="Where the text is from: path with lines, URL, or id.")]
     sources: Annotated[list[str], Field(description="The candidate lists that contain it.")]
     id: str
@@ -67,9 +78,89 @@ class SearchResponse(ResponseModel):
     recipe: str
     status: Annotated[str, Field(examples=["1,234 characters, 5 chunks found, 4 ms"])]
     milliseconds: float
+    fits: Annotated[bool, Field(description="Whether any hit is relevant enough to count as an answer.")]
     hits: list[HitResponse]
     degraded: Annotated[list[DegradedSource], Field(description="Empty if every source answered.")]
+    hints: Annotated[
+        list[HintResponse], Field(description="Without hits: why, and what would find something.")
+    ] = []
     trace: Annotated[dict[str, Any], Field(description="With `explain`: what every stage did.")] = {}
+
+
+class RecordResponse(ResponseModel):
+    """A record with its citation."""
+
+    id: str
+    citation: Annotated[str, Field(description="Where the text is from: path with lines, URL, or id.")]
+    text: str
+    title: str
+    collection: str
+    kind: str
+    timestamp: str | None
+    sensitivity: str
+    scope: str
+    metadata: dict[str, Any]
+
+
+class RecordsResponse(ResponseModel):
+    """One page of records, in the order of their ids."""
+
+    records: list[RecordResponse]
+    total: Annotated[int, Field(description="How many records match, on all pages.")]
+    next: Annotated[str | None, Field(description="The `after` of the next page; null on the last one.")]
+
+
+class NamedCountResponse(ResponseModel):
+    """A collection or a session, and how many records it has."""
+
+    name: str
+    records: int
+
+
+class CollectionsResponse(ResponseModel):
+    """The collections, the largest first."""
+
+    collections: list[NamedCountResponse]
+
+
+class SessionsResponse(ResponseModel):
+    """The sessions, by name."""
+
+    sessions: list[NamedCountResponse]
+
+
+class FolderResponse(ResponseModel):
+    """An indexed folder."""
+
+    path: str
+    files: int
+    records: int
+    indexed_at: str | None
+
+
+class ModelStatusResponse(ResponseModel):
+    """An embedding model and its progress."""
+
+    name: str
+    state: str
+    dimensions: int
+    share: Annotated[float, Field(description="The share of records that have a vector, from 0 to 1.")]
+    pending: Annotated[
+        int | None, Field(description="Records without a vector; null unless the caller may see all records.")
+    ]
+
+
+class StatusResponse(ResponseModel):
+    """What the database holds, as far as the caller may see it."""
+
+    roles: Annotated[dict[str, str], Field(examples=[{"records": "sqlite", "keyword": "local"}])]
+    records: int
+    collections: list[NamedCountResponse]
+    sessions: int
+    folders: list[FolderResponse]
+    models: list[ModelStatusResponse]
+    pending_vectors: int
+    last_error: str | None
 
 
 class CitationResponse(ResponseModel):
@@ -122,7 +213,10 @@ class ContextItem(ResponseModel):
     text: str
     source_session: str | None
     timestamp: str | None
-    relevance_score: float
+    relevance: Annotated[
+        float, Field(ge=0, le=1, description="The calibrated chance that it answers the query.")
+    ]
+    relevance_score: Annotated[float, Field(description="What the results are ordered by.")]
     entities: list[str]
     speaker: Annotated[str | None, Field(description="Null for a fact, which has no speaker.")]
     kind: str
@@ -135,6 +229,7 @@ class ContextResponse(ResponseModel):
     query: str
     recipe: str
     milliseconds: float
+    fits: Annotated[bool, Field(description="Whether any result is relevant enough to count as an answer.")]
     results: list[ContextItem]
     degraded: list[DegradedSource]
 
@@ -167,7 +262,9 @@ class PlanEntry(ResponseModel):
 
     key: Annotated[str, Field(description="`path::Outer.inner`.")]
     reason: Annotated[str, Field(examples=["anchor:explicit_file_mention", "semantic:0.85"])]
-    priority: Annotated[int, Field(description="The priority of an anchor; 0 for a semantic candidate.")]
+    priority: Annotated[
+        int, Field(description="The priority of an anchor; the score of a candidate in percent.")
+    ]
     tokens: int
     position: Annotated[int, Field(ge=1)]
     path: str
@@ -225,10 +322,53 @@ class ReplayDifference(ResponseModel):
     changed: list[str]
 
 
-class IntrospectionResponse(PlanBase):
+class IntrospectedEntity(ResponseModel):
+    """A code entity of a stored plan."""
+
+    entity_key: Annotated[str, Field(description="`path::Outer.inner`.")]
+    reason: Annotated[str, Field(examples=["anchor:explicit_file_mention", "semantic:0.85"])]
+    priority: Annotated[
+        int, Field(description="The priority of an anchor; the score of a candidate in percent.")
+    ]
+    token_count: int
+    included_at: Annotated[int, Field(ge=1, description="The position in the plan.")]
+    content: Annotated[
+        str, Field(description="The first 200 characters; empty if the entity has changed since or is gone.")
+    ]
+    content_hash: str
+    partial: Annotated[bool, Field(description="Whether the plan has less than the whole entity.")]
+    path: str
+    lines: list[int] | None
+    qualified: str
+    language: str
+
+
+class IntrospectedDrop(ResponseModel):
+    """A code entity that was selected and dropped."""
+
+    entity_key: str
+    selection_reason: Annotated[str, Field(description="Why it was selected.")]
+    reason: Annotated[str, Field(description="Why it was dropped.")]
+    token_count: int
+
+
+class IntrospectionResponse(ResponseModel):
     """A stored plan of an episode."""
 
+    episode_id: str
+    query: str
+    turn: Annotated[int, Field(ge=1)]
     turns: Annotated[list[int], Field(description="All turns of the episode.")]
+    max_tokens: int
+    max_entities: int
+    allow_partial: bool
+    tokenizer: Annotated[
+        str, Field(description="The tokenizer that counted the tokens; `estimate` without one.")
+    ]
+    token_count: Annotated[int, Field(description="The tokens of all entities.")]
+    entities: list[IntrospectedEntity]
+    dropped: list[IntrospectedDrop]
+    warnings: list[PlanWarning]
     replay: Annotated[ReplayDifference | None, Field(description="With `replay`.")] = None
 
 

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from sennit.engine.search_request import SearchRequest
     from sennit.privacy import Caller
     from sennit.recipes import Recipe
+    from sennit.results import SearchResult
 
 MEMORY_COLLECTION: Final = "memory"
+
+LISTED_RECORDS: Final = 20
+"""Records of one page of list_records, unless the call wants another number."""
 
 END_OF_FILE: Final = 1 << 40
 """A line number beyond the end of any file, for a range without a last line."""
@@ -55,7 +59,8 @@ def hybrid_search(call: ToolCall) -> ToolResponse:
             (*recipe.collections, *request.include),
             passages=bool(request.neighbours),
             excerpt=_excerpt(request.query),
-        )
+        ),
+        result,
     )
 
 
@@ -68,10 +73,11 @@ def memory_search(call: ToolCall) -> ToolResponse:
         recipe="default",
         limit=call.arguments.get("limit", 5),
         filters=call.arguments.get("filters"),
+        min_relevance=call.arguments.get("min_relevance", 0.0),
         collections=(MEMORY_COLLECTION,),
         caller=call.caller,
     )
-    return _response(render_memories(result))
+    return _response(render_memories(result), result)
 
 
 def grep_search(call: ToolCall) -> ToolResponse:
@@ -104,9 +110,10 @@ def vector_search(call: ToolCall) -> ToolResponse:
         recipe=recipe,
         limit=call.arguments.get("limit"),
         filters=call.arguments.get("filters"),
+        min_relevance=call.arguments.get("min_relevance", 0.0),
         caller=call.caller,
     )
-    return _response(render_results(result, excerpt=_excerpt(query)))
+    return _response(render_results(result, excerpt=_excerpt(query)), result)
 
 
 def read_file(call: ToolCall) -> ToolResponse:
@@ -154,6 +161,42 @@ def remember(call: ToolCall) -> ToolResponse:
     return ToolResponse((f"Remembered as {record.id} in {record.collection}.",), values)
 
 
+def forget(call: ToolCall) -> ToolResponse:
+    """Remove records by reference, by session or by filter."""
+    arguments = call.arguments
+    given = [name for name in ("ids", "session", "filters") if name in arguments]
+    if len(given) != 1:
+        raise InvalidInput("forget takes one of ids, session and filters.")
+    db = call.db
+    if given == ["session"]:
+        removed = db.memory.forget(arguments["session"], caller=call.caller)
+    elif given == ["filters"]:
+        removed = db.remove(where=arguments["filters"], caller=call.caller)
+    else:
+        found = db.find_removable(arguments["ids"], caller=call.caller)
+        removed = db.remove([record.id for record in found], caller=call.caller)
+    return ToolResponse((f"Removed {removed:,} record{'' if removed == 1 else 's'}.",), {"removed": removed})
+
+
+def list_records(call: ToolCall) -> ToolResponse:
+    """List collections, folders and records."""
+    from sennit.context.tool_output import render_records
+
+    arguments = call.arguments
+    collection = arguments.get("collection")
+    page = call.db.records(
+        arguments.get("filters"),
+        collections=() if collection is None else (collection,),
+        limit=arguments.get("limit", LISTED_RECORDS),
+        after=arguments.get("after"),
+        caller=call.caller,
+    )
+    state = call.db.status(caller=call.caller)
+    collections = [(one.name, one.records) for one in state.collections]
+    folders = [(one.path, one.files, one.records) for one in state.folders]
+    return _response(render_records(page.records, page.total, page.next, collections, folders))
+
+
 def explain_result(call: ToolCall) -> ToolResponse:
     """Explain why a record is in a result, or not."""
     from sennit.context.tool_output import render_explanation
@@ -166,7 +209,6 @@ def plan_context(call: ToolCall) -> ToolResponse:
     """Choose code for a prompt, within a token budget."""
     from sennit.context.sanitize import one_line
     from sennit.context.tool_output import DATA_NOTICE
-    from sennit.hydration import render_plan
 
     arguments = call.arguments
     if "episode" in arguments and not call.can_write:
@@ -184,7 +226,7 @@ def plan_context(call: ToolCall) -> ToolResponse:
     notes.append(
         f"{entities}, {plan.tokens:,} of {plan.max_tokens:,} tokens ({plan.tokenizer}). {DATA_NOTICE}"
     )
-    return ToolResponse((render_plan(plan) or "No code found.", "\n".join(notes)), plan.to_dict(text=False))
+    return ToolResponse((plan.prompt or "No code found.", "\n".join(notes)), plan.to_dict(text=False))
 
 
 def ask(call: ToolCall) -> ToolResponse:
@@ -248,7 +290,10 @@ def build_request(call: ToolCall) -> tuple[SearchRequest, Recipe]:
         caller=call.caller,
         keywords=keywords,
         include=include,
+        min_relevance=arguments.get("min_relevance", 0.0),
         neighbours=int(arguments.get("expand_neighbors", False)),
+        editor=arguments.get("editor"),
+        language=arguments.get("language"),
     )
     return request, recipe
 
@@ -273,5 +318,9 @@ def _excerpt(query: str) -> Callable[[str], str]:
     return lambda text: make_snippet(sanitize(text), query, SNIPPET_CHARACTERS - 2, str)
 
 
-def _response(output: ToolOutput) -> ToolResponse:
-    return ToolResponse((output.text,), output.values)
+def _response(output: ToolOutput, result: SearchResult | None = None) -> ToolResponse:
+    """The output of a tool; the hints of an empty result are a block of their own."""
+    from sennit.context.tool_output import hint_lines
+
+    hints = [] if result is None else hint_lines(result)
+    return ToolResponse((output.text, *(["\n".join(hints)] if hints else [])), output.values)

@@ -87,10 +87,15 @@ RECIPE: Final = string(
     "text; `artifacts`: a personal knowledge base, one result per document. Leave it out unless one is asked for.",
     **parameters.RECIPE.schema,
 )
+MIN_RELEVANCE: Final[Schema] = {
+    "type": "number",
+    "description": parameters.MIN_RELEVANCE.help,
+    **parameters.MIN_RELEVANCE.schema,
+}
 FILTERS: Final[Schema] = {
     "type": "object",
-    "description": "Return only records that match, by field or metadata field. Equality, membership and ranges: "
-    '{"kind": "note", "tags": ["a", "b"], "timestamp": {"gte": "2026-01-01"}}; '
+    "description": "Return only records that match, by field or metadata field. Equality, membership, ranges, patterns: "
+    '{"kind": "note", "tags": ["a", "b"], "timestamp": {"gte": "2026-01-01"}, "path": {"like": "docs/*"}}; '
     'combined with {"and": [...]}, {"or": [...]}, {"not": {...}}.',
 }
 KEYWORDS: Final[Schema] = {
@@ -106,9 +111,14 @@ DECLARED: Final[Mapping[str, parameters.Parameter]] = {
     "exact_keywords": parameters.KEYWORDS,
     "recipe": parameters.RECIPE,
     "limit": parameters.LIMIT,
+    "editor": parameters.EDITOR,
+    "language": parameters.LANGUAGE,
+    "min_relevance": parameters.MIN_RELEVANCE,
 }
 """The parameter of a search behind each argument of a tool; its check says what is wrong."""
 
+EDITOR: Final = string(parameters.EDITOR.help, **parameters.EDITOR.schema)
+LANGUAGE: Final = string(parameters.LANGUAGE.help, **parameters.LANGUAGE.schema)
 INCLUDE_MEMORY: Final = boolean("Also search the collection `memory`, if the recipe leaves it out.")
 
 _STRING: Final[Schema] = {"type": "string"}
@@ -122,8 +132,22 @@ _NULLABLE_INTEGER: Final = nullable("integer")
 DEGRADED: Final = array_of(object_with(source=_STRING, reason=_STRING))
 """Sources that failed, and why. The result is built from the others."""
 
+RELEVANCE: Final[Schema] = {
+    "type": "number",
+    "description": "The calibrated chance that it answers the query, from 0 to 1.",
+}
+FITS: Final[Schema] = {
+    "type": "boolean",
+    "description": "Whether anything found is relevant enough to count as an answer.",
+}
+HINTS: Final = {
+    **_STRINGS,
+    "description": "Why nothing was found, and what would find something. Empty if there are results.",
+}
+
 _HIT: Final = object_with(
     number=integer("Position in the result, from 1."),
+    relevance=RELEVANCE,
     score=_NUMBER,
     collections=_STRINGS,
     type={"enum": ["chunk", "artifact"]},
@@ -140,17 +164,21 @@ _HIT["properties"]["passage"] = string("The text with its neighbours, if `expand
 RESULTS: Final = object_with(
     query=_STRING,
     recipe=_STRING,
+    fits=FITS,
     count=_COUNT,
     collections={**_STRINGS, "description": "The collections that were searched. Empty: all of them."},
     results=array_of(_HIT),
     degraded=DEGRADED,
+    hints=HINTS,
 )
 MEMORIES: Final = object_with(
     query=_STRING,
+    fits=FITS,
     count=_COUNT,
     memories=array_of(
         object_with(
             id=_STRING,
+            relevance=RELEVANCE,
             score=_NUMBER,
             text=_STRING,
             title=_STRING,
@@ -159,6 +187,7 @@ MEMORIES: Final = object_with(
         )
     ),
     degraded=DEGRADED,
+    hints=HINTS,
 )
 PASSAGES: Final = object_with(
     files=_COUNT,
@@ -194,6 +223,19 @@ FILE: Final = object_with(
     total_lines={**_COUNT, "description": "The number of lines of the whole file."},
 )
 MEMORY: Final = object_with(id=_STRING, collection=_STRING, sensitivity=_STRING, scope=_STRING)
+REMOVED: Final = object_with(removed=integer("How many records were removed, with chunks and facts.", 0))
+_NAMED_COUNTS: Final = array_of(object_with(name=_STRING, records=_COUNT))
+RECORDS: Final = object_with(
+    total=integer("How many records match, on all pages.", 0),
+    next={**_NULLABLE_STRING, "description": "The `after` of the next page; null on the last one."},
+    collections=_NAMED_COUNTS,
+    folders=array_of(object_with(path=_STRING, files=_COUNT, records=_COUNT)),
+    records=array_of(
+        object_with(
+            id=_STRING, citation=_STRING, collection=_STRING, kind=_STRING, title=_STRING, snippet=_STRING
+        )
+    ),
+)
 EXPLANATION: Final = object_with(
     id=_STRING,
     kept={"type": "boolean"},

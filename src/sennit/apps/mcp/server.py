@@ -134,7 +134,7 @@ def _describe(tool: Tool) -> types.Tool:
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=not (tool.writes or tool.stores_plan),
-            destructive_hint=False,
+            destructive_hint=tool.destructive,
             idempotent_hint=tool.idempotent,
             open_world_hint=False,
         ),

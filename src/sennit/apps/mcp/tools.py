@@ -25,6 +25,8 @@ class Tool:
     stores_plan: bool = False
     """Whether an argument makes it store its result, without changing what searches find."""
     idempotent: bool = True
+    destructive: bool = False
+    """Whether it removes what is stored."""
 
 
 _SEARCH_PROPERTIES: Final = {
@@ -35,6 +37,9 @@ _SEARCH_PROPERTIES: Final = {
     "limit": schemas.LIMIT,
     "include_memory": schemas.INCLUDE_MEMORY,
     "filters": schemas.FILTERS,
+    "editor": schemas.EDITOR,
+    "language": schemas.LANGUAGE,
+    "min_relevance": schemas.MIN_RELEVANCE,
 }
 """The arguments that hybrid_search and explain_result share."""
 
@@ -65,6 +70,7 @@ TOOLS: Final = (
             query=schemas.QUERY,
             limit=schemas.number_of("memories", "5"),
             filters=schemas.FILTERS,
+            min_relevance=schemas.MIN_RELEVANCE,
         ),
         output_schema=schemas.MEMORIES,
         run=handlers.memory_search,
@@ -99,7 +105,11 @@ TOOLS: Final = (
         description="Search by meaning only, and leave out results that are not close enough to the query. Use it when "
         "you do not know the words of the answer; otherwise hybrid_search finds more.",
         input_schema=schemas.arguments(
-            "query", query=schemas.QUERY, limit=schemas.LIMIT, filters=schemas.FILTERS
+            "query",
+            query=schemas.QUERY,
+            limit=schemas.LIMIT,
+            filters=schemas.FILTERS,
+            min_relevance=schemas.MIN_RELEVANCE,
         ),
         output_schema=schemas.RESULTS,
         run=handlers.vector_search,
@@ -112,7 +122,8 @@ TOOLS: Final = (
         input_schema=schemas.arguments(
             "path",
             path=schemas.string(
-                "The path, absolute or relative to an allowed folder. It is taken literally."
+                "The path, absolute or relative to an allowed folder; also with lines, as a search cites it: "
+                "notes/a.md:3-9. It is taken literally."
             ),
             first_line=schemas.integer("The first line to read, from 1."),
             last_line=schemas.integer("The last line to read."),
@@ -141,13 +152,49 @@ TOOLS: Final = (
         idempotent=False,
     ),
     Tool(
+        name="forget",
+        title="Remove what is stored",
+        description="Remove records for good: some by id, a whole conversation, or all that match a filter. Use it only "
+        "when the user asks for it, and look at what matches with list_records first.",
+        input_schema=schemas.arguments(
+            ids=schemas.strings(
+                "Records to remove, as searches cite them: ids, or paths with lines such as notes/a.md:3-9. A path "
+                "without lines means all records of the file."
+            ),
+            session=schemas.string("The name of a conversation to forget.", minLength=1),
+            filters=schemas.FILTERS,
+        ),
+        output_schema=schemas.REMOVED,
+        run=handlers.forget,
+        writes=True,
+        destructive=True,
+    ),
+    Tool(
+        name="list_records",
+        title="See what is stored",
+        description="List what the database holds: the collections with their numbers of records, the indexed folders, "
+        "and records, all of them or those that match, page by page. Use it to learn what there is to search, or "
+        "before forget. It does not rank; hybrid_search does.",
+        input_schema=schemas.arguments(
+            collection=schemas.string("Only records of this collection.", minLength=1),
+            filters=schemas.FILTERS,
+            limit=schemas.number_of("records", "20"),
+            after=schemas.string("The `next` of the page before."),
+        ),
+        output_schema=schemas.RECORDS,
+        run=handlers.list_records,
+    ),
+    Tool(
         name="explain_result",
         title="Explain a result",
         description="Explain why a record is in a search result, or which stage and which number kept it out. Takes "
         "the arguments of that hybrid_search, and the id of the record.",
         input_schema=schemas.arguments(
             "id",
-            id=schemas.string("The id of a record, as a search returns it.", minLength=1),
+            id=schemas.string(
+                "A record as a search returns it: its id or citation (path with lines), or the beginning of its id.",
+                minLength=1,
+            ),
             **_SEARCH_PROPERTIES,
         ),
         output_schema=schemas.EXPLANATION,
@@ -199,8 +246,8 @@ TOOLS: Final = (
             recipe=schemas.string("How to search. Default: `docs`, pages of documentation.", **RECIPE.schema),
             limit=schemas.number_of("sections to answer from", "5"),
             filters=schemas.FILTERS,
-            editor=schemas.string("The code that the question is about.", maxLength=500_000),
-            language=schemas.string("The programming language of that code. Default: detected."),
+            editor=schemas.EDITOR,
+            language=schemas.LANGUAGE,
         ),
         output_schema=schemas.ANSWER,
         run=handlers.ask,

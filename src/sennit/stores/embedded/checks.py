@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sennit.stores.codec import embedding_hash, record_from_row
+from sennit.stores.codec import TEXT_HASH_BYTES, embedding_hash, record_from_row
 from sennit.stores.contract import CheckProgress, Embed, Model
 from sennit.stores.embedded.arrays import CorruptFile, read_arrays
 from sennit.stores.embedded.comparison import (
@@ -111,7 +111,9 @@ def _check_records(
         report("records", done, len(rows))
         for values in select_rows(connection, f"{SELECT} WHERE row", batch):
             record = record_from_row(values)
-            if (bytes.fromhex(record.content_hash), embedding_hash(record.embedding_text)) != values[9:11]:
+            content, embedding = values[9:11]
+            text_hash = embedding_hash(record.embedding_text)
+            if (bytes.fromhex(record.content_hash), text_hash) != (content, embedding[:TEXT_HASH_BYTES]):
                 altered.append(record.id)
             digests.add(values[0], record)
     found = [Finding("records", "ok", f"{len(rows):,} records match their hashes")]

@@ -6,6 +6,7 @@ and the statistics of keyword scores leave them out.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Literal
 
@@ -13,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.errors import ChangesLost, SourceError
-from sennit.filters import EVERYTHING, Filter
+from sennit.filters import EVERYTHING, Condition, Filter
+from sennit.ranking.calibration import SAMPLE_RECORDS, CosineSample
 from sennit.ranking.fusion import order
 from sennit.records import Record
 from sennit.stores.codec import record_from_row
 from sennit.stores.contract import BM25, Change, Changes, Model, ScoredKeys
+from sennit.stores.embedded.background import RARE_SHARE, BackgroundSamples, choose_among, choose_rows
 from sennit.stores.embedded.bm25 import NO_SCORE, CorpusStatistics, Scorer, document_frequency
 from sennit.stores.embedded.field_cache import FieldCache
 from sennit.stores.embedded.field_index import FieldIndex
@@ -33,6 +36,11 @@ from sennit.stores.sql.records import SELECT
 
 Terms = Sequence[tuple[int, float]]
 """Pairs of a term hash and the term's weight in the query."""
+
+FIRST_CHECKED_ROWS: Final = 64
+"""Rows that `has_any` checks first; one of them is nearly always visible."""
+MAX_NEWEST_READ: Final = 20_000
+"""Records whose times `newest` reads. Times mostly follow the order of writing."""
 
 
 _FEED: Final[tuple[tuple[Literal["put", "delete", "vector"], str], ...]] = (
@@ -63,6 +71,7 @@ class EmbeddedSnapshot:
         abandon: Callable[[], None],
         graph_index: GraphIndex,
         field_cache: FieldCache,
+        backgrounds: BackgroundSamples,
         audience: Filter = EVERYTHING,
         *,
         exact_vectors: bool = False,
@@ -84,6 +93,7 @@ class EmbeddedSnapshot:
         self._fields = fields
         self._graph_index = graph_index
         self._field_cache = field_cache
+        self._backgrounds = backgrounds
         self._keyword_results: dict[
             tuple[tuple[tuple[int, float], ...], BM25, Filter], tuple[int, ScoredKeys]
         ] = {}
@@ -166,6 +176,21 @@ class EmbeddedSnapshot:
                     out[index] = view.buffer.vectors[position]
         return out
 
+    def cosine_sample(self, query: NDArray[np.float32]) -> CosineSample:
+        """The mean cosine of a query with a sample of the visible records."""
+        if self.model is None:
+            return CosineSample(0.0, 0)
+        mean, count = self._backgrounds.mean_vector(
+            self.model.number, self.audience, self.seq, self._choose_sample, self.vectors
+        )
+        return CosineSample(float(mean @ query) if count else 0.0, count)
+
+    def _choose_sample(self) -> tuple[int, ...]:
+        readers, stats = self._keyword
+        if stats.count < RARE_SHARE * sum(len(reader.rows) for reader in readers):
+            return choose_among(self._connection, SAMPLE_RECORDS, self.keys(EVERYTHING))
+        return choose_rows(self._connection, SAMPLE_RECORDS, self.exists)
+
     @property
     def graph(self) -> Graph:
         """Names and facts. Not cached: the reference cycle would keep the snapshot alive after the search."""
@@ -225,7 +250,22 @@ class EmbeddedSnapshot:
 
     def records_matching(self, where: Filter) -> list[Record]:
         """The records that match a filter, ordered by id."""
-        return sorted(self.records(self._keys(where).tolist()).values(), key=lambda record: record.id)
+        return sorted(self.records(self.keys(where).tolist()).values(), key=lambda record: record.id)
+
+    def page(self, where: Filter, limit: int, after: str | None = None) -> list[Record]:
+        """The first `limit` records that match a filter and whose full ids are greater than `after`, ordered by full id."""
+        keys = self.keys(where)
+        start = None if after is None else after.encode()
+        named = zip(self.ids(keys), keys.tolist(), strict=True)
+        first = heapq.nsmallest(limit, (pair for pair in named if start is None or pair[0] > start))
+        records = self.records(key for _, key in first)
+        return [records[key] for _, key in first]
+
+    def text_counts(self, name: str, where: Filter = EVERYTHING) -> dict[str, int]:
+        """The texts in a field of the visible records that match a filter, and how many records have each."""
+        live = np.zeros(self.seq + 1, bool)
+        live[self.keys(where)] = True
+        return self._fields.text_counts(self._connection, name, self.seq, live)
 
     def iter_records(self) -> Iterator[Record]:
         """The visible records, ordered by id; read as they are used."""
@@ -235,8 +275,18 @@ class EmbeddedSnapshot:
 
     def sample(self, where: Filter, count: int) -> Rows:
         """The keys of at most `count` records that match a filter, evenly spaced."""
-        keys = np.sort(self._keys(where))
+        keys = np.sort(self.keys(where))
         return keys[np.unique(np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp))]
+
+    def newest(self, where: Filter, count: int) -> Rows:
+        """The keys of the records that match a filter and have the latest times, latest first.
+
+        Records without a time come last. Only the records that were written last are looked at.
+        """
+        keys = -np.sort(-self.keys(where))[:MAX_NEWEST_READ]
+        times = self._field_cache.read(self._connection, keys.tolist(), ["timestamp"])
+        age = np.array([np.inf if time is None else -time.timestamp() for (time,) in times])
+        return keys[np.lexsort((-keys, age))][:count]
 
     def adjacent(self, keys: Rows, where: Filter = EVERYTHING) -> dict[int, list[int]]:
         """For each record, the records of the same parent right before and after it that match a filter."""
@@ -284,11 +334,21 @@ class EmbeddedSnapshot:
             return stats.count
         mask = self._fields.bitmap(self._connection, where, self.seq)
         # The readers have applied the audience already.
-        matching = (
-            mask[reader.rows] if reader.live is None else mask[reader.rows] & reader.live
-            for reader in readers
-        )
-        return sum(int(np.count_nonzero(one)) for one in matching)
+        return sum(int(np.count_nonzero(_select(reader, mask))) for reader in readers)
+
+    def has_any(self, condition: Condition) -> bool:
+        """Whether some visible record satisfies a condition; stops at the first, and remembers that there is one."""
+        confirmed = self._fields.confirmed(self.seq)
+        if (self.audience, condition) in confirmed:
+            return True
+        for rows in self._fields.rows(self._connection, condition, self.seq):
+            start, size = 0, FIRST_CHECKED_ROWS
+            while start < len(rows):
+                if self.exists(rows[start : start + size]).any():
+                    confirmed.add((self.audience, condition))
+                    return True
+                start, size = start + size, size * 8
+        return False
 
     def changes(self, after: int, limit: int) -> Changes:
         """The feed up to this version: at most `limit` changes after a number."""
@@ -326,15 +386,12 @@ class EmbeddedSnapshot:
         readers, stats = self._keyword
         return document_frequency(readers, term) / max(stats.count, 1)
 
-    def _keys(self, where: Filter) -> Rows:
+    def keys(self, where: Filter) -> Rows:
+        """The keys of the records that match a filter."""
         readers, _ = self._keyword
-        mask = self._fields.bitmap(self._connection, where, self.seq)
+        mask = None if where == EVERYTHING else self._fields.bitmap(self._connection, where, self.seq)
         # The readers have applied the audience already.
-        matching = (
-            mask[reader.rows] if reader.live is None else mask[reader.rows] & reader.live
-            for reader in readers
-        )
-        rows = [reader.rows[kept] for reader, kept in zip(readers, matching, strict=True)]
+        rows = [reader.rows[_select(reader, mask)] for reader in readers]
         return np.concatenate([np.empty(0, np.int64), *rows])
 
     def _scorer(self, terms: Terms, bm25: BM25) -> Scorer:
@@ -385,6 +442,12 @@ class EmbeddedSnapshot:
             scores = scores[first]
         best = order(keys, scores, self.ids, limit=k)
         return ScoredKeys(keys[best], scores[best])
+
+
+def _select(reader: SegmentReader, mask: FilterBitmap | None) -> Mask:
+    """Which records of a segment are live and pass a filter; None is no filter."""
+    live = np.ones(len(reader.rows), bool) if reader.live is None else reader.live
+    return live if mask is None else mask[reader.rows] & live
 
 
 def _locate(rows: Rows, keys: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -18,6 +18,7 @@ from sennit.stores.codec import record_from_row
 from sennit.stores.contract import Model
 from sennit.stores.embedded import field_index, graph, keyword_index, vector_index
 from sennit.stores.embedded.audiences import AudienceViews, KeywordState
+from sennit.stores.embedded.background import BackgroundSamples
 from sennit.stores.embedded.bm25 import CorpusStatistics, collect_statistics
 from sennit.stores.embedded.field_cache import FieldCache
 from sennit.stores.embedded.field_index import FieldIndex
@@ -78,6 +79,7 @@ class EmbeddedStore:
         )
         self._graph_index = GraphIndex()
         self._field_cache = FieldCache()
+        self._backgrounds = BackgroundSamples()
         self._lock = threading.Lock()
         self._keyword_state: (
             tuple[
@@ -145,6 +147,7 @@ class EmbeddedStore:
                 lambda: self.pool.abandon(connection),
                 self._graph_index,
                 self._field_cache,
+                self._backgrounds,
                 audience,
                 exact_vectors=exact_vectors,
             )

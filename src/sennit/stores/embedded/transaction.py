@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from sennit.records import Record
-from sennit.stores.codec import embedding_hash, record_from_row
+from sennit.records import Record, split_id
+from sennit.stores.codec import record_from_row
 from sennit.stores.contract import NO_VECTORS, FileRow, NewVectors, WriteResult
 from sennit.stores.embedded import graph
 from sennit.stores.embedded.files import delete_files, put_files
 from sennit.stores.embedded.models import allocate_seq, current_models, delete_unused_vectors, insert_vectors
 from sennit.stores.graph_rows import NEVER
-from sennit.stores.prepared_records import PreparedRecord, prepare_record
+from sennit.stores.prepared_records import EMBEDDING_HASH, PreparedRecord, prepare_record
 from sennit.stores.sql.connection import Connection, batches, paged, placeholders
 from sennit.stores.sql.records import INSERT, SELECT
 from sennit.stores.sql.state import SqlState
@@ -28,11 +28,13 @@ class EmbeddedTransaction:
         self.connection = connection
         self._added = self._updated = self._unchanged = self._removed = 0
         self._deleted_hashes: list[bytes] = []
+        self._written_ids: list[str] = []
 
     @property
     def result(self) -> WriteResult:
         """What the transaction has done so far."""
-        return WriteResult(self._added, self._updated, self._unchanged, self._removed)
+        ids = tuple(split_id(name)[1] for name in self._written_ids)
+        return WriteResult(self._added, self._updated, self._unchanged, self._removed, ids)
 
     @property
     def state(self) -> SqlState:
@@ -59,6 +61,7 @@ class EmbeddedTransaction:
         A record that is stored as it is given is not written again, also when `remove` names it.
         """
         latest = {record.id: record for record in map(prepare_record, records)}
+        self._written_ids += latest
         connection = self.connection
         for record_id in dict.fromkeys(remove):
             if record_id in latest:
@@ -71,9 +74,11 @@ class EmbeddedTransaction:
         stored = _stored_versions(connection, list(latest))
         for record_id, record in latest.items():
             version = stored.get(record_id)
-            if version is not None and version[1] == record.content_hash:
-                self._unchanged += 1
-                continue
+            if version is not None:
+                record = record.inherit_vector(version[2])
+                if version[1:] == (record.content_hash, record.embedding_hash):
+                    self._unchanged += 1
+                    continue
             if version is not None:
                 self._updated += 1
                 self._delete(version[0])
@@ -154,15 +159,16 @@ class EmbeddedTransaction:
         connection.execute("DELETE FROM records WHERE row = ?", (row,))
         connection.execute("DELETE FROM pending_vectors WHERE row = ?", (row,))
         connection.execute("INSERT INTO tombstones VALUES (?, ?)", (allocate_seq(connection, 1) + 1, row))
-        self._deleted_hashes.append(embedding_hash(record.embedding_text))
+        self._deleted_hashes.append(values[EMBEDDING_HASH + 1])
 
 
-def _stored_versions(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
-    """Row and content hash of the records that exist, by id."""
-    out: dict[str, tuple[int, bytes]] = {}
+def _stored_versions(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes, bytes]]:
+    """Row, content hash and embedding hash of the records that exist, by id."""
+    out: dict[str, tuple[int, bytes, bytes]] = {}
     for batch in batches(ids):
         found = connection.execute(
-            f"SELECT id, row, content_hash FROM records WHERE id IN ({placeholders(batch)})", tuple(batch)
+            f"SELECT id, row, content_hash, embedding_hash FROM records WHERE id IN ({placeholders(batch)})",
+            tuple(batch),
         )
-        out.update((record_id, (row, content_hash)) for record_id, row, content_hash in found)
+        out.update((record_id, (row, *hashes)) for record_id, row, *hashes in found)
     return out

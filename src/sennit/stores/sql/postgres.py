@@ -323,12 +323,15 @@ class PostgresPool:
 
     def _migrate(self, connection: PostgresConnection) -> None:
         """Create the tables, or bring those of an older sennit up to date."""
-        connection.execute("BEGIN")
+        connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         try:
             connection.execute("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
-            # Another process may have done it while this one waited for the lock.
+            # Another process may have done it while this one waited for the lock. The catalogue is read as a table:
+            # to_regclass may answer from a cache that is older than the lock.
             (exists,) = connection.execute(
-                "SELECT to_regclass(?) IS NOT NULL", (f"{SCHEMA}.state",)
+                "SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+                "WHERE n.nspname = ? AND c.relname = 'state')",
+                (SCHEMA,),
             ).fetchone() or (False,)
             if not exists:
                 connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from sennit.apps.http.routes import ask, operations, plans, records, search
+from sennit.apps.http.routes import ask, inventory, operations, plans, records, search
 
-ROUTERS: Final = (search.router, ask.router, plans.router, records.router, operations.router)
+ROUTERS: Final = (
+    search.router,
+    ask.router,
+    plans.router,
+    inventory.router,
+    records.router,
+    operations.router,
+)
 """Every router, in the order of the OpenAPI document."""

@@ -13,7 +13,7 @@ from sennit.apps.http.errors import HttpError
 from sennit.apps.http.request_context import RequestContext, WriteRequest
 from sennit.apps.http.serializers import encode_json
 from sennit.apps.http.write_requests import build_facts, build_records, build_turns
-from sennit.records import Record
+from sennit.records import MAX_ID_BYTES, Record
 from sennit.stores.contract import WriteResult
 
 router: Final = APIRouter(
@@ -65,19 +65,57 @@ async def add_facts(body: requests.OneOrMany[requests.NewFact], context: WriteRe
 
 
 @router.delete(
+    "/v1/records",
+    summary="Remove records by a filter",
+    responses={200: {"model": responses.DeleteResponse}},
+)
+async def remove_records(context: WriteRequest, where: requests.FilterParameter) -> Response:
+    """Remove all records that match a filter, with their chunks, all or none."""
+
+    def work() -> bytes:
+        return _encode_removed(context, context.db.remove(where=where, caller=context.caller))
+
+    return Response(await context.run(work), media_type=JSON_TYPE)
+
+
+@router.delete(
+    "/v1/sessions/{session:path}",
+    summary="Forget a session",
+    responses={200: {"model": responses.DeleteResponse}},
+)
+async def forget_session(
+    session: Annotated[str, Path(min_length=1, max_length=MAX_ID_BYTES)], context: WriteRequest
+) -> Response:
+    """Remove the turns and memories of a session, and the facts that have no other source."""
+
+    def work() -> bytes:
+        removed = context.db.memory.forget(session, caller=context.caller)
+        if not removed:
+            raise HttpError(404, f"There is no session {session!r}")
+        return _encode_removed(context, removed)
+
+    return Response(await context.run(work), media_type=JSON_TYPE)
+
+
+@router.delete(
     "/v1/records/{id:path}", summary="Remove a record", responses={200: {"model": responses.DeleteResponse}}
 )
 async def remove_record(record_id: Annotated[str, Path(alias="id")], context: WriteRequest) -> Response:
-    """Remove a record and its chunks."""
+    """Remove a record and its chunks, by its id or short id, or by `path:lines`; a path alone means the whole file."""
 
     def work() -> bytes:
-        removed = context.db.remove([record_id], caller=context.caller)
+        found = context.db.find_removable([record_id], caller=context.caller)
+        removed = context.db.remove([record.id for record in found], caller=context.caller)
         if not removed:
             raise HttpError(404, f"There is no record {record_id!r}")
-        context.metrics.record_write(WriteResult(0, 0, 0, removed))
-        return encode_json({"removed": removed})
+        return _encode_removed(context, removed)
 
     return Response(await context.run(work), media_type=JSON_TYPE)
+
+
+def _encode_removed(context: RequestContext, removed: int) -> bytes:
+    context.metrics.record_write(WriteResult(0, 0, 0, removed))
+    return encode_json({"removed": removed})
 
 
 async def _respond(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.ingest.chunk import split_lines
-from sennit.ingest.pages.front_matter import parse_front_matter
+from sennit.ingest.markdown.front_matter import MAX_CHARS, parse_front_matter
 
 yaml = import_module("yaml")  # the reference; it has no type stubs
 
@@ -114,3 +114,52 @@ def test_toml_between_plus_signs_is_read() -> None:
 )
 def test_a_page_without_valid_front_matter_has_none(text: str) -> None:
     assert read(text) == ({}, 0)
+
+
+@pytest.mark.parametrize(
+    ("inside", "values"),
+    [
+        ("title: Retries: a guide\ntags: [a, b]", {"title": "Retries: a guide", "tags": ["a", "b"]}),
+        ("title: [Draft] Retries\norder: 3", {"title": "[Draft] Retries", "order": 3}),
+        ("title: @home\nurl: /a", {"title": "@home", "url": "/a"}),
+        ("title: 'It's broken\nurl: /a", {"title": "'It's broken", "url": "/a"}),
+        ("title: a\n\tbad: tab\nurl: /a", {"title": "a bad: tab", "url": "/a"}),
+        ("title: a\x00b\nurl: /a", {"title": "a\x00b", "url": "/a"}),
+    ],
+)
+def test_invalid_yaml_loses_neither_the_page_nor_the_other_values(
+    inside: str, values: dict[str, Any]
+) -> None:
+    assert read(f"---\n{inside}\n---\ntext\n")[0] == values
+
+
+def test_words_dates_and_times_are_text() -> None:
+    inside = "country: no\non: push\ndate: 2024-05-01\nat: 10:30\nversion: 007"
+    assert read(f"---\n{inside}\n---\n")[0] == {
+        "country": "no", "on": "push", "date": "2024-05-01", "at": "10:30", "version": "007",
+    }  # fmt: skip
+
+
+def test_the_last_of_two_equal_keys_counts() -> None:
+    assert read("---\ntitle: a\ntitle: b\n---\n")[0] == {"title": "b"}
+
+
+def test_aliases_are_expanded_up_to_a_number_of_values() -> None:
+    assert read("---\na: &x [1, 2]\nb: *x\n---\n")[0] == {"a": [1, 2], "b": [1, 2]}
+    levels = "\n".join(f"k{n}: &k{n} [{', '.join([f'*k{n - 1}'] * 9)}]" for n in range(1, 12))
+    values, end = read(f"---\ntitle: T\nk0: &k0 [x, x]\n{levels}\n---\ntext\n")
+    assert values["title"] == "T"
+    assert end == 15
+    assert len(str(values)) < 1000
+    assert read("---\ntitle: T\na: &a [*a]\n---\n")[0]["title"] == "T"
+
+
+def test_a_tag_creates_no_object() -> None:
+    values, _ = read("---\ntitle: T\na: !!python/object/apply:os.getcwd []\n---\n")
+    assert values == {"title": "T", "a": "!!python/object/apply:os.getcwd []"}
+
+
+def test_long_and_deep_front_matter_is_not_read() -> None:
+    assert read(f"---\na: {'x' * MAX_CHARS}\n---\ntext\n") == ({}, 3)
+    deep = "[" * 500 + "]" * 500
+    assert read(f"---\ntitle: T\na: {deep}\n---\n")[0] == {"title": "T", "a": deep}

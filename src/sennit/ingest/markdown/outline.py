@@ -25,10 +25,12 @@ class Heading(NamedTuple):
     """A heading of the page itself, not one inside a list, a quote or an admonition."""
 
     level: int
-    text: str
-    """As written, including markup."""
+    title: str
+    """Without markup."""
     last: int
     """The line after it. An underlined heading has two lines or more."""
+    anchor: str
+    """The fragment of its URL. Headings with the same text have the same one."""
 
 
 class Item(NamedTuple):
@@ -36,6 +38,18 @@ class Item(NamedTuple):
 
     line: int
     depth: int
+
+
+class CodeBlock(NamedTuple):
+    """A piece of code and its lines on the page: the first, and the one after the last."""
+
+    first: int
+    last: int
+    language: str
+    text: str
+    title: str = ""
+    closed: bool = True
+    """False for a fence that ends with the page, the item or the quote that it is in."""
 
 
 @dataclass(slots=True)
@@ -46,8 +60,8 @@ class Outline:
     blocks: list[Block] = field(default_factory=list)
     headings: dict[int, Heading] = field(default_factory=dict)
     items: list[Item] = field(default_factory=list)
-    code: list[tuple[int, int]] = field(default_factory=list)
-    """Fences inside lists, quotes and admonitions: first line and the line after the last."""
+    code: list[CodeBlock] = field(default_factory=list)
+    """Fenced code, also inside lists, quotes and admonitions."""
     metadata: list[tuple[int, int]] = field(default_factory=list)
     """The lines of front matter and imports."""
     numbers: Sequence[int] | None = None

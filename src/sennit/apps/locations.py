@@ -1,0 +1,51 @@
+"""Where a text is, in the form that a person reads, clicks or gives back to a command."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from sennit.results import cite_record
+
+if TYPE_CHECKING:
+    from sennit.records import Record
+
+SHORT_HASH_CHARACTERS: Final = 8
+"""Digits of a hash that are shown: enough to tell a million records apart."""
+
+_GENERATED_ID: Final = re.compile(r"(.*[^0-9a-f]|)([0-9a-f]{12,})", re.DOTALL)
+
+
+def shorten_path(path: str) -> str:
+    """Return a path relative to the current folder if that is shorter, else as it is; also of a path with lines."""
+    if not Path(path).is_absolute():
+        return path
+    try:
+        relative = os.path.relpath(path)
+    except (OSError, ValueError):
+        return path
+    return relative if len(relative) < len(path) else path
+
+
+def short_id(record_id: str) -> str:
+    """Return an id with the first digits of its hash, if it ends in one; commands take it as they take the whole."""
+    found = _GENERATED_ID.fullmatch(record_id)
+    return f"{found[1]}{found[2][:SHORT_HASH_CHARACTERS]}" if found else record_id
+
+
+def display_citation(record: Record) -> str:
+    """Return where a record's text is: path with lines, URL, or short id."""
+    if record.path is not None:
+        return shorten_path(cite_record(record))
+    return cite_record(record) if record.url is not None else short_id(record.id)
+
+
+def record_link(record: Record) -> str | None:
+    """Return the address that a terminal opens when the citation is clicked; None if there is none."""
+    if record.path is not None:
+        path = os.path.abspath(record.path)  # noqa: PTH100 - follows no links
+        return f"file://{quote(path)}" + (f"#L{record.lines[0]}" if record.lines else "")
+    return record.url if record.url is not None and record.url.startswith(("https://", "http://")) else None

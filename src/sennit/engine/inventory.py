@@ -1,0 +1,274 @@
+"""What a database holds, as a caller may see it: collections, records, files, sessions, and the state of its parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, overload
+
+from sennit.embedding_service import EmbeddingService
+from sennit.engine.access import Access
+from sennit.engine.file_access import FileAccess
+from sennit.engine.maintenance import IndexMaintainer
+from sennit.engine.search_request import FilterLike, build_filter
+from sennit.engine.validation import check_id
+from sennit.filters import Equal, Filter
+from sennit.ingest.changes import FolderChanges, count_changes
+from sennit.privacy import Caller
+from sennit.records import Json, Record, full_id
+from sennit.repositories.folders import IndexedFolders
+from sennit.search_parameters import COLLECTIONS, LIMIT
+from sennit.stores.contract import Backend, Snapshot
+
+PAGE_RECORDS: Final = 100
+"""Records of one page, unless the caller wants another number."""
+
+SESSION_FIELD: Final = "session"
+"""The metadata field with the session of a turn or a memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCount:
+    """A collection, file or session, and how many records it has."""
+
+    name: str
+    records: int
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"name": self.name, "records": self.records}
+
+
+@dataclass(frozen=True, slots=True)
+class FolderStatus:
+    """An indexed folder: how many files and records it has, when it was indexed, and what has changed since."""
+
+    path: str
+    files: int
+    records: int
+    indexed_at: datetime | None = None
+    """The end of the last index run over the folder."""
+    changes: FolderChanges | None = None
+    """None if the folder was not compared."""
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "path": self.path,
+            "files": self.files,
+            "records": self.records,
+            "indexed_at": None if self.indexed_at is None else self.indexed_at.isoformat(),
+            "changes": None if self.changes is None else self.changes.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """An embedding model: its state, and the share of records that have a vector of it."""
+
+    name: str
+    state: str
+    dimensions: int
+    share: float
+    pending: int | None
+    """Records without a vector, whoever may see them; None if a caller was given."""
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "name": self.name,
+            "state": self.state,
+            "dimensions": self.dimensions,
+            "share": round(self.share, 6),
+            "pending": self.pending,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of a database, as a caller may see it."""
+
+    database: str
+    """Where the database is: a folder, or a server without its password."""
+    roles: Mapping[str, str]
+    """What holds the records, and what answers keyword, vector and graph search."""
+    records: int
+    collections: tuple[NamedCount, ...]
+    sessions: int
+    folders: tuple[FolderStatus, ...]
+    models: tuple[ModelStatus, ...]
+    last_error: str | None = None
+    """Why vectors could not be computed in the background the last time."""
+
+    @property
+    def pending_vectors(self) -> int:
+        """How many vectors are still to be computed, as far as the caller may know."""
+        return sum(model.pending or 0 for model in self.models)
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "database": self.database,
+            "roles": dict(self.roles),
+            "records": self.records,
+            "collections": [one.to_dict() for one in self.collections],
+            "sessions": self.sessions,
+            "folders": [one.to_dict() for one in self.folders],
+            "models": [one.to_dict() for one in self.models],
+            "pending_vectors": self.pending_vectors,
+            "last_error": self.last_error,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPage(Sequence[Record]):
+    """Some records in the order of their ids, how many there are in all, and where the next page begins."""
+
+    records: tuple[Record, ...]
+    total: int
+    next: str | None = None
+    """The id to continue after; None on the last page."""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Record, ...]: ...
+    def __getitem__(self, index: int | slice) -> Record | tuple[Record, ...]:
+        return self.records[index]
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "records": [record.to_dict() for record in self.records],
+            "total": self.total,
+            "next": self.next,
+        }
+
+
+class Inventory:
+    """Lists and counts what a database holds."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        access: Access,
+        embeddings: EmbeddingService,
+        maintainer: IndexMaintainer,
+        files: FileAccess,
+        database: Path | None,
+    ) -> None:
+        self._backend = backend
+        self._store = backend.records
+        self._access = access
+        self._embeddings = embeddings
+        self._maintainer = maintainer
+        self._files = files
+        self._folders = IndexedFolders(backend.records)
+        self._database = None if database is None else os.path.realpath(database)
+
+    def status(self, caller: Caller | None, *, changes: bool) -> Status:
+        """Return the state of the database; `changes` compares the indexed folders with the disk."""
+        audience = self._access.audience(caller)
+        # Without a caller, it is the owner of the process, who may also know about other tenants.
+        unrestricted = caller is None
+        with self._store.snapshot(audience) as snapshot:
+            return Status(
+                database=self._store.location,
+                roles=self._roles(),
+                records=snapshot.count(),
+                collections=_counts(snapshot, "collection"),
+                sessions=len(snapshot.text_counts(SESSION_FIELD)),
+                folders=self._folder_states(snapshot, audience, changes=changes, unrestricted=unrestricted),
+                models=self._models(unrestricted=unrestricted),
+                last_error=self._maintainer.last_error,
+            )
+
+    def collections(self, caller: Caller | None) -> tuple[NamedCount, ...]:
+        """Return each collection with its number of records, the largest first."""
+        with self._store.snapshot(self._access.audience(caller)) as snapshot:
+            return _counts(snapshot, "collection")
+
+    def files(self, caller: Caller | None, where: Filter) -> tuple[NamedCount, ...]:
+        """Return each path with its number of records, in order."""
+        with self._store.snapshot(self._access.audience(caller)) as snapshot:
+            return tuple(NamedCount(*pair) for pair in sorted(snapshot.text_counts("path", where).items()))
+
+    def sessions(self, caller: Caller | None) -> tuple[NamedCount, ...]:
+        """Return each session with its number of turns and memories, in order."""
+        with self._store.snapshot(self._access.audience(caller)) as snapshot:
+            return tuple(NamedCount(*pair) for pair in sorted(snapshot.text_counts(SESSION_FIELD).items()))
+
+    def records(
+        self,
+        filters: FilterLike,
+        collections: Sequence[str],
+        limit: int,
+        after: str | None,
+        caller: Caller | None,
+    ) -> RecordPage:
+        """Return the records that match a filter, page by page."""
+        where = build_filter(filters, COLLECTIONS.check(collections))
+        count = LIMIT.check(limit)
+        tenant = self._access.resolve(caller).tenant
+        start = None if after is None else full_id(tenant, check_id(after))
+        with self._store.snapshot(self._access.audience(caller)) as snapshot:
+            found = snapshot.page(where, count + 1, start)
+            total = snapshot.count(where)
+        return RecordPage(tuple(found[:count]), total, found[count - 1].id if len(found) > count else None)
+
+    def _roles(self) -> dict[str, str]:
+        bindings = dict(self._backend.bindings)
+        return bindings | {"vector": "off"} if self._embeddings.disabled else bindings
+
+    def _models(self, *, unrestricted: bool) -> tuple[ModelStatus, ...]:
+        return tuple(
+            ModelStatus(
+                state.model.name,
+                state.model.state,
+                state.model.dimensions,
+                state.share,
+                # A number about all records, also about those that a caller may not see.
+                state.pending if unrestricted else None,
+            )
+            for state in self._store.models.progress()
+        )
+
+    def _folder_states(
+        self, snapshot: Snapshot, audience: Filter, *, changes: bool, unrestricted: bool
+    ) -> tuple[FolderStatus, ...]:
+        """The indexed folders that have visible records; for the owner of the process, all of them."""
+        counts = snapshot.text_counts("path")
+        out = []
+        for path, seconds in self._folders.indexed_at().items():
+            below = f"{path.rstrip('/')}/"
+            inside = {name: number for name, number in counts.items() if name.startswith(below)}
+            if not inside and not unrestricted:
+                continue
+            found = None
+            if changes:
+                found = count_changes(
+                    path,
+                    (
+                        row
+                        for row, _ in self._store.files.under(path)
+                        if row.path in inside or not row.records
+                    ),
+                    lambda name: self._files.source.may_see(Path(name), snapshot, audience),
+                    [] if self._database is None else [self._database],
+                )
+            moment = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+            out.append(FolderStatus(path, len(inside), sum(inside.values()), moment, found))
+        return tuple(out)
+
+
+def in_session(name: str) -> Filter:
+    """Return the filter of the turns and memories of a session."""
+    return Equal(SESSION_FIELD, check_id(name))
+
+
+def _counts(snapshot: Snapshot, name: str) -> tuple[NamedCount, ...]:
+    counts = snapshot.text_counts(name).items()
+    return tuple(
+        NamedCount(value, number) for value, number in sorted(counts, key=lambda one: (-one[1], one[0]))
+    )
