@@ -10,12 +10,12 @@ from functools import partial
 import numpy as np
 
 from sennit.pipeline.events import log_events
-from sennit.pipeline.relevance import RelevanceEstimator
+from sennit.pipeline.evidence import EvidenceReader
 from sennit.pipeline.source_runner import SearchPlan, SourceRunner, check_period, elapsed_milliseconds
-from sennit.pipeline.trace_builder import RunLog, build_trace, trace_limit
+from sennit.pipeline.trace_builder import RunLog, build_trace, trace_limit, trace_relevance
 from sennit.ranking.calibration import NO_BACKGROUND
 from sennit.ranking.fusion import calibrated_sources, fuse, order
-from sennit.ranking.relevance import cut_by_relevance
+from sennit.ranking.relevance import BEST_OF, cut_by_relevance, estimate_relevance
 from sennit.ranking.stages import CandidateList, Floats, Keys, Ranking, StageContext, StageOutput
 from sennit.recipes import SourceConfig
 from sennit.results import Degraded, Hit, SearchResult, StageTrace
@@ -56,16 +56,22 @@ class Pipeline(SourceRunner):
             run.stages.append(
                 StageTrace(stage.name, ranking.keys, ranking.scores, ranking.dropped, ranking.reasons)
             )
-        relevance = RelevanceEstimator(context, self._keyword, self._vector, plan.bm25)
-        if plan.min_relevance > 0.0:
-            ranking = cut_by_relevance(ranking, relevance.estimate(ranking.keys), plan.min_relevance)
+        reader = EvidenceReader(context, self._keyword, self._vector, plan, lists)
+        # A cut by relevance needs that of every candidate, because a later one may be more relevant.
+        deepest = None if plan.min_relevance else max(plan.limit, BEST_OF)
+        evidence = reader.read(ranking.keys[:deepest])
+        relevance = estimate_relevance(evidence)
+        if plan.min_relevance:
+            kept = relevance >= plan.min_relevance
+            ranking = cut_by_relevance(ranking, relevance, plan.min_relevance)
             run.stages.append(StageTrace("min_relevance", ranking.keys, ranking.scores, ranking.dropped))
+            evidence, relevance = evidence.select(kept), relevance[kept]
         keys = ranking.keys[: plan.limit].tolist()
         records = context.records(keys)
         ended = time.perf_counter()
         hits: list[Hit] = []
         scores = ranking.scores[: plan.limit].tolist()
-        chances = relevance.estimate(ranking.keys[: plan.limit]).tolist()
+        chances = relevance[: plan.limit].tolist()
         for key, score, chance, list_names in zip(
             keys, scores, chances, _lists_with(lists, keys), strict=True
         ):
@@ -104,6 +110,7 @@ class Pipeline(SourceRunner):
                 "fusion": elapsed_milliseconds(searched, ended),
             }
             run.stages.append(trace_limit(plan.limit, ranking))
+            run.relevance = trace_relevance(keys, evidence, relevance)
             trace = build_trace(plan, context, fused, run)
             result = replace(
                 result, hits=tuple([replace(hit, trace=trace) for hit in result.hits]), trace=trace

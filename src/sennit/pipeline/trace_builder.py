@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -15,9 +16,10 @@ from sennit.filters import EVERYTHING
 from sennit.pipeline.source_runner import SearchPlan, SourceResult
 from sennit.ranking.decay import Decay
 from sennit.ranking.fusion import Fused, calibrated_sources
+from sennit.ranking.relevance import Evidence
 from sennit.ranking.stages import CandidateList, ListStageOutput, StageOutput
 from sennit.records import Json, split_id
-from sennit.results import Dropped, ListStageTrace, SourceTrace, StageTrace, Trace
+from sennit.results import Dropped, ListStageTrace, RelevanceTrace, SourceTrace, StageTrace, Trace
 from sennit.sources.base import SearchContext
 from sennit.stores.contract import Snapshot
 
@@ -37,6 +39,7 @@ class RunLog:
     """Which key stands for which in a list that had it."""
     stages: list[StageTrace] = field(default_factory=list)
     result_stages: list[StageTrace] = field(default_factory=list)
+    relevance: dict[int, RelevanceTrace] = field(default_factory=dict)
     milliseconds: dict[str, float] = field(default_factory=dict)
 
     def add_list_stage(self, name: str, output: ListStageOutput) -> None:
@@ -50,6 +53,23 @@ class RunLog:
 def trace_limit(limit: int, ranking: StageOutput) -> StageTrace:
     """Return the cut to the limit as the trace of a stage."""
     return StageTrace("limit", ranking.keys[:limit], ranking.scores[:limit], _DroppedByLimit(limit, ranking))
+
+
+def trace_relevance(
+    keys: Sequence[int], evidence: Evidence, relevance: NDArray[np.float64]
+) -> dict[int, RelevanceTrace]:
+    """Return what the relevance of each hit was estimated from."""
+    numbers = zip(*(values.tolist() for values in (relevance, *evidence)), strict=True)
+    return {
+        key: RelevanceTrace(
+            chance,
+            None if math.isnan(coverage) else coverage,
+            None if math.isnan(lift) else lift,
+            bool(linked),
+            best,
+        )
+        for key, (chance, coverage, lift, _, linked, best) in zip(keys, numbers, strict=False)
+    }
 
 
 class _DroppedByLimit(Mapping[int, Dropped]):
@@ -123,6 +143,7 @@ def build_trace(plan: SearchPlan, context: SearchContext, fused: Fused, run: Run
         read_ids=lambda keys: [split_id(full_id.decode())[1] for full_id in context.ids(keys)],
         milliseconds=run.milliseconds,
         match_reasons=context.match_reasons,
+        relevance=run.relevance,
         backgrounds=dict.fromkeys(
             calibrated_sources(plan.recipe.fusion, fused.lists.names), (background.mean, normalise)
         ),

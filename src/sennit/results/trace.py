@@ -70,6 +70,30 @@ class Adjustment:
 
 
 @dataclass(frozen=True, slots=True)
+class RelevanceTrace:
+    """What the relevance of a hit was estimated from."""
+
+    relevance: float
+    coverage: float | None
+    """The share of the query's information (idf) that the text has; None for a query without terms."""
+    lift: float | None
+    """How far its cosine is above the background, 1 at most; None without a vector."""
+    linked: bool
+    """Whether another record that was found mentions it."""
+    best: float
+    """The best match of the answer: coverage plus twice the lift."""
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "relevance": self.relevance,
+            "coverage": self.coverage,
+            "lift": self.lift,
+            "linked": self.linked,
+            "best": self.best,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a record has its rank."""
 
@@ -79,6 +103,8 @@ class Explanation:
     score: float
     displaced: tuple[str, ...] = ()
     """The ids of records that a stage dropped in favour of this one."""
+    relevance: RelevanceTrace | None = None
+    """None for a candidate that is no hit."""
 
     def to_dict(self) -> dict[str, Json]:
         return {
@@ -90,6 +116,7 @@ class Explanation:
             ],
             "score": self.score,
             "displaced": list(self.displaced),
+            **({"relevance": self.relevance.to_dict()} if self.relevance is not None else {}),
         }
 
 
@@ -170,6 +197,8 @@ class Trace:
     """By list whose cosines the fusion compares with a background: the background, and how it normalises a cosine."""
     result_stages: tuple[StageTrace, ...] = ()
     """The stages after the cut."""
+    relevance: Mapping[int, RelevanceTrace] = field(default_factory=dict)
+    """What the relevance of each hit was estimated from."""
     transform: Mapping[str, Json] = field(default_factory=dict)
     """How the query was rewritten; empty if it was not."""
     time: Mapping[str, Json] = field(default_factory=dict)
@@ -230,7 +259,9 @@ class Trace:
             for loser, drop in stage.dropped.items()
             if drop.lost_to == key
         )
-        return Explanation(source_scores, fused, tuple(adjustments), score, displaced)
+        return Explanation(
+            source_scores, fused, tuple(adjustments), score, displaced, self.relevance.get(key)
+        )
 
     def _normalised(self, name: str, score: float) -> tuple[float | None, float | None]:
         """Return the background of a list and the score above it; None where there is none."""

@@ -302,6 +302,10 @@ class BufferedKeyword(_BufferedIndex[KeywordQuery]):
         """The scores of these records, 0 for a record without any of the terms."""
         return np.nan_to_num(super().scores(snapshot, query, keys))
 
+    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:  # noqa: ARG002
+        """Unknown: a server does not tell which of our terms a record has."""
+        return np.full(len(keys), np.nan)
+
     def document_share(self, snapshot: Snapshot, term: int) -> float:  # noqa: ARG002 - part of the role
         """0: a server does not tell how often our terms occur."""
         return 0.0

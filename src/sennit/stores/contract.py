@@ -557,6 +557,13 @@ class KeywordRole(Protocol):
         """The score of each record, 0 for a record without any of the terms."""
         ...
 
+    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
+        """The share of the query's information that each record has: the idf of the terms that it has, of all terms.
+
+        nan when the index cannot tell, and for a query without terms.
+        """
+        ...
+
     def document_share(self, snapshot: Snapshot, term: int) -> float:
         """The share of visible records that contain a term, given by its hash; 0 when the index cannot tell."""
         ...

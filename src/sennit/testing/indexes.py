@@ -312,6 +312,19 @@ class KeywordConformance(_IndexConformance):
                 assert scores[0] > 0
                 assert scores[1] == 0
 
+    def test_the_coverage_of_a_query_is_that_of_the_formula(self, new_target: NewTarget) -> None:
+        with open_target(new_target(), embedding__provider="none") as db:
+            if self.index(db).capabilities.scores == "own":
+                pytest.skip("capability: scores are 'own', without document frequencies of our terms")
+            db.add([make_note("a", "oboe and yeast"), make_note("b", "yeast"), make_note("c", "clay")])
+            db.add([make_note("d", "oboe", sensitivity="private")])
+            for audience in (EVERYTHING, PUBLIC):
+                with db.store.snapshot(audience) as snapshot:
+                    keys = snapshot.keys(EVERYTHING)
+                    query = self.query(db, snapshot, "oboe yeast kiln")
+                    expected = self.oracle().coverage(snapshot, query, keys)
+                    assert self.index(db).coverage(snapshot, query, keys) == pytest.approx(expected)
+
     def test_the_share_of_records_with_a_term_counts_visible_ones(self, new_target: NewTarget) -> None:
         with open_target(new_target(), embedding__provider="none") as db:
             if self.index(db).capabilities.scores == "own":

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -405,11 +406,7 @@ class NaiveKeyword(_UpToDate):
         average = sum(text * one[1] + title * one[3] for one in documents.values()) / count
         slope = np.float32(bm25.k1 * bm25.b / average if average else 0.0)
         base = np.float32(max(bm25.k1 * (1 - bm25.b), 1e-6))
-        weights = []
-        for term, weight in query.terms:
-            frequency = sum(term in one[0] or term in one[2] for one in documents.values())
-            idf = math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
-            weights.append((idf * weight * (bm25.k1 + 1), term))
+        weights = [(weight * (bm25.k1 + 1), term) for weight, term in _information(documents, query)]
         out = np.zeros(len(keys), np.float64)
         for at, key in enumerate(keys.tolist()):
             counts, length, title_counts, title_length = documents.get(key, ({}, 0, {}, 0))
@@ -422,12 +419,34 @@ class NaiveKeyword(_UpToDate):
             out[at] = total
         return out
 
+    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
+        documents = _documents(snapshot)
+        weights = _information(documents, query)
+        found = [documents.get(key, ({}, 0, {}, 0)) for key in keys.tolist()]
+        shares = [
+            sum(weight for weight, term in weights if term in one[0] or term in one[2]) for one in found
+        ]
+        return np.array(shares, np.float64) / (sum(weight for weight, _ in weights) or np.nan)
+
     def document_share(self, snapshot: Snapshot, term: int) -> float:
         documents = _documents(snapshot)
         return sum(term in one[0] or term in one[2] for one in documents.values()) / max(len(documents), 1)
 
 
-def _documents(snapshot: Snapshot) -> dict[int, tuple[dict[int, int], int, dict[int, int], int]]:
+_Documents: TypeAlias = dict[int, tuple[dict[int, int], int, dict[int, int], int]]
+"""By key, the term counts and the length of text and title."""
+
+
+def _information(documents: _Documents, query: KeywordQuery) -> list[tuple[float, int]]:
+    """The idf of each term, times its weight in the query."""
+    out = []
+    for term, weight in query.terms:
+        frequency = sum(term in one[0] or term in one[2] for one in documents.values())
+        out.append((math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5)) * weight, term))
+    return out
+
+
+def _documents(snapshot: Snapshot) -> _Documents:
     """Term counts and length of text and title, for every visible record."""
     found = snapshot.records(snapshot.keys(EVERYTHING).tolist())
     return {key: (*count_terms(one.text), *count_terms(one.title)) for key, one in found.items()}

@@ -28,7 +28,9 @@ MAX_NAMED_WARNINGS: Final = 5
 @query_words
 @click.option("--episode", type=TEXT, help="Include earlier turns of this episode, and store the plan.")
 @click.option("--max-tokens", type=int, help="Token budget. Default: from the settings.")
-@click.option("--max-entities", type=int, help="Entity budget. Default: from the settings.")
+@click.option(
+    "--max-entities", type=int, help="The most entities that meaning adds. Default: from the settings."
+)
 @click.option(
     "--partial", is_flag=True, help="Shorten an entity that does not fit to its signature and matching lines."
 )

@@ -42,6 +42,9 @@ class LocalKeyword:
     def scores(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
         return _own(snapshot).keyword_scores(query.terms, query.bm25, keys)
 
+    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
+        return _own(snapshot).coverage(query.terms, query.bm25, keys)
+
     def document_share(self, snapshot: Snapshot, term: int) -> float:
         return _own(snapshot).document_share(term)
 

@@ -145,6 +145,19 @@ class EmbeddedSnapshot:
             out[which] = scorer.score_at(index, positions)
         return out
 
+    def coverage(self, terms: Terms, bm25: BM25, keys: Rows) -> NDArray[np.float64]:
+        """The share of the query's information (idf) that each record has, from 0 to 1; nan for a query without terms."""
+        readers, _ = self._keyword
+        scorer = self._scorer(terms, bm25)
+        if not scorer.information:
+            return np.full(len(keys), np.nan)
+        out = np.zeros(len(keys), np.float64)
+        for index, reader in enumerate(readers):
+            positions, which = _locate(reader.rows, keys)
+            if len(which):
+                out[which] = scorer.information_at(index, positions)
+        return np.minimum(out / scorer.information, 1.0)
+
     def vector_scores(self, query: NDArray[np.float32], keys: Rows) -> NDArray[np.float64]:
         """The cosine similarity of each record, nan for a record without a vector."""
         vectors = self.vectors(keys)
