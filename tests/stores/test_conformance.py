@@ -137,3 +137,16 @@ def test_the_naive_backend_is_short() -> None:
     }
     lines = [line for at, line in enumerate(source.splitlines(), 1) if line.strip() and at not in without]
     assert len(lines) < MAX_LINES
+
+
+def test_a_trace_says_whose_scores_and_statistics_an_index_has() -> None:
+    backend = on_servers(naive_backend(), Machines(DictServers()))
+    for target, expected in (
+        (backend, {"keyword": {"scores": "own", "statistics": "none"}}),
+        (naive_backend(), None),
+    ):
+        with sennit.open(target) as db:
+            db.add([sennit.Record(id="a", text="river")])
+            trace = db.search("river", explain=True).trace
+            assert trace is not None
+            assert trace.state.get("indexes") == expected
