@@ -24,7 +24,7 @@ from sennit.folders import FileText, Folders
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
 from sennit.hydration import HydrationPlan, Introspection
-from sennit.ingest import IndexReport, Progress, Scope
+from sennit.ingest import IndexProgress, IndexReport, Progress, Scope
 from sennit.ingest import index as index_files
 from sennit.ingest.indexer import IndexTarget
 from sennit.privacy import Caller
@@ -190,6 +190,8 @@ class FilesGroup:
                 profile="text" if chosen is None else chosen.index_profile,
             )
             self._indexed.add(os.path.realpath(path) for path in given if Path(path).is_dir())
+            if progress is not None:
+                progress(IndexProgress("merge"))
         report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
         return report
 

@@ -10,7 +10,7 @@ import hashlib
 import os
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from sennit.errors import InvalidInput, NotFound
 from sennit.ingest.file_reader import UnreadableFile, read_regular_file
 from sennit.ingest.profiles import get_profile
 from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, PortableModel, RecordBuilder
-from sennit.ingest.report import IndexInterrupted, IndexReport, Skipped
+from sennit.ingest.report import IndexInterrupted, IndexProgress, IndexReport, Progress, Skipped
 from sennit.ingest.text_profile import id_prefixes
 from sennit.ingest.walk import FileEntry, Scope, Subtrees, WalkResult, path_to_text, walk
 from sennit.ingest.worker_pool import choose_builder
@@ -47,9 +47,6 @@ READ_AHEAD_BYTES: Final = 64 * 1024 * 1024
 MTIME_RESOLUTION_NS: Final = 2_000_000_000
 """File systems may store times in units of up to two seconds. A file younger than that can change again without a new
 modification time, so the next run compares its content."""
-
-Progress = Callable[[int, int, str], None]
-"""Called with the number of files done, the total, and the path of the last file."""
 
 
 class ModelSource(Protocol):
@@ -201,11 +198,13 @@ class _IndexRun:
         self._profile = profile
         self._reader_version = get_profile(profile).reader_version
         self._roots: list[str] = []
+        self._bytes_to_read = 0
         self._batch = _Batch()
 
     def execute(self, roots: Iterable[str]) -> None:
         """Walk the roots, compare with the known files, read and write what changed, and delete what is gone."""
         self._roots = list(roots)
+        self._progress(IndexProgress("scan"))
         tree, known, incomplete = self._walk(self._roots)
         report = self.report
         report.seen = len(tree.files) + len(tree.skipped)
@@ -229,15 +228,25 @@ class _IndexRun:
         for path, row in gone.items():
             if row.records:
                 by_hash[row.hash].append(path)
+        self._bytes_to_read = sum(entry.size for entry, _ in to_read)
+        self._report_read(to_read, 0, 0)
+        done_bytes = 0
         for done, outcome in enumerate(self._read_all(to_read), 1):
             self._add_to_batch(outcome, known.get(outcome.entry.path), gone, by_hash)
-            self._progress(done, len(to_read), outcome.entry.path)
+            done_bytes += outcome.entry.size
+            self._report_read(to_read, done, done_bytes)
+        self._progress(IndexProgress("write"))
         for path in gone:
             self._batch.deleted.append(path)
             self._batch.counts["removed"] += gone[path].problem is None
             self._write_batch(only_if_full=True)
         self._write_batch()
         report.skipped.sort()
+
+    def _report_read(self, files: Sequence[tuple[FileEntry, FileRow | None]], done: int, size: int) -> None:
+        """Report how many files are read, and the one that is next: files are read in this order."""
+        path = files[done][0].path if done < len(files) else ""
+        self._progress(IndexProgress("read", done, len(files), size, self._bytes_to_read, path))
 
     def _walk(self, roots: Iterable[str]) -> tuple[WalkResult, dict[str, FileRow], set[str]]:
         tree = WalkResult()

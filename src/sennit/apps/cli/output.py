@@ -140,10 +140,8 @@ def write_source_scores(source_scores: Sequence[SourceScore], *, indent: int) ->
 
 
 @contextlib.contextmanager
-def progress_bar(verbosity: Verbosity, label: str, closing: str = "") -> Iterator[ProgressCallback]:
-    """Show a progress bar on standard error, if that is a terminal and neither --quiet nor --json is given.
-
-    `closing` replaces the label once all items are done but the command still works."""
+def progress_bar(verbosity: Verbosity, label: str) -> Iterator[ProgressCallback]:
+    """Show a progress bar on standard error, if that is a terminal and neither --quiet nor --json is given."""
     if verbosity.quiet or verbosity.json or not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
@@ -154,10 +152,15 @@ def progress_bar(verbosity: Verbosity, label: str, closing: str = "") -> Iterato
         task = bar.add_task(label, total=None)
 
         def update(done: int, total: int) -> None:
-            description = closing if closing and done == total else label
-            bar.update(task, completed=done, total=total or None, description=description)
+            bar.update(task, completed=done, total=total or None)
 
         yield update
+
+
+def shown_path(path: str) -> str:
+    """Return a path relative to the current folder, if it is inside; else as it is."""
+    folder = f"{os.getcwd().rstrip(os.sep)}{os.sep}"  # noqa: PTH109 - compared as text, like the paths of records
+    return path.removeprefix(folder) or path
 
 
 def pluralize(number: int, noun: str) -> str:
