@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sennit import Record
 from sennit.apps.cli import output
 from sennit.apps.cli.excerpts import ExcerptOptions, best_sentences, excerpt_lines, is_code
-from sennit.apps.locations import display_citation, record_link, short_id, shorten_path
+from sennit.apps.locations import display_citation, record_link, short_id
+from sennit.places import shown_path
 
 from .conftest import Cli
 
@@ -108,7 +109,7 @@ def test_files_prints_each_path_once(cli: Cli, home: Path) -> None:
 def test_a_citation_is_relative_to_the_current_folder(home: Path) -> None:
     record = Record(id="x", text="", path=str(home / "docs" / "a.md"), lines=(3, 9))
     assert display_citation(record, "docs/a.md") == "docs/a.md:3-9"
-    assert shorten_path("/") == "/"
+    assert shown_path("/") == "/"
     assert record_link(record, "docs/a.md") == f"file://{home}/docs/a.md#L3"
     assert record_link(Record(id="x", text="", url="javascript:alert(1)"), None) is None
 

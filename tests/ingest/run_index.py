@@ -13,4 +13,4 @@ vars(indexer)["BATCH_RECORDS"] = 20
 if __name__ == "__main__":
     with sennit.open(sys.argv[1]) as db:
         print("ready", flush=True)
-        index(db, sys.argv[2], progress=lambda done, total, path: print(done, flush=True))
+        index(db, sys.argv[2], progress=lambda step: print(step.files, flush=True))

@@ -11,7 +11,7 @@ import pytest
 import sennit
 from ingest.conftest import contents_of, counts, paths_of, reasons, write
 from sennit.errors import InvalidInput, NotFound
-from sennit.ingest import Scope, index
+from sennit.ingest import IndexProgress, Scope, index
 from sennit.places import FolderOptions
 
 LONG = "\n\n".join(
@@ -217,9 +217,14 @@ def test_the_database_does_not_index_itself(root: Path) -> None:
 
 
 def test_progress_counts_the_files_that_are_read(db: sennit.Database, tree: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    index(db, tree, progress=lambda done, total, _: seen.append((done, total)))
-    assert seen == [(n, 5) for n in range(1, 6)]
+    seen: list[IndexProgress] = []
+    db.index(tree, progress=seen.append)
+    assert [step.phase for step in seen] == ["scan", *["read"] * 6, "write", "merge"]
+    read = seen[1:7]
+    assert [(step.files, step.total_files) for step in read] == [(n, 5) for n in range(6)]
+    assert [step.bytes for step in read] == sorted(step.bytes for step in read)
+    assert read[-1].bytes == read[-1].total_bytes > 0
+    assert len({step.path for step in read[:5]}) == 5, "the file that is read now"
 
 
 def test_a_database_in_memory_takes_files_too(tree: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 import sennit
 from ingest.conftest import contents_of, counts, write
-from sennit.ingest import IndexInterrupted, Scope, index, indexer
+from sennit.ingest import IndexInterrupted, IndexProgress, Scope, index, indexer
 from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.embedded.transaction import EmbeddedTransaction
 
@@ -87,8 +87,8 @@ def test_ctrl_c_reports_progress_and_the_next_run_continues(
     monkeypatch.setattr(indexer, "BATCH_RECORDS", 10)
     fill(root, 1, 40)
 
-    def stop(done: int, total: int, path: str) -> None:
-        if done == 20:
+    def stop(step: IndexProgress) -> None:
+        if step.files == 20:
             raise KeyboardInterrupt
 
     with pytest.raises(IndexInterrupted) as caught:
@@ -175,7 +175,7 @@ def test_ten_thousand_real_files_killed_at_random(
 def test_thousands_of_real_files(tmp_path: Path) -> None:
     libraries = Path(sysconfig.get_paths()["stdlib"])
     with sennit.open(tmp_path / "real.sennit", embedding__provider="none") as db:
-        scope = Scope(exclude=("site-packages/", "test/", "tests/"))
+        scope = Scope(exclude=("site-packages/", "test/", "tests/"), default_ignores=False)
         report = index(db, libraries, scope=scope)
         assert report.seen > 2000
         assert report.added > 500

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -17,17 +16,6 @@ SHORT_HASH_CHARACTERS: Final = 8
 """Digits of a hash that are shown: enough to tell a million records apart."""
 
 _GENERATED_ID: Final = re.compile(r"(.*[^0-9a-f]|)([0-9a-f]{12,})", re.DOTALL)
-
-
-def shorten_path(path: str) -> str:
-    """Return a path relative to the current folder if that is shorter, else as it is; also of a path with lines."""
-    if not Path(path).is_absolute():
-        return path
-    try:
-        relative = os.path.relpath(path)
-    except (OSError, ValueError):
-        return path
-    return relative if len(relative) < len(path) else path
 
 
 def short_id(record_id: str) -> str:

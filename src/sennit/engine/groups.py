@@ -30,7 +30,7 @@ from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
 from sennit.graph.extraction import supersedes_former
 from sennit.hydration import HydrationPlan, Introspection
-from sennit.ingest import IndexReport, Progress, Scope
+from sennit.ingest import IndexProgress, IndexReport, Progress, Scope
 from sennit.ingest import index as index_files
 from sennit.ingest.indexer import IndexTarget
 from sennit.ingest.readers import fills
@@ -231,6 +231,8 @@ class FilesGroup:
                 progress=progress,
                 only=only,
             )
+            if progress is not None:
+                progress(IndexProgress("merge"))
         report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
         return report
 

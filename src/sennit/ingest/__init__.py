@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sennit.ingest.report import IndexInterrupted, IndexReport, Skipped
+from sennit.ingest.report import IndexInterrupted, IndexProgress, IndexReport, Progress, Skipped
 from sennit.ingest.walk import DEFAULT_MAX_BYTES, Scope
 
 if TYPE_CHECKING:
-    from sennit.ingest.indexer import IndexTarget, Progress, index
+    from sennit.ingest.indexer import IndexTarget, index
 
 __all__ = [
     "DEFAULT_MAX_BYTES",
     "IndexInterrupted",
+    "IndexProgress",
     "IndexReport",
     "IndexTarget",
     "Progress",
@@ -25,6 +26,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Lazy, because a worker process (sennit.ingest.worker_main) starts five times faster without the store.
-    if name not in ("Progress", "IndexTarget", "index"):
+    if name not in ("IndexTarget", "index"):
         raise AttributeError(f"module 'sennit.ingest' has no attribute {name!r}")
     return getattr(importlib.import_module("sennit.ingest.indexer"), name)

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from sennit.ingest.file_reader import UnreadableFile, read_regular_file
 from sennit.ingest.folder_registry import assign_folders, is_within, unused_folders
 from sennit.ingest.readers import MISSING_CODE, has_reader, lacks_code_reader, reader_version
 from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, PortableModel, RecordBuilder
-from sennit.ingest.report import IndexInterrupted, IndexReport, Skipped
+from sennit.ingest.report import IndexInterrupted, IndexProgress, IndexReport, Progress, Skipped
 from sennit.ingest.text_profile import id_prefixes
 from sennit.ingest.walk import FileEntry, Scope, Subtrees, WalkResult, walk
 from sennit.ingest.worker_pool import choose_builder
@@ -51,9 +51,6 @@ MTIME_RESOLUTION_NS: Final = 2_000_000_000
 modification time, so the next run compares its content."""
 
 NO_OPTIONS: Final = FolderOptions()
-
-Progress = Callable[[int, int, str], None]
-"""Called with the number of files done, the total, and the path of the last file."""
 
 
 class ModelSource(Protocol):
@@ -251,10 +248,12 @@ class _IndexRun:
         self._subtrees = subtrees
         self._places = Places()
         self._single_files: dict[str, Folder] = {}
+        self._bytes_to_read = 0
         self._batch = _Batch()
 
     def execute(self, given: Mapping[str, str], options: FolderOptions) -> None:
         """Walk the roots, compare with the known files, read and write what changed, and delete what is gone."""
+        self._progress(IndexProgress("scan"))
         report = self.report
         with self._db.writes.transaction() as transaction:
             assigned = assign_folders(transaction, self._db.indexed_folders, self._table, given, options)
@@ -295,9 +294,14 @@ class _IndexRun:
             if rows[0].problem is None and rows[0].size:
                 by_hash[rows[0].hash].append(path)
         removable = {**vanished, **gone}
+        self._bytes_to_read = sum(task.entry.size for task in to_read)
+        self._report_read(to_read, 0, 0)
+        done_bytes = 0
         for done, outcome in enumerate(self._read_all(to_read), 1):
             self._add_to_batch(outcome, removable, by_hash)
-            self._progress(done, len(to_read), outcome.task.entry.path)
+            done_bytes += outcome.task.entry.size
+            self._report_read(to_read, done, done_bytes)
+        self._progress(IndexProgress("write"))
         for path, rows in gone.items():
             if path in removable:
                 self._batch.deleted += rows
@@ -323,6 +327,11 @@ class _IndexRun:
             with self._db.writes.transaction() as transaction:
                 for folder in unused:
                     self._db.indexed_folders.delete(transaction, folder.key)
+
+    def _report_read(self, tasks: Sequence[_FileTask], done: int, size: int) -> None:
+        """Report how many files are read, and the one that is next: files are read in this order."""
+        path = tasks[done].entry.path if done < len(tasks) else ""
+        self._progress(IndexProgress("read", done, len(tasks), size, self._bytes_to_read, path))
 
     def _walk(
         self, roots: Sequence[str], adopted: Sequence[Folder]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from sennit.records import Json
 
@@ -17,6 +17,26 @@ class Skipped(NamedTuple):
 
     path: str
     reason: str
+
+
+IndexPhase = Literal["scan", "read", "write", "merge"]
+"""Looking for files; reading, embedding and writing them; writing the last of them; merging index segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """How far an index run is. Only files that are new or changed are counted."""
+
+    phase: IndexPhase
+    files: int = 0
+    total_files: int = 0
+    bytes: int = 0
+    total_bytes: int = 0
+    path: str = ""
+    """The file that is read now."""
+
+
+Progress = Callable[[IndexProgress], None]
 
 
 @dataclass(slots=True)

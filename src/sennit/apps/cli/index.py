@@ -12,18 +12,23 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import INTERRUPTED
+from sennit.apps.cli.index_progress import show_index_progress
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
+from sennit.errors import EmbeddingError
+from sennit.ingest.report import group_by_reason
+from sennit.places import shown_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sennit.ingest import IndexReport
+    from sennit.engine.database import Database
+    from sennit.ingest import IndexReport, Skipped
     from sennit.ingest.watch import IndexRound
     from sennit.records import Json
 
-MAX_SKIPPED_SHOWN: Final = 20
-"""Skipped files that are listed without -v."""
+MAX_EXAMPLES: Final = 2
+"""Paths that are named for each reason without -v."""
 
 CHANGES: Final = ("added", "updated", "renamed", "removed")
 """The ways in which a file can change; each is a counter of the report."""
@@ -45,7 +50,7 @@ def _parse_metadata(_ctx: click.Context, _param: click.Parameter, values: Sequen
 
 
 @click.command()
-@click.argument("paths", metavar="PATH...", type=click.Path(), nargs=-1, required=True)
+@click.argument("paths", metavar="PATH...", type=click.Path(), nargs=-1)
 @click.option("-r", "--recipe", type=TEXT, help="Index only the files that this recipe searches.")
 @click.option(
     "--collection", type=TEXT, help="Collection of the records.  [default: by the kind of each file]"
@@ -66,7 +71,13 @@ def _parse_metadata(_ctx: click.Context, _param: click.Parameter, values: Sequen
 )
 @click.option("--hidden", is_flag=True, help="Include files and folders whose names begin with a dot.")
 @click.option("--no-ignore", is_flag=True, help="Do not apply .gitignore, .ignore and .sennitignore.")
+@click.option(
+    "--no-default-ignores",
+    is_flag=True,
+    help="Include virtual environments, installed packages, caches, build output and lock files.",
+)
 @click.option("--max-bytes", type=click.IntRange(min=1), help="Skip larger files.  [default: 32 MB]")
+@click.option("--wait", is_flag=True, help="Wait for the vectors of a model on a server; also without PATH.")
 @click.option("--watch", is_flag=True, help="Keep running and index every change, until Ctrl-C.")
 @common_options
 @pass_session
@@ -81,7 +92,9 @@ def index(
     exclude: tuple[str, ...],
     hidden: bool,
     no_ignore: bool,
+    no_default_ignores: bool,
     max_bytes: int | None,
+    wait: bool,
     watch: bool,
 ) -> int | None:
     """Index the files at and below PATH; run it again to update the index.
@@ -94,19 +107,24 @@ def index(
     tenant and metadata are remembered for the folder. Only new and changed files are read, and the records of deleted files are removed. After an interruption, the
     next run continues. GLOB is a pattern as in .gitignore, such as '*.log' or 'build/'.
     """
-    from sennit.ingest import DEFAULT_MAX_BYTES, IndexInterrupted, Scope
+    from sennit.ingest import IndexInterrupted
 
-    scope = Scope(
-        hidden=hidden,
-        ignore_files=not no_ignore,
-        include=include,
-        exclude=exclude,
-        max_bytes=max_bytes or DEFAULT_MAX_BYTES,
-    )
-    with session.open(create=True) as db:
+    if not paths and (watch or not wait):
+        raise click.UsageError("Name the files and folders to index, for example: sennit index .")
+    if watch and wait:
+        raise click.UsageError("--watch embeds in the background; leave out --wait.")
+    with session.open(create=bool(paths)) as db:
+        scope = db.files.make_scope(
+            hidden=hidden,
+            ignore_files=not no_ignore,
+            default_ignores=not no_default_ignores,
+            include=include,
+            exclude=exclude,
+            max_bytes=max_bytes,
+        )
 
         def run_index(roots: Sequence[str], only: frozenset[str] | None = None) -> IndexReport:
-            with output.progress_bar(session, "Indexing", closing="Merging") as update:
+            with show_index_progress(session) as update:
                 return db.files.index(
                     roots,
                     recipe=recipe,
@@ -114,19 +132,44 @@ def index(
                     tenant=tenant,
                     metadata=metadata or None,
                     scope=scope,
-                    progress=lambda done, total, _: update(done, total),
+                    progress=update,
                     only=only,
                 )
 
         try:
             if watch:
                 _watch(session, run_index, paths, hidden=hidden, leave_out=db.path)
-            else:
-                _show(session, run_index(paths))
+            elif paths:
+                _show(session, run_index(paths), pending=0 if wait else _count_pending(db))
         except IndexInterrupted as stop:
             _show(session, stop.report)
             output.write_note(session, "Interrupted. Run the command again to continue.")
             return INTERRUPTED
+        return _wait_for_vectors(session, db) if wait else None
+
+
+def _count_pending(db: Database) -> int:
+    """Return how many vectors are still to come: one for each record if the model has not answered yet."""
+    admin = db.admin
+    return admin.pending_vectors() if admin.models() or admin.embedding_is_off else len(db)
+
+
+def _wait_for_vectors(session: Session, db: Database) -> int | None:
+    """Compute the vectors that a model on a server has not computed yet. What is done stays done on Ctrl-C."""
+    try:
+        db.admin.select_model()
+        with output.progress_bar(session, "Embedding") as update:
+            db.admin.embed_pending(lambda _model, done, total: update(done, total))
+    except KeyboardInterrupt:
+        vectors = output.pluralize(_count_pending(db), "vector")
+        output.write_note(
+            session, f"Interrupted. {vectors} still to come; run the command again to continue."
+        )
+        return INTERRUPTED
+    if left := db.admin.pending_vectors():
+        reason = db.admin.last_error or "this process cannot use their model; 'sennit doctor' says why"
+        raise EmbeddingError(f"{output.pluralize(left, 'vector')} could not be computed: {reason}")
+    output.write_note(session, "Every record has its vector.")
     return None
 
 
@@ -177,9 +220,9 @@ def _show_round(session: Session, report: IndexReport, *, first: bool) -> None:
         output.write_note(session, "Watching for changes; Ctrl-C stops.")
 
 
-def _show(session: Session, report: IndexReport) -> None:
+def _show(session: Session, report: IndexReport, *, pending: int = 0) -> None:
     if session.json:
-        output.write_json(report.to_dict())
+        output.write_json({**report.to_dict(), "pending_vectors": pending})
         return
     output.write_table(
         ("files", ""),
@@ -195,13 +238,35 @@ def _show(session: Session, report: IndexReport) -> None:
     _show_skipped(session, report)
     for hint in report.hints:
         output.write_note(session, hint)
+    _show_left_out(session, "ignored by default", report.ignored)
+    if report.ignored:
+        output.write_note(session, "--no-default-ignores indexes them too; 'sennit index PATH' indexes one.")
+    if pending:
+        vectors = output.pluralize(pending, "vector")
+        output.write_note(
+            session,
+            f"{vectors} still to come from the model's server; until then, search by meaning misses their "
+            "records. 'sennit index --wait' waits for them.",
+        )
 
 
 def _show_skipped(session: Session, report: IndexReport) -> None:
-    if not report.skipped:
+    _show_left_out(session, "skipped", report.skipped)
+
+
+def _show_left_out(session: Session, label: str, left_out: Sequence[Skipped]) -> None:
+    """Show what was left out: all of it with -v, otherwise each reason with its number and some examples."""
+    if not left_out:
         return
     output.write_line()
-    shown = report.skipped if session.verbose else report.skipped[:MAX_SKIPPED_SHOWN]
-    output.write_table(("skipped", "why"), [(path, reason) for path, reason in shown])
-    if len(shown) < len(report.skipped):
-        output.write_note(session, f"… and {len(report.skipped) - len(shown):,} more; -v lists all.")
+    if session.verbose:
+        output.write_table((label, "why"), [(shown_path(path), reason) for path, reason in left_out])
+        return
+    output.write_table(
+        (label, "", "for example"),
+        [
+            (reason, f"{len(paths):,}", ", ".join(map(shown_path, paths[:MAX_EXAMPLES])))
+            for reason, paths in group_by_reason(left_out)
+        ],
+        right=(1,),
+    )

@@ -10,8 +10,9 @@ import click
 from sennit.apps.cli import output
 from sennit.apps.cli.options import FILTER_HELP
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
-from sennit.apps.locations import display_citation, shorten_path
+from sennit.apps.locations import display_citation
 from sennit.errors import InvalidInput, NotFound
+from sennit.places import shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -128,7 +129,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 def show_status(state: Status) -> None:
     """Print the state of a database."""
     roles = ", ".join(f"{role}: {home}" for role, home in state.roles.items())
-    _row("database", output.one_line(shorten_path(state.database)))
+    _row("database", output.one_line(shown_path(state.database)))
     _row("roles", roles)
     _row("records", f"{state.records:,}")
     if state.collections:
@@ -144,7 +145,7 @@ def show_status(state: Status) -> None:
             ("folder", "files", "records", "indexed", "since then"),
             [
                 (
-                    shorten_path(folder.path),
+                    shown_path(folder.path),
                     f"{folder.files:,}",
                     f"{folder.records:,}",
                     describe_age(folder.indexed_at),
@@ -197,7 +198,7 @@ def _advice(state: Status) -> Iterable[str]:
 def _argument(folder: FolderStatus) -> str:
     from shlex import quote
 
-    return quote(output.one_line(shorten_path(folder.path)))
+    return quote(output.one_line(shown_path(folder.path)))
 
 
 def describe_age(moment: datetime | None) -> str:
@@ -227,7 +228,7 @@ def _show_counts(session: Session, found: tuple[NamedCount, ...], noun: str) -> 
     if not found:
         output.write_note(session, f"There are no {noun}s.")
         return
-    shown = shorten_path if noun == "file" else str
+    shown = shown_path if noun == "file" else str
     output.write_table(
         (noun, "records"), [(shown(one.name), f"{one.records:,}") for one in found], right=(1,)
     )

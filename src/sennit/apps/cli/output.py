@@ -184,10 +184,8 @@ def write_source_scores(source_scores: Sequence[SourceScore], *, indent: int) ->
 
 
 @contextlib.contextmanager
-def progress_bar(verbosity: Verbosity, label: str, closing: str = "") -> Iterator[ProgressCallback]:
-    """Show a progress bar on standard error, if that is a terminal and neither --quiet nor --json is given.
-
-    `closing` replaces the label once all items are done but the command still works."""
+def progress_bar(verbosity: Verbosity, label: str) -> Iterator[ProgressCallback]:
+    """Show a progress bar on standard error, if that is a terminal and neither --quiet nor --json is given."""
     if verbosity.quiet or verbosity.json or not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
@@ -198,8 +196,7 @@ def progress_bar(verbosity: Verbosity, label: str, closing: str = "") -> Iterato
         task = bar.add_task(label, total=None)
 
         def update(done: int, total: int) -> None:
-            description = closing if closing and done == total else label
-            bar.update(task, completed=done, total=total or None, description=description)
+            bar.update(task, completed=done, total=total or None)
 
         yield update
 

@@ -11,8 +11,6 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import yaml
-
 from sennit.records import Json, is_unicode
 
 MAX_CHARS: Final = 64 * 1024
@@ -26,23 +24,6 @@ _KEY: Final = re.compile(
     r"""(?:"([^"]*)"|'([^']*)'|([^\s#"'\[\]{}&*!|>%@`,-][^\s:]*(?: [^\s:]+)*|-[^\s:]+))\s*:(?=\s|\Z)"""
 )
 _MAX_INTEGER: Final = 2**63
-_ERRORS: Final = (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError)
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Reads plain values only, and as YAML 1.2 does: `no`, `on`, dates and times such as 10:30 are text."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - a class attribute of PyYAML
-
-
-for _tag, _pattern, _first in (
-    ("bool", r"(?:true|True|TRUE|false|False|FALSE)\Z", "tTfF"),
-    ("null", r"(?:~|null|Null|NULL|)\Z", ["~", "n", "N", ""]),
-    ("int", r"[-+]?(?:0|[1-9][0-9]*)\Z", "-+0123456789"),
-    ("float", r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\Z", "-+.0123456789"),
-    ("merge", r"<<\Z", "<"),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
 
 
 def parse_front_matter(lines: Sequence[str]) -> tuple[dict[str, Json], int]:
@@ -75,7 +56,7 @@ def _read_toml(text: str) -> dict[str, Json] | None:
         return {}
     try:
         return _to_map(tomllib.loads(text))
-    except (*_ERRORS, tomllib.TOMLDecodeError):
+    except (ValueError, RecursionError):
         return None
 
 
@@ -85,7 +66,7 @@ def _read_yaml(lines: Sequence[str]) -> dict[str, Json]:
         return {}
     try:
         return _to_map(_load(text))
-    except _ERRORS:
+    except ValueError:
         return dict(_read_entries(lines))
 
 
@@ -100,13 +81,16 @@ def _read_entries(lines: Sequence[str]) -> Iterator[tuple[str, Json]]:
             continue
         try:
             yield from _to_map(_load(entry)).items()
-        except _ERRORS:
+        except ValueError:
             value = " ".join(entry[found.end() :].split())
             yield name, value if is_unicode(value) else value.encode(errors="replace").decode()
 
 
 def _load(text: str) -> Mapping[Any, object]:
-    values = yaml.load(text, Loader=_Loader)  # noqa: S506 - the loader is a safe one
+    # Lazy, because most pages have no front matter, and every start of the program would import it.
+    from sennit.ingest.markdown.yaml_loader import load_yaml
+
+    values = load_yaml(text)
     if not isinstance(values, Mapping):
         if values is None:
             return {}

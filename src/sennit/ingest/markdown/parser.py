@@ -9,15 +9,17 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyromark
-from pyromark.event import Event, Range
 
 from sennit.ingest.markdown.extensions import Replaced, find_extensions, indent_of
 from sennit.ingest.markdown.outline import Block, BlockKind, CodeBlock, Heading, Item, Outline
 from sennit.ingest.markdown.titles import read_heading
 from sennit.records import is_unicode
+
+if TYPE_CHECKING:
+    from pyromark.event import Event, Range
 
 _MARKDOWN: Final = pyromark.Markdown(
     options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_FOOTNOTES
