@@ -258,7 +258,7 @@ def _numbered_rows(record: Record, lines: Sequence[ExcerptLine], width: int | No
             [span for span in line.spans if span[1] <= len(text)]
             for line, text in zip(lines, cut, strict=True)
         ]
-        coloured = colour_lines(cut, record.metadata.get("language"), record.path, spans)
+        coloured = colour_lines(cut, str(record.metadata.get("language") or "text"), spans)
     for index, line in enumerate(lines):
         if coloured is not None:
             text = coloured[index]
