@@ -43,9 +43,14 @@ def display_citation(record: Record) -> str:
     return cite_record(record) if record.url is not None else short_id(record.id)
 
 
+def file_link(path: str, line: int | None = None) -> str:
+    """Return the address of a file, and of a line in it."""
+    absolute = os.path.abspath(path)  # noqa: PTH100 - follows no links
+    return f"file://{quote(absolute)}" + (f"#L{line}" if line else "")
+
+
 def record_link(record: Record) -> str | None:
     """Return the address that a terminal opens when the citation is clicked; None if there is none."""
     if record.path is not None:
-        path = os.path.abspath(record.path)  # noqa: PTH100 - follows no links
-        return f"file://{quote(path)}" + (f"#L{record.lines[0]}" if record.lines else "")
+        return file_link(record.path, record.lines[0] if record.lines else None)
     return record.url if record.url is not None and record.url.startswith(("https://", "http://")) else None

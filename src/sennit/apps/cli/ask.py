@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
 from sennit.apps.cli.options import query_words, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
+from sennit.apps.locations import shorten_path
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput
 from sennit.search_parameters import LIMIT
@@ -108,7 +110,8 @@ def _show_citations(session: Session, answer: Answer) -> None:
     if answer.citations:
         output.write_line()
         for citation in answer.citations:
-            output.write_line(output.one_line(str(citation)))
+            shown = replace(citation, location=shorten_path(citation.location))
+            output.write_line(output.one_line(str(shown)))
     for missing in answer.degraded:
         output.write_warning(f"{missing.source}: {sanitize_for_terminal(missing.reason)}")
     if answer.removed_citations:

@@ -275,7 +275,7 @@ def _mark(word: str) -> str:
 
 def show_why(found: Why) -> None:
     """Print the outcome for one record as text."""
-    name = output.one_line(found.id)
+    name = output.one_line(shorten_path(found.id))
     outcome = "is in the answer" if found.kept else f"is not in the answer; decided by: {found.stage}"
     output.write_line(f"{click.style(name, bold=True)} {outcome}")
     output.write_line(f"    {output.one_line(found.reason)}")
