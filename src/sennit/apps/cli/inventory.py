@@ -250,7 +250,7 @@ def _show_records(session: Session, page: RecordPage) -> None:
                     output.one_line(record.title or record.text[: 4 * ABOUT_CHARACTERS]), ABOUT_CHARACTERS
                 ),
             )
-            for record in page
+            for record in sorted(page, key=lambda record: (record.path or record.id, record.lines or (0, 0)))
         ],
     )
     if page.next is not None:
