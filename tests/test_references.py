@@ -127,6 +127,12 @@ def test_the_hash_of_a_file_record_means_the_record(db: Database) -> None:
     assert db.find(record.id.rpartition("#")[2][:6]).id == record.id
 
 
+def test_the_id_of_a_file_record_may_have_a_relative_path(db: Database) -> None:
+    record = db.find("docs/backup.md:6")
+    relative = f"docs/backup.md#{record.id.rpartition('#')[2]}"
+    assert db.find(relative).id == db.find(relative[:-4]).id == record.id
+
+
 def test_an_ambiguous_reference_lists_the_candidates(db: Database) -> None:
     with pytest.raises(AmbiguousReference, match=r"note-17\n.*note-18") as error:
         db.find("note-1")

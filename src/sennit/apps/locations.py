@@ -31,9 +31,14 @@ def display_citation(record: Record, location: str | None) -> str:
     return cite_record(record) if record.url is not None else short_id(record.id)
 
 
+def file_link(path: str, line: int | None = None) -> str:
+    """Return the address of a file, and of a line in it."""
+    absolute = os.path.abspath(path)  # noqa: PTH100 - follows no links
+    return f"file://{quote(absolute)}" + (f"#L{line}" if line else "")
+
+
 def record_link(record: Record, location: str | None) -> str | None:
     """Return the address that a terminal opens when the citation is clicked; None if there is none."""
     if location is not None:
-        path = os.path.abspath(location)  # noqa: PTH100 - follows no links
-        return f"file://{quote(path)}" + (f"#L{record.lines[0]}" if record.lines else "")
+        return file_link(location, record.lines[0] if record.lines else None)
     return record.url if record.url is not None and record.url.startswith(("https://", "http://")) else None

@@ -6,7 +6,7 @@ A reference is an id, the beginning of an id, or a location: `path`, `path:line`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -142,8 +142,17 @@ class ReferenceResolver:
     def _with_prefix(self, reference: str) -> list[Record]:
         if len(reference) < MIN_PREFIX_CHARACTERS:
             return []
-        found = self._snapshot.page(self._ids_from(reference), limit=MAX_CANDIDATES)
-        return found or self._with_hash(reference)
+        for prefix in self._prefixes(reference):
+            found = self._snapshot.page(self._ids_from(prefix), limit=MAX_CANDIDATES)
+            if found:
+                return found
+        return self._with_hash(reference)
+
+    def _prefixes(self, reference: str) -> Iterator[str]:
+        """Yield the beginnings that an id may have: the reference, and `path#hash` with the path as it is stored."""
+        yield reference
+        if len(reference.rpartition("#")[2]) >= MIN_PREFIX_CHARACTERS:
+            yield from self._places().find_ids(reference)
 
     def _with_hash(self, reference: str) -> list[Record]:
         """Return the records whose ids have a hash after `#`, as those of files do, which begins with the reference."""

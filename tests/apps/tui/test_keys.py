@@ -85,9 +85,12 @@ def test_enter_opens_the_preview_and_escape_goes_back(database: sennit.Database)
         assert results.has_focus
         await pilot.press("escape")
         assert query.has_focus
-        await pilot.press("escape", "slash")
-        assert query.has_focus
         assert query.value == "copy"
+        await pilot.press("escape")
+        assert query.has_focus
+        assert query.value == ""
+        await pilot.press("escape", "escape")
+        assert get_app(pilot).is_running, "no number of escapes quits"
 
     run_app(SennitApp(database, recipe="both"), script)
 
@@ -184,7 +187,7 @@ def test_open_explains_why_it_cannot(database: sennit.Database, monkeypatch: pyt
         await pilot.press("slash", "ctrl+u")
         await type_text(pilot, "calendar")
         await wait_for_results(pilot)
-        await pilot.press("escape", "o")
+        await pilot.press("enter", "o")
         assert "No editor is set. Set one, for example: export EDITOR=vim" in get_status(pilot)
 
     run_app(SennitApp(database, recipe="keyword", query="xylophone"), script)

@@ -8,8 +8,9 @@ import pytest
 from textual.pilot import Pilot
 
 import sennit
-from sennit.apps.tui.app import QueryInput, SennitApp
+from sennit.apps.tui.app import FilterInput, QueryInput, SennitApp
 from sennit.apps.tui.dialogs import RecipeDialog
+from sennit.apps.tui.items import RecipeChoice
 
 from .fake_sources import FailingSource, open_with_source
 from .harness import (
@@ -19,6 +20,7 @@ from .harness import (
     get_app,
     get_rows,
     get_status,
+    get_text,
     run_app,
     wait_for_results,
     wait_until,
@@ -52,10 +54,11 @@ def test_results_screen(
 @pytest.mark.parametrize(("size", "form"), [(SMALL, "80x24"), (WIDE, "120x40")])
 def test_recipe_dialog_screen(database: sennit.Database, size: tuple[int, int], form: str) -> None:
     choices = [
-        ("default", "keyword + vector", "Keyword and meaning together, for anything."),
-        ("keyword", "keyword", "Exact words only."),
-        (
+        RecipeChoice("default", "1,234", "keyword + vector", "Keyword and meaning together, for anything."),
+        RecipeChoice("keyword", "1,234", "keyword", "Exact words only."),
+        RecipeChoice(
             "own",
+            "0",
             "keyword + vector + a source of a deployment's own",
             "Recipes of sennit.toml stand here too.",
         ),
@@ -67,6 +70,18 @@ def test_recipe_dialog_screen(database: sennit.Database, size: tuple[int, int], 
         await assert_screen(pilot, f"recipes-{form}")
 
     run_app(SennitApp(database, recipe="both", query=QUERY), script, size)
+
+
+@pytest.mark.parametrize(("size", "form"), [(SMALL, "80x24"), (WIDE, "120x40")])
+def test_code_screen_with_a_filter(database: sennit.Database, size: tuple[int, int], form: str) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await wait_for_results(pilot, "copy")
+        get_app(pilot).query_one("#filter", FilterInput).value = "kind = 'code'"
+        await pilot.press("f")
+        await wait_until(pilot, lambda: "docs/" not in get_text(pilot))
+        await assert_screen(pilot, f"code-{form}")
+
+    run_app(SennitApp(database, recipe="both", query="copy"), script, size)
 
 
 @pytest.mark.parametrize(("size", "form"), [(SMALL, "80x24"), (WIDE, "120x40")])

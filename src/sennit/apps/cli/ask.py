@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,7 @@ from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
 from sennit.apps.cli.options import query_words, rewrite_options, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
+from sennit.places import shown_path
 from sennit.search_parameters import LIMIT
 
 if TYPE_CHECKING:
@@ -81,7 +83,8 @@ def _show_citations(session: Session, answer: Answer) -> None:
     if answer.citations:
         output.write_line()
         for citation in answer.citations:
-            output.write_line(output.one_line(str(citation)))
+            shown = replace(citation, location=shown_path(citation.location))
+            output.write_line(output.one_line(str(shown)))
     for missing in answer.degraded:
         output.write_warning(f"{missing.source}: {sanitize_for_terminal(missing.reason)}")
     if answer.removed_citations:

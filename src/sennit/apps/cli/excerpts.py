@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sennit.apps.cli.snippets import Span, crop, find_matches
+from sennit.apps.cli.snippets import Span, crop, find_matches, matched_terms
 from sennit.context.sanitize import sanitize_for_terminal
 
 if TYPE_CHECKING:
@@ -66,18 +66,18 @@ def excerpt_lines(record: Record, text: str, query: str, options: ExcerptOptions
         first = record.lines[0]
     spans = [find_matches(line, query) for line in lines[:MAX_COMPARED_LINES]]
     spans += [[] for _ in lines[MAX_COMPARED_LINES:]]
-    start, stop = _choose(lines, spans, options)
+    terms = [matched_terms(line, found, query) for line, found in zip(lines, spans, strict=True)]
+    start, stop = _choose(lines, terms, options)
     return [
         ExcerptLine(first + index if numbered else None, lines[index], spans[index])
         for index in range(start, stop)
     ]
 
 
-def _choose(lines: Sequence[str], spans: Sequence[Sequence[Span]], options: ExcerptOptions) -> Span:
-    """Return which lines to show: all, those around the best line, or the best few."""
+def _choose(lines: Sequence[str], words: Sequence[set[str]], options: ExcerptOptions) -> Span:
+    """Return which lines to show: all, those around the best line, or the best few. `words` are those that match."""
     if options.full:
         return 0, len(lines)
-    words = [{line[a:b].casefold() for a, b in found} for line, found in zip(lines, spans, strict=True)]
     if options.context is not None:
         best = max(range(len(lines)), key=lambda at: (len(words[at]), bool(lines[at]), -at))
         return max(0, best - options.context), min(len(lines), best + options.context + 1)
@@ -102,7 +102,7 @@ def best_sentences(text: str, query: str, characters: int) -> str:
     sentences = _split_sentences(text)
     if not sentences:
         return ""
-    words = [{one[a:b].casefold() for a, b in find_matches(one, query)} for one in sentences]
+    words = [matched_terms(one, find_matches(one, query), query) for one in sentences]
     ranked = sorted(range(len(sentences)), key=lambda at: (-len(words[at]), at))
     if len(sentences[ranked[0]]) > characters:
         return crop(sentences[ranked[0]], find_matches(sentences[ranked[0]], query), characters)

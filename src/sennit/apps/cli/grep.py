@@ -10,6 +10,7 @@ import click
 from sennit.apps.cli import output
 from sennit.apps.cli.options import folder_option, open_for_files
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
+from sennit.apps.locations import file_link
 from sennit.context.sanitize import sanitize_for_terminal
 
 if TYPE_CHECKING:
@@ -86,11 +87,9 @@ def grep(
 
 def show_passage(passage: Passage) -> None:
     """Print a passage: its citation, then its numbered lines with a mark at those that match."""
-    citation = passage.citation
+    citation = output.link(output.one_line(passage.citation), file_link(str(passage.real), passage.first))
     about = f"{passage.matches:,} × {', '.join(passage.keywords)}"
-    output.write_line(
-        f"{click.style(output.one_line(citation), bold=True)}  {click.style(output.one_line(about), dim=True)}"
-    )
+    output.write_line(f"{click.style(citation, bold=True)}  {click.style(output.one_line(about), dim=True)}")
     for line, (_, _, matches) in zip(passage.marked().split("\n"), passage.numbered(), strict=True):
         text = sanitize_for_terminal(line)
         output.write_line(click.style(text, fg="yellow", bold=True) if matches else text)

@@ -252,7 +252,10 @@ def _show_records(session: Session, page: RecordPage, locations: Sequence[str | 
                     output.one_line(record.title or record.text[: 4 * ABOUT_CHARACTERS]), ABOUT_CHARACTERS
                 ),
             )
-            for record, location in zip(page, locations, strict=True)
+            for record, location in sorted(
+                zip(page, locations, strict=True),
+                key=lambda one: (one[1] or one[0].id, one[0].lines or (0, 0)),
+            )
         ],
     )
     if page.next is not None:

@@ -32,6 +32,7 @@ BAR_CELLS: Final = 12
 """Width of the longest bar."""
 
 _SPACES: Final = re.compile(r"\s+")
+_ESCAPES: Final = re.compile(r"\x1b\]8;;[^\x1b]*\x1b\\|\x1b\[[0-9;]*m")
 
 ProgressCallback = Callable[[int, int], None]
 """Takes the work done and the total; a total of 0 means unknown."""
@@ -131,6 +132,11 @@ def link(text: str, address: str | None) -> str:
     if address is None or not has_colours() or not address.isprintable():
         return text
     return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def visible_width(text: str) -> int:
+    """Return how many characters of a styled text are visible."""
+    return len(_ESCAPES.sub("", text))
 
 
 def bar(number: float, largest: float) -> str:

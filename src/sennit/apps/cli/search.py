@@ -224,7 +224,13 @@ def show_hit(hit: Hit, query: str, options: ExcerptOptions, best: float) -> None
     about += [output.one_line(hit.collection)] if hit.collection != "default" else []
     details = f"  {click.style(' · '.join(about), dim=True)}" if about else ""
     bar = output.bar(measure(hit), best) if terminal is not None and terminal >= output.WIDE_CELLS else ""
-    output.write_line(f"{hit.rank:>2}  {measure(hit):.4f}  {bar}{heading}{details}")
+    first = f"{hit.rank:>2}  {measure(hit):.4f}  {bar}{heading}"
+    if details and terminal is not None and output.visible_width(f"{first}{details}") > terminal:
+        # A citation that is broken at the end of a row cannot be copied.
+        output.write_line(first)
+        output.write_line(f"  {details}")
+    else:
+        output.write_line(f"{first}{details}")
     for row in _excerpt_rows(hit, query, options, terminal):
         output.write_line(f"    {row}".rstrip())
     if hit.explanation is not None:
@@ -272,7 +278,7 @@ def _numbered_rows(record: Record, lines: Sequence[ExcerptLine], width: int | No
             [span for span in line.spans if span[1] <= len(text)]
             for line, text in zip(lines, cut, strict=True)
         ]
-        coloured = colour_lines(cut, record.metadata.get("language"), record.path, spans)
+        coloured = colour_lines(cut, str(record.metadata.get("language") or "text"), spans)
     for index, line in enumerate(lines):
         if coloured is not None:
             text = coloured[index]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from sennit.analysis import index_terms, query_terms
@@ -53,6 +53,12 @@ def find_matches(text: str, query: str) -> list[Span]:
             else:
                 found.append(word.span())
     return found
+
+
+def matched_terms(text: str, spans: Sequence[Span], query: str) -> set[str]:
+    """Return the terms of the query that the spans of a text match."""
+    wanted_terms = {term.term for term in query_terms(query)} if spans else set()
+    return {term for first, last in spans for term in index_terms(text[first:last])} & wanted_terms
 
 
 def _matches_in_run(word: re.Match[str], wanted_terms: set[str]) -> list[Span]:

@@ -6,23 +6,31 @@ from collections.abc import Sequence
 from typing import Final
 
 from rich.style import Style
-from rich.syntax import Syntax
+from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 
 from sennit.apps.cli.output import make_console
 from sennit.apps.cli.snippets import Span
 
-THEME: Final = "ansi_dark"
-"""Uses only the colours of the terminal's own theme."""
+# By the names of the kinds of tokens. Only colours that are readable on a dark and on a light background.
+THEME: Final = ANSISyntaxTheme(
+    {
+        ("Comment",): Style(dim=True),
+        ("Keyword",): Style(color="magenta"),
+        ("Operator", "Word"): Style(color="magenta"),
+        ("Literal", "String"): Style(color="green"),
+        ("Literal", "Number"): Style(color="green"),
+        ("Name", "Function"): Style(bold=True),
+        ("Name", "Class"): Style(bold=True),
+    }
+)
 
 MATCH: Final = Style(color="yellow", bold=True, underline=True)
 
 
-def highlight_code(lines: Sequence[str], language: object, path: str | None) -> list[Text]:
+def highlight_code(lines: Sequence[str], language: str) -> list[Text]:
     """Return lines of code in colours; without colours if the language is unknown."""
-    code = "\n".join(lines)
-    lexer = str(language) if isinstance(language, str) and language else Syntax.guess_lexer(path or "", code)
-    text = Syntax("", lexer, theme=THEME).highlight(code)
+    text = Syntax("", language, theme=THEME).highlight("\n".join(lines))
     found = list(text.split("\n", allow_blank=True))
     # A lexer may drop or add an empty line at the end.
     if [line.plain for line in found[: len(lines)]] != list(lines):
@@ -30,13 +38,11 @@ def highlight_code(lines: Sequence[str], language: object, path: str | None) -> 
     return found[: len(lines)]
 
 
-def colour_lines(
-    lines: Sequence[str], language: object, path: str | None, spans: Sequence[Sequence[Span]]
-) -> list[str]:
+def colour_lines(lines: Sequence[str], language: str, spans: Sequence[Sequence[Span]]) -> list[str]:
     """Return lines of code with escape sequences for colours, and with the matches marked."""
     console = make_console()
     out = []
-    for text, marked in zip(highlight_code(lines, language, path), spans, strict=True):
+    for text, marked in zip(highlight_code(lines, language), spans, strict=True):
         for first, last in marked:
             text.stylize(MATCH, first, last)
         text.no_wrap = True

@@ -22,12 +22,13 @@ from sennit.apps.cli.exit_codes import describe_error
 from sennit.apps.tui.dialogs import KeyHelp, RecipeDialog
 from sennit.apps.tui.editor import editor_command
 from sennit.apps.tui.explain import ExplainPane
-from sennit.apps.tui.items import ResultList, ResultRow, list_recipes, run_query, shorten_path
+from sennit.apps.tui.items import GREP, ResultList, ResultRow, list_recipes, run_query, shorten_path
 from sennit.apps.tui.preview import PreviewPane
 from sennit.apps.tui.preview_content import PreviewContent, load_preview, record_preview
 from sennit.apps.tui.results import ResultsPane
 from sennit.apps.tui.text import BOLD, DIM, ERROR, PLAIN, sanitize_title
 from sennit.errors import InvalidInput
+from sennit.filters import parse_filter
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -39,18 +40,18 @@ SLOW_SEARCH_SECONDS: Final = 0.3
 """Seconds after which the status line says that a search is running."""
 
 QUERY_KEY_HINTS: Final = (
-    ("Enter", "results"), ("↑↓", "move"), ("Tab", "next pane"), ("^R", "recipe"), ("F1", "keys"), ("^C", "quit"),
+    ("Enter", "results"), ("↑↓", "move"), ("Tab", "next pane"), ("^R", "recipe"), ("^F", "filter"), ("F1", "keys"), ("^C", "quit"),
 )  # fmt: skip
 RESULT_KEY_HINTS: Final = (
-    ("/", "search"), ("Enter", "read"), ("e", "explain"), ("r", "recipe"), ("o", "open"), ("y", "copy"),
+    ("/", "search"), ("f", "filter"), ("Enter", "read"), ("e", "explain"), ("r", "recipe"), ("o", "open"),
     ("?", "keys"), ("q", "quit"),
 )  # fmt: skip
 
 WELCOME: Final = (
-    Text("  Type a question, a few words or a name.", BOLD),
+    Text("Type a question, a few words or a name.", BOLD),
     Text(),
-    Text("  Results appear while you type.", DIM),
-    Text("  Enter goes to the results, F1 shows all keys.", DIM),
+    Text("Results appear while you type.", DIM),
+    Text("Enter goes to the results, F1 shows all keys.", DIM),
 )
 
 
@@ -63,6 +64,7 @@ class QueryInput(Input):
         # Keys that move the focus have priority, as in MainPane.
         Binding("enter", "app.results", show=False, priority=True),
         Binding("escape", "app.go_back", show=False, priority=True),
+        Binding("ctrl+f", "app.edit_filter", show=False, priority=True),
         Binding("tab", "app.focus_next", show=False, priority=True),
         Binding("shift+tab", "app.focus_previous", show=False, priority=True),
     ]
@@ -73,6 +75,10 @@ class QueryInput(Input):
             event.stop()
             event.prevent_default()
             await self.run_action(binding.action)
+
+
+class FilterInput(QueryInput):
+    """The filter, in its text form."""
 
 
 class SearchFinished(Message):
@@ -103,6 +109,7 @@ class SennitApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "recipe", show=False),
         Binding("ctrl+o", "open", show=False),
+        Binding("ctrl+f", "edit_filter", show=False),
         Binding("f1", "keys", show=False),
         Binding("ctrl+c,ctrl+q", "quit", show=False, priority=True),
     ]
@@ -128,6 +135,13 @@ class SennitApp(App[None]):
         # Kept as attributes, because a timer or a search may end after the screen has been removed.
         self._prompt = Static(id="recipe", markup=False)
         self._query = QueryInput(placeholder="Search", id="query", compact=True, select_on_focus=False)
+        self._filter = FilterInput(
+            placeholder="kind = 'note' and timestamp >= 2026-01-01",
+            id="filter",
+            compact=True,
+            select_on_focus=False,
+        )
+        self._filter_error = Static(id="filter-error", markup=False)
         self._results = ResultsPane(id="results")
         self._preview = PreviewPane(id="preview")
         self._explain = ExplainPane(id="explain")
@@ -137,6 +151,10 @@ class SennitApp(App[None]):
             yield self._prompt
             yield self._query
             yield Static(sanitize_title(self._database_name()), id="database", markup=False)
+        with Horizontal(id="filters"):
+            yield Static("filter ❯ ", id="filter-label", markup=False)
+            yield self._filter
+            yield self._filter_error
         with Container(id="body"):
             yield self._results
             with Vertical(id="side"):
@@ -146,7 +164,7 @@ class SennitApp(App[None]):
         yield self._key_hints
 
     def on_mount(self) -> None:
-        self._query.cursor_blink = False
+        self._query.cursor_blink = self._filter.cursor_blink = False
         self._query.focus()
         self._show_recipe()
         self._show(None, WELCOME)
@@ -159,7 +177,7 @@ class SennitApp(App[None]):
 
     # Search.
 
-    @on(Input.Changed, "#query")
+    @on(Input.Changed, "#query,#filter")
     def _query_changed(self) -> None:
         self._cancel_pending()
         self._debounce_timer = self.set_timer(DEBOUNCE_SECONDS, self._start_search)
@@ -178,19 +196,24 @@ class SennitApp(App[None]):
         if not query:
             self._show(None, WELCOME)
             return
+        filters = self._filter.value.strip()
+        problem = self._filter_problem(filters)
+        self._filter_error.update(Text(problem, no_wrap=True, overflow="ellipsis"))
+        if problem:
+            return
         self._is_searching = True
         self.set_timer(SLOW_SEARCH_SECONDS, partial(self._show_searching, self._search_number))
-        self._search(self._search_number, query, self.recipe)
+        self._search(self._search_number, query, self.recipe, filters)
 
     def _show_searching(self, search_number: int) -> None:
         if search_number == self._search_number and self._is_searching:
             self._set_status("searching…", DIM)
 
     @work(thread=True, group="search", exit_on_error=False)
-    def _search(self, search_number: int, query: str, recipe: str) -> None:
+    def _search(self, search_number: int, query: str, recipe: str, filters: str) -> None:
         outcome: ResultList | Exception
         try:
-            outcome = run_query(self._db, query, recipe)
+            outcome = run_query(self._db, query, recipe, filters)
         except Exception as error:  # noqa: BLE001 - every error is shown on the screen
             outcome = error
         self.post_message(SearchFinished(search_number, outcome))
@@ -204,7 +227,19 @@ class SennitApp(App[None]):
             self._show(None, hint=())
             self._set_status(f"Error: {describe_error(event.outcome).message}", ERROR)
         else:
-            self._show(event.outcome, hint=_no_results_hint(self.recipe))
+            self._show(event.outcome, hint=_no_results_hint(self.recipe, event.outcome.hints))
+
+    def _filter_problem(self, filters: str) -> str:
+        """Return what is wrong with the filter, or an empty text. The results stay until it is right."""
+        if not filters:
+            return ""
+        if self.recipe == GREP and GREP not in self._db.recipes:
+            return "grep takes no filter"
+        try:
+            parse_filter(filters)
+        except InvalidInput as error:
+            return sanitize_title(str(error).partition("\n")[0])
+        return ""
 
     # Display.
 
@@ -249,6 +284,7 @@ class SennitApp(App[None]):
     @on(DescendantFocus)
     def _show_key_hints(self) -> None:
         keys = QUERY_KEY_HINTS if isinstance(self.focused, QueryInput) else RESULT_KEY_HINTS
+        self.screen.set_class(self.focused is self._filter or bool(self._filter.value), "-filtering")
         line = Text(no_wrap=True, overflow="ellipsis")
         for key, meaning in keys:
             line.append(key, BOLD).append(f" {meaning}  ", DIM)
@@ -273,7 +309,21 @@ class SennitApp(App[None]):
         self._results.action_move(steps)
 
     def action_go_back(self) -> None:
-        self.screen.set_focus(self._query if self._results.has_focus else self._results)
+        """Go back by one step: to the results, to the query, then remove the filter, then the query."""
+        if self._results.has_focus:
+            self.screen.set_focus(self._query)
+        elif not isinstance(self.focused, QueryInput):
+            self.screen.set_focus(self._results)
+        elif self.screen.has_class("-filtering"):
+            self._filter.value = ""
+            self.screen.set_focus(self._query)
+            self.screen.remove_class("-filtering")
+        else:
+            self._query.value = ""
+
+    def action_edit_filter(self) -> None:
+        self.screen.add_class("-filtering")
+        self.screen.set_focus(self._filter)
 
     def action_explain(self) -> None:
         self.screen.toggle_class("-explaining")
@@ -315,10 +365,13 @@ class SennitApp(App[None]):
             self._set_status(f"Error: {describe_error(error).message}", ERROR)
 
 
-def _no_results_hint(recipe: str) -> Sequence[Text]:
+def _no_results_hint(recipe: str, reasons: Sequence[str]) -> Sequence[Text]:
     return (
-        Text("  Nothing found.", BOLD),
+        Text("Nothing found.", BOLD),
         Text(),
-        Text(f"  r  choose another recipe than {sanitize_title(recipe)}", DIM),
-        Text("  /  change the query", DIM),
+        *(Text(sanitize_title(reason)) for reason in reasons),
+        *([Text()] if reasons else []),
+        Text(f"r  choose another recipe than {sanitize_title(recipe)}", DIM),
+        Text("f  filter", DIM),
+        Text("/  change the query", DIM),
     )

@@ -13,16 +13,18 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from sennit.apps.tui.items import RecipeChoice
 from sennit.apps.tui.pane import ScrollPane
-from sennit.apps.tui.text import ACCENT, BOLD, PLAIN, sanitize_title, truncate
+from sennit.apps.tui.text import ACCENT, BOLD, DIM, NUMBER, PLAIN, sanitize_title, truncate
 
 KEYS: Final = (
     ("/", "edit the query"),
     ("Enter", "go to the results; in the results, read the text"),
-    ("Esc", "back"),
+    ("Esc", "back; then it removes the filter, then the query"),
     ("Tab", "next pane; Shift+Tab: previous pane"),
     ("↑ ↓  j k", "move or scroll; ↑ ↓ work in the query too"),
     ("PgUp PgDn  Space", "one page; g: first, G: last"),
+    ("f  Ctrl+F", "filter the results, such as kind = 'note'"),
     ("e", "explain: rank and score in every source"),
     ("r  Ctrl+R", "choose the recipe"),
     ("o  Ctrl+O", "open the file in $EDITOR, at the line"),
@@ -96,26 +98,28 @@ class RecipeDialog(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,left,h", "dismiss", show=False)]
 
-    def __init__(self, choices: Sequence[tuple[str, str, str]], current: str) -> None:
-        """Each choice is a name, its sources and a description."""
+    def __init__(self, choices: Sequence[RecipeChoice], current: str) -> None:
         super().__init__()
-        self._names = [name for name, _, _ in choices]
+        self._names = [choice.name for choice in choices]
         self._current = current
-        shown = [
-            (sanitize_title(name), sanitize_title(sources), sanitize_title(about))
-            for name, sources, about in choices
-        ]
-        name_width = max(len(name) for name, _, _ in shown)
-        about_width = max(len(about) for _, _, about in shown)
+        shown = [RecipeChoice(*map(sanitize_title, choice)) for choice in choices]
+        name_width = max(len(choice.name) for choice in shown)
+        count_width = max(len(choice.records) for choice in shown)
+        about_width = max(len(choice.about) for choice in shown)
         self._rows = [
-            Text.assemble((f"{name:<{name_width}}  ", BOLD), f"{about:<{about_width}}  ", (sources, ACCENT))
-            for name, sources, about in shown
+            Text.assemble(
+                (f"{choice.name:<{name_width}}  ", BOLD),
+                (f"{choice.records:>{count_width}}  ", DIM if choice.records == "0" else NUMBER),
+                f"{choice.about:<{about_width}}  ",
+                (choice.sources, ACCENT),
+            )
+            for choice in shown
         ]
 
     def compose(self) -> ComposeResult:
         window = ChoiceList(self._rows, self._names.index(self._current), id="choices")
         window.add_class("window")
-        window.set_title("recipe")
+        window.set_title("recipe", "with the number of records it searches")
         yield window
 
     def on_choice_list_chosen(self, event: ChoiceList.Chosen) -> None:

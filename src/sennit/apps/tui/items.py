@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from sennit.apps.cli.excerpts import ExcerptOptions, excerpt_lines, is_code
 from sennit.context.status import status_message
 
 if TYPE_CHECKING:
     from sennit.engine import Database
     from sennit.folders.passages import GrepResult, Passage
+    from sennit.records import Record
     from sennit.results import Explanation, Hit, SearchResult, SourceTrace
 
 GREP: Final = "grep"
@@ -33,10 +35,12 @@ class ResultRow:
     score: str
     about: str
     explanation: Explanation | None = None
+    language: str = ""
+    """The programming language of the text; empty for prose."""
     keywords: tuple[str, ...] = ()
     """The keywords that a grep found here."""
     matched: tuple[tuple[int, str], ...] = ()
-    """The matching lines of a grep, with their numbers."""
+    """The matching lines of a grep or of code, with their numbers."""
 
     @property
     def start(self) -> int | None:
@@ -56,24 +60,38 @@ class ResultList:
     status: str
     warnings: tuple[str, ...] = ()
     sources: tuple[SourceTrace, ...] = ()
+    hints: tuple[str, ...] = ()
+    """Why there are no results, and what would find some."""
 
 
-def run_query(db: Database, query: str, recipe: str) -> ResultList:
-    """Search with a recipe, or grep."""
+class RecipeChoice(NamedTuple):
+    """A recipe, and how many records it can find."""
+
+    name: str
+    records: str
+    sources: str
+    about: str
+
+
+def run_query(db: Database, query: str, recipe: str, filters: str = "") -> ResultList:
+    """Search with a recipe, or grep, which takes no filter."""
     if recipe == GREP and GREP not in db.recipes:
         return from_grep(query, db.files.grep([query]))
-    return from_search(db.search(query, recipe=recipe, explain=True))
+    return from_search(db.search(query, recipe=recipe, filters=filters or None, explain=True))
 
 
-def list_recipes(db: Database) -> list[tuple[str, str, str]]:
-    """List the recipes: name, sources and description."""
-    recipes = [
-        (name, " + ".join(source.name for source in recipe.sources), recipe.about)
-        for name, recipe in db.recipes.items()
-    ]
+def list_recipes(db: Database) -> list[RecipeChoice]:
+    """List the recipes, each with the number of records in its collections."""
+    counts = {one.name: one.records for one in db.collections()}
+    recipes = []
+    for name, recipe in db.recipes.items():
+        searched = recipe.collections or counts
+        records = sum(counts.get(collection, 0) for collection in searched)
+        sources = " + ".join(source.name for source in recipe.sources)
+        recipes.append(RecipeChoice(name, f"{records:,}", sources, recipe.about))
     if GREP in db.recipes:
         return recipes
-    return [*recipes, (GREP, "files", "Exact text in the files.")]
+    return [*recipes, RecipeChoice(GREP, "", "files", "Exact text in the files.")]
 
 
 def from_search(result: SearchResult) -> ResultList:
@@ -81,10 +99,11 @@ def from_search(result: SearchResult) -> ResultList:
     return ResultList(
         query=result.query,
         recipe=result.recipe,
-        items=tuple(_item_from_hit(hit) for hit in result),
+        items=tuple(_item_from_hit(hit, result.query) for hit in result),
         status=status_message(result),
         warnings=tuple(f"{source.source} did not answer: {source.reason}" for source in result.degraded),
         sources=result.trace.sources if result.trace else (),
+        hints=tuple(hint.message for hint in result.hints),
     )
 
 
@@ -99,7 +118,7 @@ def from_grep(query: str, answer: GrepResult) -> ResultList:
     )
 
 
-def _item_from_hit(hit: Hit) -> ResultRow:
+def _item_from_hit(hit: Hit, query: str) -> ResultRow:
     return ResultRow(
         rank=hit.rank,
         title=hit.title,
@@ -110,8 +129,22 @@ def _item_from_hit(hit: Hit) -> ResultRow:
         text=hit.text,
         score=f"{hit.score:.4f}",
         about="" if hit.collection == "default" else hit.collection,
+        language=_language(hit.record),
         explanation=hit.explanation,
+        matched=_matching_lines(hit.record, query),
     )
+
+
+def _language(record: Record) -> str:
+    return str(record.metadata.get("language") or "") if is_code(record) else ""
+
+
+def _matching_lines(record: Record, query: str) -> tuple[tuple[int, str], ...]:
+    """The best lines of code that match the query; prose is shown by its best part instead."""
+    if not is_code(record):
+        return ()
+    lines = excerpt_lines(record, record.text, query, ExcerptOptions())
+    return tuple((line.number, line.text) for line in lines if line.number is not None and line.spans)
 
 
 def _item_from_passage(rank: int, passage: Passage) -> ResultRow:

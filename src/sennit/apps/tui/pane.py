@@ -80,6 +80,7 @@ class MainPane(ScrollPane):
         Binding("escape,left,h", "app.go_back", show=False, priority=True),
         Binding("tab", "app.focus_next", show=False, priority=True),
         Binding("shift+tab", "app.focus_previous", show=False, priority=True),
+        Binding("f", "app.edit_filter", show=False, priority=True),
         Binding("e", "app.explain", show=False, priority=True),
         Binding("r", "app.recipe", show=False, priority=True),
         Binding("o", "app.open", show=False, priority=True),

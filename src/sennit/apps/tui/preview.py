@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from sennit.apps.cli.syntax import highlight_code
 from sennit.apps.tui.pane import MainPane
 from sennit.apps.tui.preview_content import PreviewContent
 from sennit.apps.tui.text import ACCENT, DIM, NUMBER, PLAIN, find_spans, highlight, sanitize_line, wrap_text
@@ -65,16 +66,22 @@ class PreviewPane(MainPane):
         first, result_lines = self.content.first, self.content.result_lines
         digits = 0 if first is None else len(str(first + len(self.content.lines)))
         text_width = max(width - digits - 3, 1)
-        for index, line in enumerate(self.content.lines):
+        shown_lines = [sanitize_line(line) for line in self.content.lines]
+        coloured = (
+            highlight_code(shown_lines, self.content.item.language) if self.content.item.language else None
+        )
+        for index, shown in enumerate(shown_lines):
             number = None if first is None else first + index
             inside = result_lines is None or number is None or result_lines[0] <= number <= result_lines[1]
             if result_lines and number == self.content.start:
                 self._start_row = len(self._rendered)
-            shown = sanitize_line(line)
             spans = find_spans(shown, self._query, self.content.item.keywords) if inside else []
             if len(spans) > most_matches:
                 most_matches, self._best_row = len(spans), len(self._rendered)
-            text = highlight(shown, spans, PLAIN if inside else DIM)
+            if inside and coloured is not None:
+                text = highlight(coloured[index], spans)
+            else:
+                text = highlight(shown, spans, PLAIN if inside else DIM)
             self._rendered += self._rows(
                 text, "" if number is None else str(number), digits, text_width, inside
             )

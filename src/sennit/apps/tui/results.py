@@ -29,6 +29,7 @@ from sennit.apps.tui.text import (
     sanitize_title,
     truncate,
     truncate_start,
+    wrap_text,
 )
 
 NARROW_CELLS: Final = 70
@@ -61,6 +62,7 @@ class ResultsPane(MainPane):
         self._selected = 0
         self._rendered: dict[int, list[Text]] = {}
         self._hint: Sequence[Text] = ()
+        self._hint_rows: list[Text] = []
 
     @property
     def item(self) -> ResultRow | None:
@@ -81,12 +83,13 @@ class ResultsPane(MainPane):
     def layout_rows(self, width: int) -> int:
         self._rendered.clear()
         if self._result_list is None or not self._result_list.items:
-            return len(self._hint)
+            self._hint_rows = [row for text in self._hint for row in wrap_text(text, width - 4)]
+            return len(self._hint_rows)
         return len(self._result_list.items) * _height(width)
 
     def row(self, index: int) -> Text:
         if self._result_list is None or not self._result_list.items:
-            return truncate(self._hint[index], self.width)
+            return Text.assemble("  ", self._hint_rows[index], end="", no_wrap=True)
         number, row = divmod(index, _height(self.width))
         if number not in self._rendered:
             item = self._result_list.items[number]

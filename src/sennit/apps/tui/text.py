@@ -49,9 +49,10 @@ def sanitize_title(text: str) -> str:
     return sanitize_line(one_line(text[: 2 * MAX_LINE_CHARACTERS]))
 
 
-def highlight(line: str, spans: Sequence[Span], style: Style = PLAIN) -> Text:
+def highlight(line: str | Text, spans: Sequence[Span], style: Style = PLAIN) -> Text:
     """Return the line with its spans highlighted."""
-    text = Text(line, style, end="", no_wrap=True)
+    text = line.copy() if isinstance(line, Text) else Text(line, style)
+    text.end, text.no_wrap = "", True
     for first, last in spans:
         text.stylize(MATCH, first, last)
     return text
