@@ -22,10 +22,12 @@ from sennit.ranking.dedupe import Dedupe
 from sennit.ranking.diversity import MMR
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
+from sennit.ranking.known_facts import KnownFacts
 from sennit.ranking.overlaps import MergeOverlaps
 from sennit.ranking.project import ProjectRanking
 from sennit.ranking.rescore import Rescore
 from sennit.ranking.stages import RUNS, Stage, known_stages
+from sennit.ranking.window import Window
 from sennit.recipes import (
     BUILTIN_RECIPES,
     CandidateCount,
@@ -160,12 +162,24 @@ STAGES: Mapping[str, st.SearchStrategy[Stage]] = {
     "merge_overlaps": st.builds(MergeOverlaps),
     "rescore": st.builds(Rescore),
     "dedupe": st.builds(Dedupe),
-    "decay": st.builds(Decay, st.floats(0.5, 400), FRACTIONS, st.lists(st.text(max_size=5), max_size=3)),
+    "decay": st.builds(
+        Decay,
+        st.floats(0.5, 400),
+        FRACTIONS,
+        st.lists(st.text(max_size=5), max_size=3),
+        FRACTIONS | st.just("auto"),
+    ),
+    "facts": st.builds(KnownFacts, st.floats(0.1, 10), FRACTIONS, st.integers(0, 50)),
+    "window": st.builds(Window, FRACTIONS),
     "evidence": st.builds(
         Evidence,
         st.dictionaries(st.sampled_from(("keyword", "vector")), FRACTIONS),
         FRACTIONS,
         st.integers(0, 50),
+        FRACTIONS,
+        FRACTIONS,
+        FRACTIONS,
+        FRACTIONS,
     ),
     "mmr": st.builds(MMR, FRACTIONS, st.integers(1, 99), st.sampled_from(("jaccard", "cosine"))),
     "code": st.builds(CodeRanking, outline_weight=FRACTIONS, secondary_roles=st.lists(st.text(max_size=5))),

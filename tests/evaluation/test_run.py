@@ -152,7 +152,7 @@ def test_degraded_searches_give_a_warning(tmp_path: Path) -> None:
     assert found["keyword"].degraded == []
     assert len(found["default"].degraded) == 2
     note = degraded_warnings(list(found.values()))[-1]
-    assert note.startswith("c, none, default: a source failed in 2 of 2 searches (vector: ")
+    assert note.startswith("c, none, default: 2 of 2 searches were degraded (vector: ")
     assert measurement_to_dict(found["default"])["degraded"] == {
         "queries": 2,
         "reason": found["default"].degraded[0],

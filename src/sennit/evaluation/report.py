@@ -64,10 +64,11 @@ def query_result_dicts(measurements: Sequence[Measurement]) -> Iterator[dict[str
 
 
 def degraded_warnings(measurements: Sequence[Measurement]) -> list[str]:
-    """Warnings about measurements in which a source failed for some queries."""
+    """Warnings about measurements in which some searches were degraded."""
     return [
-        f"{measurement.collection}, {measurement.model}, {measurement.system}: a source failed in "
-        f"{len(measurement.degraded):,} of {len(measurement.query_results):,} searches ({measurement.degraded[0]})"
+        f"{measurement.collection}, {measurement.model}, {measurement.system}: "
+        f"{len(measurement.degraded):,} of {len(measurement.query_results):,} searches were degraded "
+        f"({measurement.degraded[0]})"
         for measurement in measurements
         if measurement.degraded
     ]

@@ -22,7 +22,7 @@ from sennit.results import Dropped
 WEIGHTS: Final[Mapping[str, float]] = {"keyword": 0.6, "vector": 0.4}
 """Words say more than a static model about short turns: docs/design/memory-ranking.md."""
 
-QUESTION_DEPTH: Final = 40
+QUESTION_DEPTH: Final = 30
 """Only the texts of this many best candidates are read to see whether they are questions."""
 
 QUESTION_MARKS: Final = ("?", "？", "؟", "՞")
@@ -84,34 +84,37 @@ class Evidence:
         keys = list(dict.fromkeys((*found, *(key for near in adjacent.values() for key in near))))
         if self.neighbours:
             adjacent |= context.adjacent(np.array(keys[len(found) :], np.int64))
-        own = self._own_evidence(ranking, context, keys, {})
+        best_scores: dict[str, float] = {}
+        own = self._own_evidence(ranking, context, keys, best_scores)
         questions = self._questions(keys, own, adjacent, context)
         following = self._following(questions, adjacent, context)
-        own = self._own_evidence(ranking, context, [key for key in following.values() if key not in own], own)
+        missing = [key for key in following.values() if key not in own]
+        own |= self._own_evidence(ranking, context, missing, best_scores)
         total: dict[int, float] = {}
         reasons: dict[int, str] = {}
-        asked_by = {answer: question for question, answer in following.items()}
+        nothing: tuple[int, ...] = ()
         for key, value in own.items():
-            neighbour = max((own.get(other, 0.0) for other in adjacent.get(key, ())), default=0.0)
+            neighbour = max([own.get(other, 0.0) for other in adjacent.get(key, nothing)], default=0.0)
             share = self.question_share if key in questions else 1.0
             total[key] = value * share + self.neighbours * neighbour
-            reason = f"{value:.3f} by its own text"
-            if share < 1:
-                reason += f" · {share:g} as a question"
-            if neighbour:
-                reason += f" + {self.neighbours:g} · {neighbour:.3f} by an adjacent record"
-            if key in asked_by:
-                # The question is about what was said before it, and this turn answers it.
-                question = asked_by[key]
-                before = max((own.get(k, 0.0) for k in adjacent.get(question, ()) if k != key), default=0.0)
-                asked = own[question] + self.neighbours * before
-                gained = value + self.answer_share * asked
-                if before > own[question]:
-                    gained = min(gained, before)  # what was said before is nearer to the query
-                if gained > total[key]:
-                    total[key] = gained
-                    reason = f"{value:.3f} by its own text + {self.answer_share:g} · {asked:.3f} by the question before"
-            reasons[key] = reason
+            if context.explain:
+                reasons[key] = f"{value:.3f} by its own text"
+                if share < 1:
+                    reasons[key] += f" · {share:g} as a question"
+                if neighbour:
+                    reasons[key] += f" + {self.neighbours:g} · {neighbour:.3f} by an adjacent record"
+        for question, key in following.items():
+            # The question is about what was said before it, and this turn answers it.
+            before = max([own.get(k, 0.0) for k in adjacent[question] if k != key], default=0.0)
+            asked = own[question] + self.neighbours * before
+            gained = own[key] + self.answer_share * asked
+            if before > own[question]:
+                gained = min(gained, before)  # what was said before is nearer to the query
+            if gained > total[key]:
+                total[key] = gained
+                reasons[key] = (
+                    f"{own[key]:.3f} by its own text + {self.answer_share:g} · {asked:.3f} by the question before"
+                )
         return self._select(ranking, context, total, reasons)
 
     def _select(
@@ -153,7 +156,7 @@ class Evidence:
         """Return which of the best candidates are questions."""
         if self.question_share == 1 and not self.answer_share:
             return set()
-        near = {key: max((own.get(k, 0.0) for k in adjacent.get(key, ())), default=0.0) for key in keys}
+        near = {key: max([own.get(k, 0.0) for k in adjacent.get(key, ())], default=0.0) for key in keys}
         best = sorted(keys, key=lambda key: -(own[key] + self.neighbours * near[key]))[:QUESTION_DEPTH]
         texts = context.records(best)
         return {key for key in best if texts[key].text.rstrip().endswith(QUESTION_MARKS)}
@@ -172,20 +175,23 @@ class Evidence:
         return {key: other for key, other in pairs if position[other] == position[key] + 1}
 
     def _own_evidence(
-        self, ranking: Ranking, context: StageContext, keys: Sequence[int], known: Mapping[int, float]
+        self, ranking: Ranking, context: StageContext, keys: Sequence[int], best_scores: dict[str, float]
     ) -> dict[int, float]:
-        """Return what is known, and the evidence of these records by their own text."""
+        """Return the evidence of these records by their own text.
+
+        The first call, whose keys begin with those of the ranking, fills in the best score of each list.
+        """
         total = np.zeros(len(keys))
         new = np.array(keys, np.int64)
         for one in ranking.lists:
             weight = self.weights.get(one.name, 0.0)
             if weight and len(new):
-                best = float(np.nan_to_num(context.list_scores(one.name, ranking.keys)).max(initial=0.0))
                 scores = np.nan_to_num(context.list_scores(one.name, new), nan=0.0)
+                best = best_scores.setdefault(one.name, float(scores[: len(ranking.keys)].max(initial=0.0)))
                 if best > 0:
                     total += weight * np.maximum(scores, 0.0) / best
         speakers = context.speakers() if self.speaker_share and len(new) else frozenset()
         if speakers:
             said_by = [str(name or "").split(" ")[0] for (name,) in context.values(new, "speaker")]
             total += self.speaker_share * np.array([name in speakers for name in said_by])
-        return {**known, **dict(zip(keys, total.tolist(), strict=True))}
+        return dict(zip(keys, total.tolist(), strict=True))

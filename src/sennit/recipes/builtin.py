@@ -206,8 +206,8 @@ def _memory(settings: Settings) -> Recipe:
                 uses_period=True,
                 needs_topic=True,
             ),
-            SourceConfig(source="graph", candidates=CandidateCount(times=memory.graph_overfetch)),
             SourceConfig(source="recent", where=no_facts, candidates=CandidateCount(), uses_look_back=True),
+            SourceConfig(source="graph", candidates=CandidateCount(times=memory.graph_overfetch)),
         ),
         fusion=RRF(k=memory.rrf_constant, first_rank=1),
         stages=(

@@ -156,13 +156,12 @@ def _walk(request: SourceRequest, indexes: _Indexes, options: WalkOptions) -> _W
     for entry in _entry_facts(request, indexes, is_valid):
         weight, known = weight_of(entry.record), reached.get(entry.row)
         matches[entry.row] = entry.strength
-        matched = f"its text matches ({entry.strength:.2f})"
         reached[entry.row] = (
             ReachedFact(entry.row, weight * entry.strength, 1, 0)
             if known is None
             else known._replace(score=known.score + weight * entry.strength)
         )
-        reasons[entry.row] = matched if known is None else f"{reasons[entry.row]}, and {matched}"
+        reasons.setdefault(entry.row, f"its text matches ({entry.strength:.2f})")
         if spellings:
             continue  # the walk from the names has been everywhere that matters
         for one in walk(_endpoints(entry.record), read_edges, request.limit, options):
