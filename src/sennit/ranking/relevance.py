@@ -70,24 +70,20 @@ class Coefficients:
 
     def log_odds(self, evidence: Evidence) -> Floats:
         """Return the log odds of each record."""
-        columns = design_matrix(evidence)
-        odds: Floats = columns @ (
-            self.intercept,
-            self.coverage,
-            self.lift,
-            self.best,
-            self.log_rank,
-            self.linked,
-        )
+        values = (self.intercept, self.coverage, self.lift, self.best, self.log_rank, self.linked)
+        # Column by column: a matrix product would give other last bits for other numbers of records.
+        odds = np.zeros(len(evidence.rank))
+        for value, column in zip(values, columns(evidence), strict=True):
+            odds += value * column
         return odds
 
 
-def design_matrix(evidence: Evidence) -> Floats:
-    """Return what each coefficient multiplies, one row per record."""
+def columns(evidence: Evidence) -> tuple[Floats, ...]:
+    """Return what each coefficient multiplies."""
     coverage, lift, rank, linked, best = evidence
     best = np.minimum(best, FULL_MATCH)
     links = linked * np.maximum(best - LINK_MATCH, 0.0)
-    return np.stack([np.ones(len(rank)), coverage, lift, best, np.log1p(rank), links], axis=1)
+    return np.ones(len(rank)), coverage, lift, best, np.log1p(rank), links
 
 
 WORDS_AND_MEANING: Final = Coefficients(-5.855, 1.922, 2.164, 2.905, -1.301, 3.927)

@@ -496,11 +496,7 @@ class NaiveKeyword(_UpToDate):
         average = sum(text * one[1] + title * one[3] for one in documents.values()) / count
         slope = np.float32(bm25.k1 * bm25.b / average if average else 0.0)
         base = np.float32(max(bm25.k1 * (1 - bm25.b), 1e-6))
-        weights = []
-        for term, weight in query.terms:
-            frequency = sum(term in one[0] or term in one[2] for one in documents.values())
-            idf = math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
-            weights.append((idf * weight * (bm25.k1 + 1), term))
+        weights = [(self._idf(documents, term) * w * (bm25.k1 + 1), term) for term, w in query.terms]
         out = np.zeros(len(keys), np.float64)
         for at, key in enumerate(keys.tolist()):
             counts, length, title_counts, title_length = documents.get(key, ({}, 0, {}, 0))
@@ -515,22 +511,14 @@ class NaiveKeyword(_UpToDate):
 
     def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
         documents = _documents(snapshot)
-        information = {}
-        for term, weight in query.terms:
-            frequency = sum(term in one[0] or term in one[2] for one in documents.values())
-            information[term] = weight * math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
-        total = sum(information.values())
-        if not total:
-            return np.full(len(keys), np.nan)
-        nothing: tuple[dict[int, int], int, dict[int, int], int] = ({}, 0, {}, 0)
-        found = [documents.get(key, nothing) for key in keys.tolist()]
-        return np.array(
-            [
-                sum(value for term, value in information.items() if term in one[0] or term in one[2]) / total
-                for one in found
-            ],
-            np.float64,
-        )
+        idf = {term: weight * self._idf(documents, term) for term, weight in query.terms}
+        found = [documents.get(key, ({}, 0, {}, 0)) for key in keys.tolist()]
+        covered = [sum(idf[term] for term in idf if term in one[0] or term in one[2]) for one in found]
+        return np.array(covered) / (sum(idf.values()) or np.nan)
+
+    def _idf(self, documents: dict[int, Any], term: int) -> float:
+        frequency = sum(term in one[0] or term in one[2] for one in documents.values())
+        return math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
 
     def document_share(self, snapshot: Snapshot, term: int) -> float:
         documents = _documents(snapshot)
