@@ -158,12 +158,14 @@ def recipes(session: Session) -> None:
 
 def show_result(result: SearchResult) -> None:
     """Print a result as text."""
+    if result and not result.fits:
+        output.write_line("Nothing fits; these are the nearest:")
     for hit in result:
         show_hit(hit, result.query)
 
 
 def show_hit(hit: Hit, query: str) -> None:
-    """Print rank, score, title, citation and a snippet, and the explanation if there is one."""
+    """Print rank, relevance, title, citation and a snippet, and the explanation if there is one."""
     from sennit.apps.cli.snippets import make_snippet
 
     title = output.one_line(hit.title)
@@ -173,7 +175,7 @@ def show_hit(hit: Hit, query: str) -> None:
     about = [output.one_line(hit.citation)] if title else []
     about += [output.one_line(hit.collection)] if hit.collection != "default" else []
     details = f"  {click.style(' · '.join(about), dim=True)}" if about else ""
-    output.write_line(f"{hit.rank:>2}  {hit.score:.4f}  {heading}{details}")
+    output.write_line(f"{hit.rank:>2}  {hit.relevance:.2f}  {heading}{details}")
     width = shutil.get_terminal_size().columns - 6 if sys.stdout.isatty() else SNIPPET_CHARACTERS
     text = make_snippet(
         hit.passage, query, max(width, 40), lambda word: click.style(word, fg="yellow", bold=True)

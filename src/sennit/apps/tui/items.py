@@ -108,7 +108,7 @@ def _item_from_hit(hit: Hit) -> ResultRow:
         path=hit.record.path,
         lines=hit.record.lines,
         text=hit.text,
-        score=f"{hit.score:.4f}",
+        score=f"{hit.relevance:.2f}",
         about="" if hit.collection == "default" else hit.collection,
         explanation=hit.explanation,
     )
