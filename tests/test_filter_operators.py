@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sennit
-from sennit.filters import Filter, field, matches, parse_filter
+from sennit.filters import Filter, field, matches, parse_filter, patterns
 from sennit.filters.patterns import MAX_PATTERN_CHARACTERS, compile_pattern
 from test_filters import fits
 
@@ -235,6 +235,22 @@ def test_a_hostile_pattern_needs_few_steps(glob: str) -> None:
     assert not matches(
         field("x").like(glob), sennit.Record(id="r", text="words", metadata={"x": "a" * 100_000})
     )
+
+
+def test_a_segment_of_many_runs_is_found_in_one_pass() -> None:
+    """Each of four million places fits up to the last of a thousand runs."""
+    glob = "*" + "a?" * 1000 + "b*"
+    assert not compile_pattern(glob, False).matches("a" * 4_000_000)
+    assert compile_pattern(glob, False).matches("a" * 10_000 + "b")
+
+
+@given(st.text("ab", min_size=80, max_size=200), st.text("ab?", min_size=1, max_size=12))
+@settings(max_examples=200)
+def test_a_scan_finds_what_a_regular_expression_finds(text: str, segment: str) -> None:
+    glob = f"*{segment}*{segment}?*"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(patterns, "MAX_ATTEMPTS", 1)
+        assert compile_pattern(glob, False).matches(text) == fits(text, glob, False)
 
 
 def test_a_filtered_search_by_pattern_fills_its_limit() -> None:

@@ -139,7 +139,9 @@ def read_time(query: str, now: datetime) -> QueryTime:
         return QueryTime(has_topic=not asks, asks_for_facts=asks)
     topic = _topic(_RECENT.sub(" ", rest))
     names = tuple(word for word, is_name in topic if is_name)
-    has_topic = len(names) < len(topic)
+    # "What did I say about Miso?" is about Miso; "What did Lena say?" is about anything.
+    is_about_a_name = any(re.search(rf"\babout\b.*\b{re.escape(name)}\b", rest, re.I) for name in names)
+    has_topic = len(names) < len(topic) or is_about_a_name
     return QueryTime(
         period,
         recent[0] if recent else "",

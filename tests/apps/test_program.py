@@ -211,7 +211,7 @@ def test_unexpected_error_is_a_sentence(filled_cli: Cli, monkeypatch: pytest.Mon
     def broken(*_: object) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr("sennit.stores.embedded.store.EmbeddedStore.get", broken)
+    monkeypatch.setattr("sennit.engine.references.ReferenceResolver.find", broken)
     done = filled_cli("get", "boat")
     assert done.exit_code == 1
     assert "KeyError: 'oops'" in done.stderr

@@ -94,7 +94,9 @@ def test_recipe_collection_and_filter_narrow_the_result(filled_cli: Cli) -> None
 
 def test_nothing_found_is_not_an_error(filled_cli: Cli) -> None:
     done = filled_cli("search", "zzz", "--recipe", "keyword")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "Nothing found.\n")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr.startswith("Nothing found.\nNo record matches")
+    assert "\n  sennit search zzz --recipe default\n" in done.stderr
     assert filled_cli("search", "zzz", "--recipe", "keyword", "-q").stderr == ""
 
 

@@ -115,6 +115,14 @@ def test_a_question_that_no_passage_covers_is_not_answered() -> None:
     assert text == f"{NOTHING_FITS} The nearest passage: Title 1 [1]"
 
 
+def test_a_passage_that_is_near_in_meaning_answers_without_the_words() -> None:
+    found = answer_from(
+        "how do I make the echo last", [passage(1, "Higher values repeat longer.")], even, 0.4
+    )
+    assert found is not None
+    assert found.text == "Higher values repeat longer. [1]"
+
+
 def test_citations_are_numbered_from_1_in_the_order_of_the_answer() -> None:
     low, high = passage(3, "The backoff is long.", 0.9), passage(7, "Really, the lease is short.", 1.0)
     found = answer_from("lease backoff", [low, high], even)

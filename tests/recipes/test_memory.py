@@ -480,3 +480,147 @@ def test_look_back_keeps_records_without_a_time_and_is_in_the_trace() -> None:
         assert [hit.id for hit in found] == ["harbour walk"]
         assert found.trace is not None
         assert found.trace.time["look_back_since"] == days_ago(7).isoformat()
+
+
+# Facts that are found
+
+
+def talk(*lines: str, speaker: str = "Nadia", days: float = 1) -> list[sennit.Turn]:
+    return [sennit.Turn(text=line, session="s", speaker=speaker, timestamp=days_ago(days)) for line in lines]
+
+
+def test_a_fact_is_found_by_its_own_words_without_a_name() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="Nadia", relation="favourite restaurant", object="Adega Rita")])
+        hit = db.search("Which restaurant is my favourite?", recipe="memory", explain=True)[0]
+        assert hit.text == "Nadia -> Adega Rita: favourite restaurant"
+        assert hit.explanation is not None
+        assert hit.explanation.source_scores[2].match_reason == "its text matches (1.00)"
+
+
+def test_a_fact_is_found_by_a_word_that_asks_for_its_relation() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="Nadia", relation="works at", object="Brightwater")])
+        db.add_turns(talk("the company of good people", "an employer of last resort"))
+        assert db.search("Who is my employer?", recipe="memory")[0].text == "Nadia -> Brightwater: works at"
+
+
+@pytest.mark.parametrize("turns", [2, 40])
+def test_the_current_fact_stands_before_small_talk_and_before_what_it_superseded(turns: int) -> None:
+    said = [f"I live in Lisbon, so to say, day {n}, where do you live?" for n in range(turns)]
+    with sennit.open(":memory:") as db:
+        db.add_turns(talk(*said))
+        for city, days in (("Lisbon", 300), ("Porto", 90)):
+            db.add_facts(
+                [Fact(subject="Nadia", relation="lives in", object=city, timestamp=days_ago(days))],
+                same_relation=True,
+            )
+        found = db.search("Where does Nadia live now?", recipe="memory")
+        assert found[0].text == "Nadia -> Porto: lives in"
+        assert "Nadia -> Lisbon: lives in" not in [hit.text for hit in found]
+        former = next(record for record in db if record.text == "Nadia -> Lisbon: lives in")
+        why = db.why("Where does Nadia live now?", former.id, recipe="memory")
+        assert not why.kept
+        assert why.reason.startswith("superseded by 'Nadia -> Porto: lives in'")
+        assert "2026-08-18" in why.reason
+
+
+def test_why_does_not_name_a_successor_that_the_caller_may_not_see() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="Nadia", relation="lives in", object="Lisbon")])
+        hidden = Fact(subject="Nadia", relation="lives in", object="Porto", sensitivity="private")
+        db.add_facts([hidden], same_relation=True)
+        former = next(record for record in db if record.metadata.get("object") == "Lisbon")
+        caller = sennit.Caller(clearance="normal", scopes=frozenset({"public"}))
+        why = db.why("Where does Nadia live?", former.id, recipe="memory", caller=caller)
+        assert why.reason.startswith("it ended on")
+        assert "Porto" not in str(why)
+
+
+def test_a_fact_that_shares_only_a_name_gives_way() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="Nadia", relation="lives in", object="Porto")])
+        db.add_turns(
+            talk(*(f"Portuguese lesson {n}" for n in range(12)), "I am learning Portuguese with Nadia")
+        )
+        found = db.search("Which language is Nadia learning?", recipe="memory")
+        assert "Nadia -> Porto: lives in" not in [hit.text for hit in found]
+        why = db.why(
+            "Which language is Nadia learning?", next(r.id for r in db if r.kind == "fact"), recipe="memory"
+        )
+        assert (why.stage, why.number) == ("facts", 0.0)
+
+
+def test_the_question_before_a_session_brings_the_weightiest_facts_and_the_newest_turns() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_turns(talk("an old conversation about key facts", days=200))
+        db.add_turns([*talk("we sold the boat", days=2), *talk("the boat is gone", days=1)])
+        db.add_facts(
+            [
+                Fact(subject="A", relation="knows", object=f"B{n}", weight=weight, timestamp=days_ago(400))
+                for n, weight in enumerate((1.0, 9.0, 3.0))
+            ]
+        )
+        found = db.search("recent conversations and key facts", recipe="memory", limit=4, now=NOW)
+        assert {hit.text for hit in found} == {
+            "A -> B1: knows",
+            "A -> B2: knows",
+            "the boat is gone",
+            "we sold the boat",
+        }
+
+
+def test_a_question_without_a_topic_brings_what_the_named_person_said_in_the_period() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_turns([*talk("Lena, I am here", days=1), *talk("the ferry was late", speaker="Lena", days=1)])
+        db.add_turns(talk("the train was early", speaker="Lena", days=9))
+        found = db.search("What did Lena say yesterday?", recipe="memory", now=NOW)
+        assert [hit.text for hit in found] == ["the ferry was late"]
+
+
+def test_a_changed_fact_of_an_extraction_supersedes_the_former() -> None:
+    turns = [*talk("I live in Lisbon now.", days=300), *talk("Big news: I moved to Porto.", days=60)]
+    with sennit.open(":memory:") as db:
+        db.add_turns(turns)
+        db.memory.extract_facts([one.to_record() for one in turns])
+        assert db.search("Where do I live?", recipe="memory")[0].text == "Nadia -> Porto: lives in Porto"
+
+
+# Evidence of conversations
+
+
+def test_the_turn_after_a_question_answers_it() -> None:
+    filler = [f"talk about the weather, part {n}" for n in range(30)]
+    turns = conversation(
+        *filler, "I bought a cargo bike", "How much did you pay?", "1,200, with a cover", *filler
+    )
+    with sennit.open(":memory:") as db:
+        db.add(turns)
+        query = "How much was the cargo bike?"
+        assert "1,200, with a cover" in [hit.text for hit in db.search(query, recipe="memory")[:3]]
+        hit = next(
+            hit for hit in db.search(query, recipe="memory", explain=True) if hit.text.startswith("1,200")
+        )
+        assert hit.explanation is not None
+        assert any("by the question before" in one.reason for one in hit.explanation.adjustments)
+
+
+def test_texts_that_share_only_a_word_do_not_fill_the_answer() -> None:
+    texts = [
+        f"the {noun} is quite new"
+        for noun in "chair table lamp sofa shelf clock vase mirror rug desk".split()
+    ]
+    with sennit.open(":memory:") as db:
+        db.add(conversation(*texts, "the passport number of Leo is new: 4711"))
+        found = db.search("What is the new passport number of Leo?", recipe="memory", limit=10)
+        assert found[0].text == "the passport number of Leo is new: 4711"
+        assert len(found) < 6
+
+
+def test_what_a_named_speaker_said_stands_before_texts_with_the_name() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_turns(talk(*(f"Priya, hello, number {n}" for n in range(12)), speaker="Tom"))
+        db.add_turns(talk("I am learning a language with an app", speaker="Priya"))
+        assert (
+            "learning a language" in db.search("Which language is Priya learning?", recipe="memory")[0].text
+        )

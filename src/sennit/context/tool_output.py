@@ -115,6 +115,7 @@ def render_results(
         "collections": list(collections),
         "results": [one.to_dict() for one in found],
         "degraded": degraded_to_json(result.degraded),
+        "hints": hint_lines(result),
     }
     missing = degraded_lines(result.degraded)
     if not found:
@@ -135,6 +136,7 @@ def render_memories(result: SearchResult) -> ToolOutput:
         "count": len(result),
         "memories": [_memory(hit) for hit in result],
         "degraded": degraded_to_json(result.degraded),
+        "hints": hint_lines(result),
     }
     if not result:
         return ToolOutput("\n".join([NO_RESULTS, *missing]), values)
@@ -236,6 +238,11 @@ def _file_line(line: str) -> str:
 def degraded_lines(degraded: Sequence[Degraded]) -> list[str]:
     """Return a line for each source that did not answer."""
     return [f"Missing from this answer: {one_line(str(source))}" for source in degraded]
+
+
+def hint_lines(result: SearchResult) -> list[str]:
+    """Return why nothing was found, a sentence each."""
+    return [one_line(hint.message) for hint in result.hints]
 
 
 def count_noun(number: int, noun: str, nouns: str = "") -> str:

@@ -12,7 +12,7 @@ from sennit.engine.search_request import FilterLike, SearchRequest
 from sennit.errors import InvalidInput
 from sennit.privacy import Rule
 from sennit.settings import Settings, load_settings
-from sennit.sources.base import Source
+from sennit.sources.base import MakeSource, Source
 from sennit.stores.contract import Backend
 from sennit.stores.open import MEMORY
 
@@ -23,7 +23,7 @@ def open(  # noqa: A001 - sennit.open is the public name
     path: str | os.PathLike[str] | Backend,
     *,
     settings: Settings | None = None,
-    sources: Mapping[str, Source] | None = None,
+    sources: Mapping[str, Source | MakeSource] | None = None,
     rule: Rule | None = None,
     **overrides: object,
 ) -> Database:
@@ -31,7 +31,8 @@ def open(  # noqa: A001 - sennit.open is the public name
 
     A postgresql:// address opens a database on a server, and a `Backend` one that you have composed yourself.
     `overrides` are settings by name, with `__` for the dot: `sennit.open("db", embedding__provider="none")`.
-    `sources` adds your own sources by name, for recipes to use. `rule` gets each caller and returns a filter; it can
+    `sources` adds your own sources by name, for recipes to use: a source, or a function that gets the backend and
+    returns one. `rule` gets each caller and returns a filter; it can
     only narrow what that caller may see.
     """
     if settings is None:

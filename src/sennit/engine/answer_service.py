@@ -32,6 +32,9 @@ EXAMPLES_RECIPE: Final = "examples"
 MAX_EXAMPLES: Final = 3
 """Finished examples in a prompt. Code is long, and the second and third best are already variations."""
 
+STATIC_PREFIX: Final = "static/"
+"""The beginning of the name of the model that comes with the package."""
+
 NO_ANSWER: Final = "Nothing was found that answers this."
 NO_SOURCE: Final = "No source of the search answered, so there is nothing to answer from."
 
@@ -69,6 +72,8 @@ class Material:
     keywords: tuple[str, ...]
     degraded: tuple[Degraded, ...]
     weight: Weight
+    similarity: float
+    """The highest cosine of a hit with the static model; 0 with another one, whose scale differs."""
     began: float
 
 
@@ -140,6 +145,7 @@ class AnswerService:
             examples=material.examples,
             degraded=tuple(degraded),
             model=model_name,
+            hints=() if material.examples else material.result.hints,
             answered=material.result.answered,
             editor_keywords=material.keywords,
             prompt=material.prompt.system,
@@ -205,8 +211,22 @@ class AnswerService:
             request.rewrite.hints,
             tuple(degraded),
             self._weights(query, audience),
+            self._similarity(result, audience),
             began,
         )
+
+    def _similarity(self, result: SearchResult, audience: Filter) -> float:
+        with self._snapshot(audience) as snapshot:
+            if snapshot.model is None or not snapshot.model.name.startswith(STATIC_PREFIX):
+                return 0.0
+        scores = [
+            one.score
+            for hit in result
+            if hit.explanation is not None
+            for one in hit.explanation.source_scores
+            if one.source == "vector" and one.score is not None
+        ]
+        return max(scores, default=0.0)
 
     def _weights(self, query: str, audience: Filter) -> Weight:
         """Return how informative the terms of a question are in this corpus: their inverse document frequency."""
@@ -220,5 +240,5 @@ class AnswerService:
 
 
 def _extractive_answer(material: Material) -> ExtractiveAnswer:
-    found = answer_from(material.query, material.prompt.passages, material.weight)
+    found = answer_from(material.query, material.prompt.passages, material.weight, material.similarity)
     return found or ExtractiveAnswer(NO_ANSWER if material.result.answered else NO_SOURCE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sennit.context.citations import Citation
 from sennit.records import Json
-from sennit.results import Degraded, Hit, Page, Trace
+from sennit.results import Degraded, Hint, Hit, Page, Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,8 @@ class Answer:
     degraded: tuple[Degraded, ...] = ()
     model: str = ""
     """The language model that wrote it; empty if it consists of retrieved sentences."""
+    hints: tuple[Hint, ...] = ()
+    """Why nothing was found, and what would find something; empty if something was found."""
     answered: int = 1
     """The number of sources that answered; with 0, there was nothing to answer from."""
     editor_keywords: tuple[str, ...] = ()
@@ -34,7 +36,7 @@ class Answer:
     milliseconds: float = 0.0
 
     def to_dict(self) -> dict[str, Json]:
-        return {
+        out: dict[str, Json] = {
             "query": self.query,
             "text": self.text,
             "citations": [citation.to_dict() for citation in self.citations],
@@ -47,6 +49,9 @@ class Answer:
             "transform": dict(self.trace.transform) if self.trace is not None else {},
             "milliseconds": self.milliseconds,
         }
+        if self.hints:
+            out["hints"] = [hint.to_dict() for hint in self.hints]
+        return out
 
 
 class AnswerStream:

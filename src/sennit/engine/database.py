@@ -14,6 +14,7 @@ from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
 from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
 from sennit.engine.configuration import default_caller, embedding_spec, is_embedding_configured, make_policy
+from sennit.engine.empty_answers import explain_empty
 from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
@@ -50,7 +51,7 @@ from sennit.repositories.folders import IndexedFolders
 from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult, Why
 from sennit.settings import Settings
-from sennit.sources.base import SearchContext, Source
+from sennit.sources.base import MakeSource, SearchContext, Source, make_source
 from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
@@ -69,7 +70,7 @@ class Database:
         self,
         target: str | os.PathLike[str] | Backend,
         settings: Settings,
-        sources: Mapping[str, Source] | None = None,
+        sources: Mapping[str, Source | MakeSource] | None = None,
         rule: Rule | None = None,
         *,
         background: bool = True,
@@ -117,7 +118,8 @@ class Database:
             "recent": RecentSource(),
             "links": LinkSource(backend.graph, backend.keyword),
         }
-        self._pipeline = Pipeline(built_in, sources or {}, backend)
+        custom = {name: make_source(name, one, backend) for name, one in (sources or {}).items()}
+        self._pipeline = Pipeline(built_in, custom, backend)
         hydration = HydrationService(backend, settings, self._pipeline, self._planner, self._make_context)
         self._model = ConfiguredModel(settings.llm)
         self._rewriter = QueryRewriter(settings, self._model, backend)
@@ -350,9 +352,30 @@ class Database:
             for request, plan in zip(rewritten, plans, strict=True):
                 self._check_names(request, plan, snapshot)
             return [
-                self._pipeline.run(plan, self._make_context(request, snapshot, audience))
+                self._run(request, plan, snapshot, audience)
                 for request, plan in zip(rewritten, plans, strict=True)
             ]
+
+    def _run(
+        self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot, audience: Filter
+    ) -> SearchResult:
+        """Run a search; an empty result explains itself."""
+
+        def run(plan: SearchPlan, request: SearchRequest = request) -> SearchResult:
+            return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
+
+        result = run(plan)
+        if result.hits or not result.answered:
+            return result
+        hints = explain_empty(
+            request,
+            plan,
+            snapshot,
+            self.recipes,
+            run,
+            lambda relaxed: run(self._planner.plan(relaxed), relaxed),
+        )
+        return replace(result, hints=hints)
 
     def why(self, query: str | SearchRequest, reference: str, **options: Unpack[SearchOptions]) -> Why:
         """Explain why a record is in the results of a search, or which stage and number excluded it.

@@ -15,6 +15,7 @@ from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
 from sennit.engine.checks import check_database
 from sennit.engine.file_access import FileAccess
+from sennit.engine.file_paths import stored_paths
 from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.inventory import Inventory, NamedCount, in_session
 from sennit.engine.maintenance import IndexMaintainer
@@ -251,6 +252,11 @@ class FilesGroup:
             exclude=(*self._settings.exclude, *exclude),
             max_bytes=max_bytes or self._settings.max_bytes,
         )
+
+    def stored_paths(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Return the paths that the records of these files may have; a relative one as in a citation."""
+        roots = self.folders.roots
+        return tuple(stored for path in paths for stored in stored_paths(path, roots))
 
     @property
     def folders(self) -> Folders:

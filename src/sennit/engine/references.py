@@ -110,7 +110,7 @@ class ReferenceResolver:
         """Return the error about a reference that means nothing, with the nearest records."""
         near = self._nearest(reference)
         names = ", ".join(near) if near else ""
-        advice = f" The nearest: {names}." if names else " 'sennit list' shows what is there."
+        advice = f" The nearest: {names}." if names else ""
         return NotFound(f"There is no record {reference!r}.{advice}")
 
     def _exact(self, record_id: str) -> Record | None:

@@ -37,14 +37,12 @@ class ClockedCollection:
     collection: Collection
     now: datetime | None
     ends: Mapping[object, datetime]
-    """With the clock `last`: by scope, when its queries ask."""
+    """With the clock `last`: by scope, when its queries ask; `now` for a scope without times."""
     scope: str | None
 
     def time_of(self, query: Query) -> datetime | None:
         """When a query asks; None for the time of the search."""
-        if not self.ends:
-            return self.now
-        return self.ends[_group(query.metadata, self.scope)]
+        return self.ends.get(_group(query.metadata, self.scope), self.now)
 
 
 def parse_clock(text: str) -> Clock:
@@ -86,9 +84,6 @@ def set_clock(collection: Collection, clock: Clock, scope: str | None, now: date
 
     documents = tuple(map(move, collection.documents))
     ends = {group: time + ONE_DAY for group, time in last.items()} if clock == "last" else {}
-    newest = max(last.values()) + ONE_DAY
-    for query in collection.queries:
-        ends.setdefault(_group(query.metadata, scope), newest) if ends else None
     return ClockedCollection(
         replace(collection, documents=documents), clock if isinstance(clock, datetime) else now, ends, scope
     )

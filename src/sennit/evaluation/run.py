@@ -21,7 +21,7 @@ from sennit.evaluation.clock import Clock, ClockedCollection, set_clock
 from sennit.evaluation.datasets import Collection, Query
 from sennit.evaluation.metrics import DEEP_METRIC, MetricValues, compute_metrics, mean_metrics
 from sennit.ranking.fusion import RRF, Weighted
-from sennit.recipes import BUILTIN_RECIPES, Recipe, find_recipe, recipe_from_dict
+from sennit.recipes import Recipe, find_recipe, load_recipes
 from sennit.settings import EmbeddingSettings, Provider, Settings
 
 SHALLOW_LIMIT: Final = 10
@@ -148,8 +148,7 @@ def evaluate(
     systems: Callable[[Recipe], list[System]] = build_systems,
 ) -> list[Measurement]:
     """Measure every collection with every model and the systems of every recipe."""
-    own_recipes = {name: recipe_from_dict(name, table) for name, table in settings.recipes.items()}
-    known_recipes = {**BUILTIN_RECIPES, **own_recipes}
+    known_recipes = load_recipes(settings)
     recipes = [find_recipe(name, known_recipes) for name in options.recipes or (settings.search.recipe,)]
     models = [
         (model or _model_label(settings), _with_model(settings, model)) for model in options.models or ("",)

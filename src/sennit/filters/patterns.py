@@ -16,6 +16,9 @@ from sennit.errors import FilterError
 MAX_PATTERN_CHARACTERS: Final = 2048
 """Longer than any path or title that a pattern describes."""
 
+MAX_ATTEMPTS: Final = 64
+"""Places at which a segment is compared one by one. A text with more of them is scanned in linear time."""
+
 _SPECIAL: Final = re.compile(r"[*?\\]")
 _PIECE: Final = re.compile(r"\\.|.", re.DOTALL)
 
@@ -38,9 +41,29 @@ class _Segment(NamedTuple):
         offset, run = self.longest
         last = end - self.length + offset + len(run)
         at = text.find(run, start + offset, last) if start + self.length <= end else -1
+        attempts = 0
         while at >= 0 and not self.matches_at(text, at - offset):
+            attempts += 1
+            if attempts == MAX_ATTEMPTS:
+                return self._scan(text, at - offset + 1, end)
             at = text.find(run, at + 1, last)
         return at - offset if at >= 0 else -1
+
+    def _scan(self, text: str, start: int, end: int) -> int:
+        """Do the same in one pass (Shift-And): bit i says whether the first i + 1 characters fit up to here."""
+        ordinary: dict[str, int] = {}
+        anything = (1 << self.length) - 1
+        for offset, run in self.runs:
+            for bit, character in enumerate(run, offset):
+                ordinary[character] = ordinary.get(character, 0) | 1 << bit
+                anything &= ~(1 << bit)
+        accepts = {character: bits | anything for character, bits in ordinary.items()}
+        state, whole = 0, 1 << (self.length - 1)
+        for at in range(start, end):
+            state = (state << 1 | 1) & accepts.get(text[at], anything)
+            if state & whole:
+                return at - self.length + 1
+        return -1
 
 
 class Pattern:

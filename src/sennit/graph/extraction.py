@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from sennit.analysis import is_stop_word
 from sennit.facts import Fact, is_fact
@@ -81,9 +81,6 @@ _BIRTHDAY: Final = re.compile(
     rf"(?:(?P<my>[Mm]y)(?: (?P<kin>{_KIN}))?(?: (?P<named>{_NAME}))?(?P<s1>['’]s)?|(?P<subject>{_NAME})['’]s)"
     rf" birthday (?:is|falls)(?: on)?(?: the)? (?P<object>{_DAY_OF_YEAR})"
 )
-_MY_KIN: Final = re.compile(
-    rf"(?:[Mm]y|[Oo]ur) (?P<kin>{_KIN}) (?:is called |is named |is )?(?P<object>{_WORD})(?:['’]s)?(?![\w’'-])"
-)
 _PET_NAME: Final = re.compile(
     rf"(?:(?P<subject>I|We|{_NAME}) (?:adopted|got|have|bought|rescued)|[Mm]y|[Oo]ur)(?: an?| the| our| my)?"
     rf"(?: [a-z]+){{0,2}}? (?P<kind>{_PET})(?:,)? (?:is )?(?:called|named|whose name is) (?P<object>{_WORD})"
@@ -100,6 +97,36 @@ _SWITCHED: Final = re.compile(
 _FAVOURITE: Final = re.compile(
     rf"(?:(?P<my>[Mm]y)|(?P<subject>{_NAME})['’]s) favou?rite (?P<what>[a-z]+(?: [a-z]+)?) (?:is|are) (?P<object>{_NAME}|{_PHRASE}){_STOP}"
 )
+_PLAYED: Final = "piano|violin|viola|guitar|cello|flute|drums|clarinet|saxophone|trumpet|bass|tennis|chess|football|basketball"
+_COUNTED: Final = r"(?:two|three|four|five|six|\d) (?:kids|children|sons|daughters|dogs|cats|brothers|sisters|siblings|pets)"
+_LIKED: Final = r"[\w’'-]+(?: [\w’'&-]+){0,8}?"
+_LIKED_STOP: Final = (
+    r"(?=,? (?:and|but|because|cause|so|when|while|since|as|it['’]s|they['’]re|too)\b| ?[-–—,.;:!()]|$)"
+)
+_ADVERBS: Final = r"(?:really |absolutely |also |just |always |still |especially |totally |recently |now )*"
+_SELF: Final[tuple[tuple[re.Pattern[str], str, float], ...]] = tuple(
+    (re.compile(rf"(?:I|I['’]ve|I['’]m|I am|I have been) {_ADVERBS}{pattern}"), relation, sure)
+    for pattern, relation, sure in (
+        (rf"(?:love|like|enjoy) (?:also )?(?P<object>{_LIKED}){_LIKED_STOP}", "likes", LIKELY),
+        (rf"(?:hate|dislike) (?P<object>{_LIKED}){_LIKED_STOP}", "dislikes", LIKELY),
+        (rf"(?:come |originally )?from (?P<object>{_NAME})", "comes from", SURE),
+        (rf"grew up in (?P<object>{_NAME})", "grew up in", SURE),
+        (rf"play (?:the )?(?P<object>{_PLAYED}){_STOP}", "plays", SURE),
+        (
+            rf"(?:learning|studying) (?:to play )?(?:the )?(?P<object>{_NAME}|{_PLAYED}){_STOP}",
+            "is learning",
+            SURE,
+        ),
+        (rf"work as an? (?P<object>{_PHRASE}){_STOP}", "works as", SURE),
+        (r"an? (?P<object>vegetarian|vegan|pescatarian)\b", "is a", SURE),
+        (rf"have (?P<object>{_COUNTED})\b", "has", SURE),
+    )
+)
+"""What a speaker says after "I", with the relation and the confidence."""
+
+_KIN_NAME: Final = re.compile(
+    rf"\b(?:[Mm]y|[Oo]ur) (?:older |younger |little |big |best |old |new )?(?P<kin>{_KIN}|friend|colleague|{_PET}),? (?P<object>{_WORD})(?:['’]s)?(?! [A-Z]|[\w’'-])"
+)
 _UNSURE: Final = re.compile(
     r"\b(?:not|never|no longer|if|unless|would|could|might|maybe|perhaps|wish|hope|hoping|imagine|want|wanted|wants|used"
     r" to|almost|nearly|pretend|dream|dreamed|said|says|thinks?|think|suppose|probably|whether|wonder|when|should|was"
@@ -113,7 +140,11 @@ _FILLERS: Final = re.compile(
     r"^(?:(?:yes|yeah|well|oh|hey|hi|so|actually|today|now|finally|wow|by the way|guess what)[,!]? )+", re.I
 )
 _NOT_OBJECTS: Final = frozenset(
-    "it that this them you him her what which one something anything everything to not when".split()
+    """
+    a an all any anything both doing each every everything getting having he her hers him his how if in it its me my nothing
+    not on one our seeing she so some something spending such that the their them these they this those to us we what
+    when where which who you your yours being it's that's talking hearing being making helping knowing watching
+    """.split()
 )
 _LINK: Final = re.compile(
     r"(?<!!)\[([^\[\]\n]{1,200})\]\(([^()\s]{1,500})\)|\[\[([^\[\]|\n]{1,200})(?:\|[^\[\]\n]*)?\]\]"
@@ -161,7 +192,7 @@ def _statement_facts(record: Record) -> Iterator[Fact]:
         sentence = " ".join(sentence.split())
         if len(sentence) > 1000 or sentence.endswith("?"):
             continue
-        yield from _plain_facts(record, sentence)
+        yield from _plain_facts(record, sentence, speaker)
         yield from _personal_facts(record, sentence, speaker)
 
 
@@ -172,73 +203,108 @@ def _clauses(sentence: str) -> Iterator[str]:
             yield _FILLERS.sub("", sentence[start.end() :])
 
 
+_Stated: TypeAlias = tuple[str, str, str, str, float]
+"""Subject, relation, object, text and confidence of a fact."""
+
+
+def _who(subject: str | None, speaker: str) -> str:
+    """The name that a subject means; empty if it is none."""
+    word = re.split(r"[ '’]", subject or "I", maxsplit=1)[0]
+    if word in ("I", "We", "My", "Our"):
+        return speaker
+    return subject if subject and _is_name(subject) else ""
+
+
+def _read_relation(clause: str, speaker: str) -> _Stated | None:
+    found = _STATEMENT.match(clause)
+    if found is None or found["subject"] not in ("I", "We") or not _is_object_name(found["object"]):
+        return None
+    relation = next(name for at, name in enumerate(RELATIONS) if found[f"r{at}"] is not None)
+    return speaker, relation, found["object"], f"{relation} {found['object']}", SURE
+
+
+def _read_birthday(clause: str, speaker: str) -> _Stated | None:
+    found = _BIRTHDAY.match(clause)
+    if found is None:
+        return None
+    mine = found["named"] or (f"{speaker}'s {found['kin']}" if found["kin"] and speaker else speaker)
+    subject = mine if found["my"] else _who(found["subject"], speaker)
+    return subject, "birthday", found["object"], f"birthday is {found['object']}", SURE
+
+
+def _read_pet(clause: str, speaker: str) -> _Stated | None:
+    found = _PET_NAME.match(clause)
+    if found is None:
+        return None
+    relation = f"has a {found['kind']}"
+    return (
+        _who(found["subject"], speaker),
+        relation,
+        found["object"],
+        f"{relation} called {found['object']}",
+        SURE,
+    )
+
+
+def _read_taste(clause: str, speaker: str) -> _Stated | None:
+    """Read allergies, preferences and favourites."""
+    if found := _ALLERGIC.match(clause):
+        subject = _who(re.sub(r"(?: is| am|['’]m)$", "", found["subject"]), speaker)
+        return subject, "allergic to", found["object"], f"is allergic to {found['object']}", SURE
+    if found := _PREFERS.match(clause):
+        subject = _who(re.sub(r" prefers?$", "", found["subject"]), speaker)
+        return subject, "prefers", found["object"], f"prefers {found['object']}", LIKELY
+    if found := _SWITCHED.match(clause):
+        subject = _who(found["subject"], speaker)
+        return subject, "switched to", found["object"], f"switched to {found['object']}", LIKELY
+    if found := _FAVOURITE.match(clause):
+        relation = f"favourite {found['what']}"
+        subject = speaker if found["my"] else _who(found["subject"], speaker)
+        return subject, relation, found["object"], f"{relation} is {found['object']}", SURE
+    return None
+
+
+def _read_self(clause: str, speaker: str) -> _Stated | None:
+    for pattern, relation, confidence in _SELF:
+        if found := pattern.match(clause):
+            return speaker, relation, found["object"], f"{relation} {found['object']}", confidence
+    return None
+
+
+_READERS: Final = (_read_relation, _read_birthday, _read_pet, _read_taste, _read_self)
+"""Each reads one kind of statement from the beginning of a clause; the first that finds one counts."""
+
+
 def _personal_facts(record: Record, sentence: str, speaker: str) -> Iterator[Fact]:
     """What people say about themselves and their families, in any clause of a sentence."""
     when = _find_date(sentence) or record.timestamp
 
-    def make(
-        subject: str, relation: str, object_: str, text: str, confidence: float = SURE
-    ) -> Iterator[Fact]:
+    def make(subject: str, relation: str, object_: str, text: str, confidence: float) -> Iterator[Fact]:
         object_ = object_.strip(" .!")
         words = object_.casefold().split()
         if subject and words and words[0] not in _NOT_OBJECTS:
             yield _make_fact(record, subject, relation, object_, text, when, confidence)
 
-    def who(subject: str | None) -> str:
-        word = (subject or "I").split(" ")[0].split("’")[0].split("'")[0]
-        if word in ("I", "We", "My", "Our"):
-            return speaker
-        return subject if subject and _is_name(subject) else ""
-
     for clause in _clauses(sentence):
-        if found := _STATEMENT.match(clause):
-            if found["subject"] in ("I", "We") and _is_object_name(found["object"]):
-                relation = next(name for at, name in enumerate(RELATIONS) if found[f"r{at}"] is not None)
-                yield from make(speaker, relation, found["object"], f"{relation} {found['object']}")
-        elif found := _BIRTHDAY.match(clause):
-            named = found["named"] or (f"{speaker}'s {found['kin']}" if found["kin"] and speaker else speaker)
-            subject = named if found["my"] else who(found["subject"])
-            yield from make(subject, "birthday", found["object"], f"birthday is {found['object']}")
-        elif found := _PET_NAME.match(clause):
-            kind = found["kind"]
-            yield from make(
-                who(found["subject"]),
-                f"has a {kind}",
-                found["object"],
-                f"has a {kind} called {found['object']}",
-            )
-        elif found := _ALLERGIC.match(clause):
-            subject = who(re.sub(r"(?: is| am|['’]m)$", "", found["subject"]))
-            yield from make(subject, "allergic to", found["object"], f"is allergic to {found['object']}")
-        elif found := _PREFERS.match(clause):
-            subject = who(re.sub(r" prefers?$", "", found["subject"]))
-            yield from make(subject, "prefers", found["object"], f"prefers {found['object']}", LIKELY)
-        elif found := _SWITCHED.match(clause):
-            yield from make(
-                who(found["subject"]),
-                "switched to",
-                found["object"],
-                f"switched to {found['object']}",
-                LIKELY,
-            )
-        elif found := _FAVOURITE.match(clause):
-            what = f"favourite {found['what']}"
-            subject = speaker if found["my"] else who(found["subject"])
-            yield from make(subject, what, found["object"], f"{what} is {found['object']}")
-        if (kin := _MY_KIN.match(clause)) and _is_name(kin["object"]):
-            yield from make(
-                speaker, kin["kin"], kin["object"], f"{kin['kin']} is called {kin['object']}", LIKELY
-            )
+        for read in _READERS:
+            if stated := read(clause, speaker):
+                yield from make(*stated)
+                break
+    for found in _KIN_NAME.finditer(sentence):
+        kin, name = found["kin"], found["object"]
+        if name.casefold() not in COMMON_WORDS and not is_stop_word(name.casefold()):
+            relation = f"has a {kin}" if re.fullmatch(_PET, kin) else kin
+            yield from make(speaker, relation, name, f"{relation} called {name}", LIKELY)
 
 
-def _plain_facts(record: Record, sentence: str) -> Iterator[Fact]:
-    """What a sentence that begins with a name states about it."""
+def _plain_facts(record: Record, sentence: str, speaker: str) -> Iterator[Fact]:
+    """What a sentence that begins with a name states about it; in conversations, "X is a Y" is mostly an opinion."""
     if stated := _STATEMENT.match(sentence):
         relation = next(name for at, name in enumerate(RELATIONS) if stated[f"r{at}"] is not None)
         subject, object_ = stated["subject"], stated["object"]
         if subject in ("I", "We"):
             return
-    elif (stated := _IS_A.match(sentence)) and stated["subject"] != "I":
+    elif not speaker and (stated := _IS_A.match(sentence)) and stated["subject"] != "I":
         relation, subject, object_ = "is", stated["subject"], stated["object"]
     else:
         return

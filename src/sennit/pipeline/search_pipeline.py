@@ -163,6 +163,7 @@ class Pipeline(SourceRunner):
             time=context.time,
             records=context.records,
             columns=context.columns,
+            speakers=lambda: context.speakers,
             fact_matches=context.fact_matches,
             vectors=snapshot.vectors,
             list_scores=partial(self._list_scores, plan, context),

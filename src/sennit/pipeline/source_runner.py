@@ -64,6 +64,7 @@ class SearchPlan:
             config.build_filter(self.where, self.since),
             self.bm25,
             config.name,
+            config.knows_speakers,
         )
 
 

@@ -56,7 +56,7 @@ class CosineSample(NamedTuple):
     """The mean cosine of a query with a sample of the records, and the size of the sample."""
 
     mean: float
-    count: int
+    records: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Background:
         """Combine the sample with the usual background of the model, which a small sample needs."""
         usual = USUAL_BACKGROUNDS.get(model)
         prior = 0.0 if usual is None else PRIOR_RECORDS
-        total = sample.count + prior
-        mean = (sample.count * sample.mean + prior * (usual or 0.0)) / total if total else 0.0
+        total = sample.records + prior
+        mean = (sample.records * sample.mean + prior * (usual or 0.0)) / total if total else 0.0
         resolution = WORD_MODEL_RESOLUTION if model.startswith(WORD_MODELS) else RESOLUTION
         return cls(min(mean, MAX_BACKGROUND), resolution)
 

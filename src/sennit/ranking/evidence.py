@@ -50,6 +50,8 @@ class Evidence:
     """What the own text of a question counts."""
     answer_share: float = 0.7
     """What the turn after a question gains of the evidence for the question and for what was said before it."""
+    speaker_share: float = 0.1
+    """What a turn gains if the query names its speaker."""
     min_share: float = 0.3
     recent_min_share: float = 0.7
 
@@ -58,7 +60,14 @@ class Evidence:
             not np.isfinite(weight) or weight < 0 for weight in self.weights.values()
         ):
             raise ValueError(f"weights must be a table of numbers of at least 0, not {self.weights!r}")
-        for name in ("neighbours", "question_share", "answer_share", "min_share", "recent_min_share"):
+        for name in (
+            "neighbours",
+            "question_share",
+            "answer_share",
+            "speaker_share",
+            "min_share",
+            "recent_min_share",
+        ):
             value = getattr(self, name)
             if not (np.isfinite(value) and 0 <= value <= 1):
                 raise ValueError(f"{name} must be from 0 to 1, not {value!r}")
@@ -96,8 +105,11 @@ class Evidence:
                 question = asked_by[key]
                 before = max((own.get(k, 0.0) for k in adjacent.get(question, ()) if k != key), default=0.0)
                 asked = own[question] + self.neighbours * before
-                if value + self.answer_share * asked > total[key]:
-                    total[key] = value + self.answer_share * asked
+                gained = value + self.answer_share * asked
+                if before > own[question]:
+                    gained = min(gained, before)  # what was said before is nearer to the query
+                if gained > total[key]:
+                    total[key] = gained
                     reason = f"{value:.3f} by its own text + {self.answer_share:g} · {asked:.3f} by the question before"
             reasons[key] = reason
         return self._select(ranking, context, total, reasons)
@@ -172,4 +184,8 @@ class Evidence:
                 scores = np.nan_to_num(context.list_scores(one.name, new), nan=0.0)
                 if best > 0:
                     total += weight * np.maximum(scores, 0.0) / best
+        speakers = context.speakers() if self.speaker_share and len(new) else frozenset()
+        if speakers:
+            said_by = [str(name or "").split(" ")[0] for (name,) in context.values(new, "speaker")]
+            total += self.speaker_share * np.array([name in speakers for name in said_by])
         return {**known, **dict(zip(keys, total.tolist(), strict=True))}

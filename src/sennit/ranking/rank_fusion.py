@@ -212,8 +212,8 @@ def align(lists: Sequence[RankedList], background: Background = NO_BACKGROUND) -
             name for name, keys in zip(names, keys_of, strict=True) if np.unique(keys).size != keys.size
         )
         raise ValueError(f"source {duplicated!r} gave a key twice; keep the better of the two")
-    present = present.reshape(len(names), keys.size)
-    return AlignedLists(names, keys, sizes, hit_scores, indexes, present, background)
+    by_list = present.reshape(len(names), keys.size)
+    return AlignedLists(names, keys, sizes, hit_scores, indexes, by_list, background)
 
 
 def sum_terms(terms: Floats) -> Floats:

@@ -73,6 +73,8 @@ class StageContext:
         default=None, repr=False
     )
     """Return some fields of these records, which is cheaper than reading the records; see `values`."""
+    speakers: Callable[[], frozenset[str]] = field(default=frozenset, repr=False)
+    """Return the words of the query that are names of speakers."""
     fact_matches: Mapping[int, float] = field(default_factory=dict, repr=False)
     """How well facts match the query, from 0 to 1, by key."""
     vectors: Callable[[Keys], NDArray[np.float32]] = field(default=_no_vectors, repr=False)

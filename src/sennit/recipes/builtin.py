@@ -187,6 +187,7 @@ def _memory(settings: Settings) -> Recipe:
                 candidates=CandidateCount(times=memory.keyword_overfetch),
                 uses_look_back=True,
                 uses_period=True,
+                knows_speakers=True,
                 needs_topic=True,
             ),
             SourceConfig(

@@ -70,6 +70,8 @@ class SourceConfig:
     """Whether each collection of the search yields its own list, instead of one list for all."""
     uses_look_back: bool = False
     """Whether the look-back window of a search applies to this source."""
+    knows_speakers: bool = False
+    """Whether the name of a speaker in the query counts for what that speaker said, and less for texts with the name."""
     needs_topic: bool = False
     """Whether it has nothing to search for if the query asks only for recent conversations or for facts as such."""
     uses_period: bool = False
@@ -256,6 +258,7 @@ class Recipe:
                     **({"where": config.where} if config.where else {}),
                     "per_collection": config.per_collection,
                     "uses_look_back": config.uses_look_back,
+                    "knows_speakers": config.knows_speakers,
                     "needs_topic": config.needs_topic,
                     "uses_period": config.uses_period,
                     "candidates": {

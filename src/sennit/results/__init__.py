@@ -1,5 +1,6 @@
 """Hits, search results, and the trace that explains them."""
 
+from sennit.results.hints import Hint
 from sennit.results.hits import CHUNK_BOUNDARY, Hit, Page, SearchResult, Why, cite_record
 from sennit.results.trace import (
     Adjustment,
@@ -20,6 +21,7 @@ __all__ = [
     "Degraded",
     "Dropped",
     "Explanation",
+    "Hint",
     "Hit",
     "ListStageTrace",
     "Page",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 from sennit.errors import MissingExtra
 from sennit.records import Json, Record, shorten
+from sennit.results.hints import Hint
 from sennit.results.trace import Degraded, Explanation, SourceScore, Trace
 
 FIT_RELEVANCE: Final = 0.18
@@ -167,6 +168,8 @@ class SearchResult(Sequence[Hit]):
     """How many sources answered. With 0 the search failed as a whole."""
     pages: tuple[Page, ...] = ()
     """The hits grouped by page, for a recipe with the stage `group_by_page`."""
+    hints: tuple[Hint, ...] = ()
+    """Why there are no hits, and what would find something; empty if there are hits."""
 
     @property
     def fits(self) -> bool:
@@ -243,6 +246,8 @@ class SearchResult(Sequence[Hit]):
         }
         if self.pages:
             out["pages"] = [page.to_dict() for page in self.pages]
+        if self.hints:
+            out["hints"] = [hint.to_dict() for hint in self.hints]
         if self.trace is not None:
             out["trace"] = self.trace.to_dict()
         return out

@@ -77,7 +77,7 @@ class RelevanceTrace:
     coverage: float | None
     """The share of the query's information (idf) that the text has; None for a query without terms."""
     lift: float | None
-    """How far its cosine is above the background, 1 at most; None without a vector."""
+    """How far its cosine is above the background, with an allowance for the size of the database; None without one."""
     linked: bool
     """Whether another record that was found mentions it."""
     best: float

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.analysis import QueryTerm, query_terms
+from sennit.analysis import QueryTerm, is_stop_word, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
-from sennit.filters import EVERYTHING, Filter, Range
+from sennit.errors import InvalidInput
+from sennit.filters import EVERYTHING, Equal, Filter, Range
 from sennit.graph.fact_matches import QueryInformation
 from sennit.periods import Period, QueryTime, read_time
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
-from sennit.stores.contract import BM25, KeywordQuery, KeywordRole, Model, ScoredKeys, Snapshot
+from sennit.stores.contract import BM25, Backend, KeywordQuery, KeywordRole, Model, ScoredKeys, Snapshot
 
 EmbedQuery = Callable[[Model | None, str], NDArray[np.float32]]
 
 HINT_WEIGHT: Final = 0.3
 """The weight of all hints together in the query vector, and of each hint in keyword search; the query weighs 1."""
+
+
+OUTSIDE_TOPIC_WEIGHT: Final = 0.25
+"""The weight of a speaker's name or of a period as words of the query, where speaker and time count themselves."""
+
+MAX_NAME_CANDIDATES: Final = 64
+"""Words of a query that are looked up as names of speakers."""
 
 
 def document_share(index: KeywordRole, snapshot: Snapshot, word: str) -> float:
@@ -130,6 +139,27 @@ class SearchContext:
         return list(weights.items())
 
     @cached_property
+    def speakers(self) -> frozenset[str]:
+        """The words of the query that are names of speakers."""
+        words = dict.fromkeys(re.findall(r"[^\W\d_]+", self.text)[:MAX_NAME_CANDIDATES])
+        names = [word for word in words if word[0].isupper() and not is_stop_word(word.casefold())]
+        return frozenset(name for name in names if self.snapshot.count(Equal("metadata.speaker", name)))
+
+    @cached_property
+    def topic_terms(self) -> list[tuple[int, float]]:
+        """The weighted terms, those of speakers' names and of the period with little weight.
+
+        A turn that says a name is seldom by it, and what was said in March seldom says so.
+        """
+        period = self.time.period
+        outside = " ".join((*self.speakers, "" if period is None else period.words))
+        known = {term.hash for term in query_terms(outside)} if outside.strip() else set()
+        return [
+            (term, weight * OUTSIDE_TOPIC_WEIGHT if term in known else weight)
+            for term, weight in self.weighted_terms
+        ]
+
+    @cached_property
     def vector(self) -> NDArray[np.float32]:
         """The query vector, by the model whose vectors the snapshot searches."""
         if self._given_vector is not None:
@@ -230,13 +260,18 @@ class SourceRequest:
     bm25: BM25
     list_name: str = ""
     """The name of the recipe's list that the answer becomes."""
+    knows_speakers: bool = False
+    """Whether names of speakers and periods count less as words."""
 
     @property
     def keyword_query(self) -> KeywordQuery:
         """What a keyword index is asked."""
-        return KeywordQuery(self.context.weighted_terms, self.bm25, self.context.text)
+        context = self.context
+        terms = context.topic_terms if self.knows_speakers else context.weighted_terms
+        return KeywordQuery(terms, self.bm25, context.text)
 
 
+@runtime_checkable
 class Source(Protocol):
     """Finds records. Any thread may call it."""
 
@@ -252,3 +287,18 @@ class Source(Protocol):
     def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the score of each record for the query; nan where the source has none."""
         ...
+
+
+MakeSource: TypeAlias = Callable[[Backend], Source]
+"""Constructs a source with the indexes of the database that is being opened."""
+
+
+def make_source(name: str, given: Source | MakeSource, backend: Backend) -> Source:
+    """Return a source that a user gave, or what the user's function makes of the backend."""
+    source = given if isinstance(given, Source) or not callable(given) else given(backend)
+    if not isinstance(source, Source):
+        raise InvalidInput(
+            f"The source {name!r} must have inline, search and scores, or be a function of the backend that returns "
+            f"such a source; it is {type(source).__name__}"
+        )
+    return source

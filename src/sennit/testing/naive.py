@@ -496,7 +496,11 @@ class NaiveKeyword(_UpToDate):
         average = sum(text * one[1] + title * one[3] for one in documents.values()) / count
         slope = np.float32(bm25.k1 * bm25.b / average if average else 0.0)
         base = np.float32(max(bm25.k1 * (1 - bm25.b), 1e-6))
-        weights = [(self._idf(documents, term) * w * (bm25.k1 + 1), term) for term, w in query.terms]
+        weights = []
+        for term, weight in query.terms:
+            frequency = sum(term in one[0] or term in one[2] for one in documents.values())
+            idf = math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
+            weights.append((idf * weight * (bm25.k1 + 1), term))
         out = np.zeros(len(keys), np.float64)
         for at, key in enumerate(keys.tolist()):
             counts, length, title_counts, title_length = documents.get(key, ({}, 0, {}, 0))
@@ -509,16 +513,8 @@ class NaiveKeyword(_UpToDate):
             out[at] = total
         return out
 
-    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
-        documents = _documents(snapshot)
-        idf = {term: weight * self._idf(documents, term) for term, weight in query.terms}
-        found = [documents.get(key, ({}, 0, {}, 0)) for key in keys.tolist()]
-        covered = [sum(idf[term] for term in idf if term in one[0] or term in one[2]) for one in found]
-        return np.array(covered) / (sum(idf.values()) or np.nan)
-
-    def _idf(self, documents: dict[int, Any], term: int) -> float:
-        frequency = sum(term in one[0] or term in one[2] for one in documents.values())
-        return math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
+    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:  # noqa: ARG002
+        return np.full(len(keys), np.nan)
 
     def document_share(self, snapshot: Snapshot, term: int) -> float:
         documents = _documents(snapshot)

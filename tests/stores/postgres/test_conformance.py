@@ -1,10 +1,10 @@
-"""The conformance kit on Postgres, with the indexes of this machine."""
+"""The conformance kit on Postgres: the records, and the graph, whose tables are there too."""
 
 from __future__ import annotations
 
 import pytest
 
-from sennit.testing import GraphConformance, KeywordConformance, RecordsConformance, VectorConformance
+from sennit.testing import GraphConformance, RecordsConformance
 from sennit.testing.records import NewTarget
 
 
@@ -12,14 +12,6 @@ class TestPostgres(RecordsConformance):
     @pytest.fixture
     def new_target(self, new_database: NewTarget) -> NewTarget:
         return new_database
-
-
-class TestKeywordOnPostgres(KeywordConformance):
-    new_target = TestPostgres.new_target
-
-
-class TestVectorOnPostgres(VectorConformance):
-    new_target = TestPostgres.new_target
 
 
 class TestGraphOnPostgres(GraphConformance):

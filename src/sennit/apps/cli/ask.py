@@ -8,7 +8,7 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import rewrite_options, search_option
+from sennit.apps.cli.options import query_words, rewrite_options, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.search_parameters import LIMIT
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("query", type=TEXT)
+@query_words
 @click.option(
     "-r",
     "--recipe",
@@ -46,7 +46,7 @@ def ask(
 
     \b
     Example:
-      sennit ask "how often is a failed task retried?"
+      sennit ask how often is a failed task retried
 
     If a language model is configured (llm.provider and llm.model), it writes the answer, and every citation is
     checked. Otherwise the answer consists of the best matching sentences.
@@ -76,6 +76,8 @@ def ask(
 
 
 def _show_citations(session: Session, answer: Answer) -> None:
+    for hint in answer.hints:
+        output.write_note(session, sanitize_for_terminal(hint.message))
     if answer.citations:
         output.write_line()
         for citation in answer.citations:

@@ -97,7 +97,7 @@ def _read_turns(file: Path, name: str | None) -> list[Turn]:
 
 
 @click.command()
-@click.argument("query", type=TEXT, default="recent conversations and key facts")
+@click.argument("query", metavar="[QUERY]...", type=TEXT, nargs=-1)
 @click.option(
     "-r",
     "--recipe",
@@ -115,7 +115,7 @@ def _read_turns(file: Path, name: str | None) -> list[Turn]:
 @pass_session
 def context(
     session: Session,
-    query: str,
+    query: tuple[str, ...],
     recipe: str,
     limit: int | None,
     look_back: float | None,
@@ -131,8 +131,10 @@ def context(
 
     Without QUERY, it looks for recent conversations and key facts.
     """
+    from sennit.engine.groups import CONTEXT_QUERY
+
     request = build_request(
-        query,
+        " ".join(query) or CONTEXT_QUERY,
         recipe=recipe,
         limit=limit,
         look_back=look_back,
@@ -149,7 +151,7 @@ def context(
         if block:
             output.write_line(block)
         else:
-            output.write_note(session, "Nothing is remembered about that.")
+            output.write_nothing_found(session, result.hints, "Nothing is remembered about that.")
     return OK if result.answered else SOURCES_FAILED
 
 
@@ -312,7 +314,10 @@ def extract(session: Session, ids: tuple[str, ...], dry_run: bool) -> None:
         output.write_json({"by": found.by, "facts": listed, "problems": list(found.problems)})
         return
     for fact in found.facts:
-        output.write_line(output.one_line(fact.line))
+        sure = fact.metadata.get("confidence")
+        output.write_line(
+            output.one_line(fact.line) + (f" ({sure:.0%} sure)" if isinstance(sure, float) else "")
+        )
     output.write_note(
         session,
         f"{output.pluralize(len(found.facts), 'fact')} from {output.pluralize(len(records), 'record')}, by {found.by}.",

@@ -159,6 +159,17 @@ def _parse_share(text: str | None) -> Any:
         return text
 
 
+def query_words(command: Command) -> Command:
+    """Add the argument QUERY; several words without quotes are one query."""
+    return click.argument(
+        "query", metavar="QUERY...", type=TEXT, nargs=-1, required=True, callback=_join_words
+    )(command)
+
+
+def _join_words(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> str:
+    return " ".join(words)
+
+
 def folder_option(help_text: str) -> Callable[[Command], Command]:
     """Add --folder, with which a command reads files without a database."""
     return click.option(

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -19,10 +20,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sennit.apps.cli.exit_codes import ErrorMessage
-    from sennit.results import Degraded, SourceScore
+    from sennit.results import Degraded, Hint, SourceScore
 
 PIPE_WIDTH: Final = 100_000
 """Columns assumed when the output is not a terminal, so that rich never wraps a line."""
+
+WIDE_CELLS: Final = 120
+"""From this width on, a terminal has room for bars."""
+
+BAR_CELLS: Final = 12
+"""Width of the longest bar."""
 
 _SPACES: Final = re.compile(r"\s+")
 
@@ -67,6 +74,15 @@ def warn_degraded(degraded: Sequence[Degraded]) -> None:
         write_warning(f"the source {source.source} did not answer: {sanitize_for_terminal(source.reason)}")
 
 
+def write_nothing_found(verbosity: Verbosity, hints: Sequence[Hint], message: str = "Nothing found.") -> None:
+    """Say that an answer is empty, why, and what would find something."""
+    write_note(verbosity, message)
+    for hint in hints:
+        write_note(verbosity, sanitize_for_terminal(hint.message))
+        if hint.command:
+            write_note(verbosity, f"  {click.style(one_line(hint.command), bold=True)}")
+
+
 def write_error(error: ErrorMessage, *, as_json: bool) -> None:
     """Write an error to standard error, as one JSON object if `as_json` is set."""
     if as_json:
@@ -100,6 +116,29 @@ def make_console(*, err: bool = False) -> Console:
     )
 
 
+def terminal_width() -> int | None:
+    """Return the columns of the terminal; None if the output goes into a pipe or a file."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def has_colours() -> bool:
+    """Return whether the output may have colours and links: on a terminal, unless NO_COLOR is set."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def link(text: str, address: str | None) -> str:
+    """Return a text that a terminal opens when it is clicked (OSC 8)."""
+    if address is None or not has_colours() or not address.isprintable():
+        return text
+    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def bar(number: float, largest: float) -> str:
+    """Return a bar for a share of the largest number, as wide for every number."""
+    cells = round(BAR_CELLS * number / largest) if largest > 0 and number > 0 else 0
+    return f"{click.style('━' * cells, fg='green')}{' ' * (BAR_CELLS - cells)}  "
+
+
 def write_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: int = 0
 ) -> None:
@@ -123,14 +162,18 @@ def write_table(
 def write_source_scores(source_scores: Sequence[SourceScore], *, indent: int) -> None:
     """Write rank, score and share of a record in each source, and why the source matched."""
     has_reasons = any(source_score.match_reason for source_score in source_scores)
+    width = terminal_width()
+    is_wide = width is not None and width >= WIDE_CELLS
+    largest = max((source_score.share for source_score in source_scores), default=0.0)
     write_table(
-        ("source", "rank", "score", "share", *(("",) if has_reasons else ())),
+        ("source", "rank", "score", "share", *(("",) if is_wide else ()), *(("",) if has_reasons else ())),
         [
             (
                 source_score.source,
                 "-" if source_score.rank is None else str(source_score.rank),
                 "-" if source_score.score is None else f"{source_score.score:.4f}",
                 f"{source_score.share:.4f}",
+                *((click.unstyle(bar(source_score.share, largest)).rstrip(),) if is_wide else ()),
                 *((one_line(source_score.match_reason),) if has_reasons else ()),
             )
             for source_score in source_scores

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
+from sennit.apps.cli.options import query_words
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 
@@ -24,10 +25,12 @@ MAX_NAMED_WARNINGS: Final = 5
 
 
 @click.command()
-@click.argument("query", type=TEXT)
+@query_words
 @click.option("--episode", type=TEXT, help="Include earlier turns of this episode, and store the plan.")
 @click.option("--max-tokens", type=int, help="Token budget. Default: from the settings.")
-@click.option("--max-entities", type=int, help="Entity budget. Default: from the settings.")
+@click.option(
+    "--max-entities", type=int, help="The most entities that meaning adds. Default: from the settings."
+)
 @click.option(
     "--partial", is_flag=True, help="Shorten an entity that does not fit to its signature and matching lines."
 )

@@ -26,58 +26,103 @@ class CommandEntry(NamedTuple):
 
 _CLI: Final = "sennit.apps.cli"
 
-SECTIONS: Final[dict[str, dict[str, CommandEntry]]] = {
-    "First steps": {
-        "demo": CommandEntry(f"{_CLI}.demo:demo", "Show the five recipes on sample data."),
-        "index": CommandEntry(f"{_CLI}.index:index", "Index files and folders; run again to update."),
-        "search": CommandEntry(f"{_CLI}.search:search", "Search by keyword and by meaning, in one ranking."),
-    },
-    "Search and read": {
-        "ask": CommandEntry(f"{_CLI}.ask:ask", "Answer a question in sentences, with citations."),
-        "grep": CommandEntry(f"{_CLI}.grep:grep", "Find exact text in files, with the lines around it."),
-        "read": CommandEntry(f"{_CLI}.read:read", "Print a file of an allowed folder, or some of its lines."),
-        "tui": CommandEntry(f"{_CLI}.tui:tui", "Search, read and explain in a full-screen terminal."),
-        "why": CommandEntry(f"{_CLI}.search:why", "Explain why a record is in a result, or why not."),
-        "recipes": CommandEntry(f"{_CLI}.search:recipes", "List the recipes: the ways to search."),
-    },
-    "Records": {
-        "get": CommandEntry(f"{_CLI}.records:get", "Show one record."),
-        "import": CommandEntry(f"{_CLI}.records:import_", "Add or replace records from JSON lines."),
-        "export": CommandEntry(f"{_CLI}.records:export", "Write records as JSON lines."),
-        "remove": CommandEntry(f"{_CLI}.records:remove", "Remove records, one by one or by a condition."),
-        "status": CommandEntry(
-            f"{_CLI}.inventory:status", "Show collections, folders, models, and what is left to do."
-        ),
-        "list": CommandEntry(f"{_CLI}.inventory:list_", "List records, files or sessions."),
-    },
-    "Memory of an assistant": {
-        "remember": CommandEntry(f"{_CLI}.memory:remember", "Store a text or a conversation."),
-        "context": CommandEntry(f"{_CLI}.memory:context", "Print memories as a block for a system prompt."),
-        "forget": CommandEntry(
-            f"{_CLI}.inventory:forget", "Remove a conversation and what is known only from it."
-        ),
-        "facts": CommandEntry(f"{_CLI}.memory:facts", "Add, list, extract and remove facts."),
-    },
-    "Code for a prompt": {
-        "plan": CommandEntry(f"{_CLI}.plan:plan", "Print the code a task needs, within a token budget."),
-        "introspect": CommandEntry(f"{_CLI}.plan:introspect", "Show what an earlier plan included, and why."),
-    },
-    "Servers": {
-        "serve": CommandEntry(f"{_CLI}.serve:serve", "Serve search, context and writes over HTTP."),
-        "mcp": CommandEntry(f"{_CLI}.mcp:mcp", "Serve tools to an assistant over MCP."),
-        "tokens": CommandEntry(f"{_CLI}.tokens:tokens", "Create, list and revoke access tokens."),
-    },
-    "Settings and maintenance": {
-        "config": CommandEntry(f"{_CLI}.config:config", "Show every setting and where it comes from."),
-        "models": CommandEntry(f"{_CLI}.models:models", "Show, install and change embedding models."),
-        "doctor": CommandEntry(f"{_CLI}.doctor:doctor", "Check the database, and repair its indexes."),
-        "eval": CommandEntry(f"{_CLI}.eval:eval_", "Measure search quality and speed on labelled data."),
-        "completion": CommandEntry(f"{_CLI}.completion:completion", "Print a shell completion script."),
-    },
-}
+
+class Section(NamedTuple):
+    """What people want to do, a command line that does it, and the commands for it."""
+
+    title: str
+    example: str
+    commands: dict[str, CommandEntry]
+
+
+SECTIONS: Final = (
+    Section(
+        "Put something in",
+        "sennit index .",
+        {
+            "index": CommandEntry(f"{_CLI}.index:index", "Index files and folders; run again to update."),
+            "import": CommandEntry(f"{_CLI}.records:import_", "Add or replace records from JSON lines."),
+            "remember": CommandEntry(f"{_CLI}.memory:remember", "Store a text or a conversation."),
+            "facts": CommandEntry(f"{_CLI}.memory:facts", "Add, list, extract and remove facts."),
+        },
+    ),
+    Section(
+        "Find something",
+        "sennit search how do I restore a backup",
+        {
+            "search": CommandEntry(
+                f"{_CLI}.search:search", "Search by keyword and by meaning, in one ranking."
+            ),
+            "ask": CommandEntry(f"{_CLI}.ask:ask", "Answer a question in sentences, with citations."),
+            "grep": CommandEntry(f"{_CLI}.grep:grep", "Find exact text in files, with the lines around it."),
+            "tui": CommandEntry(f"{_CLI}.tui:tui", "Search, read and explain in a full-screen terminal."),
+        },
+    ),
+    Section(
+        "Look at a result",
+        "sennit why how do I restore a backup docs/backup.md:3-9",
+        {
+            "read": CommandEntry(
+                f"{_CLI}.read:read", "Print a file of an allowed folder, or some of its lines."
+            ),
+            "get": CommandEntry(f"{_CLI}.records:get", "Show one record."),
+            "why": CommandEntry(f"{_CLI}.search:why", "Explain why a record is in a result, or why not."),
+        },
+    ),
+    Section(
+        "See what is there, and tidy up",
+        "sennit status",
+        {
+            "status": CommandEntry(
+                f"{_CLI}.inventory:status", "Show collections, folders, models, and what is left to do."
+            ),
+            "list": CommandEntry(f"{_CLI}.inventory:list_", "List records, files or sessions."),
+            "remove": CommandEntry(f"{_CLI}.records:remove", "Remove records, one by one or by a condition."),
+            "forget": CommandEntry(
+                f"{_CLI}.inventory:forget", "Remove a conversation and what is known only from it."
+            ),
+            "export": CommandEntry(f"{_CLI}.records:export", "Write records as JSON lines."),
+        },
+    ),
+    Section(
+        "Give a model what it needs",
+        "sennit context what did Rajesh say about the vacation",
+        {
+            "context": CommandEntry(
+                f"{_CLI}.memory:context", "Print memories as a block for a system prompt."
+            ),
+            "plan": CommandEntry(f"{_CLI}.plan:plan", "Print the code a task needs, within a token budget."),
+            "introspect": CommandEntry(
+                f"{_CLI}.plan:introspect", "Show what an earlier plan included, and why."
+            ),
+        },
+    ),
+    Section(
+        "Serve assistants and other programs",
+        "sennit serve",
+        {
+            "serve": CommandEntry(f"{_CLI}.serve:serve", "Serve search, context and writes over HTTP."),
+            "mcp": CommandEntry(f"{_CLI}.mcp:mcp", "Serve tools to an assistant over MCP."),
+            "tokens": CommandEntry(f"{_CLI}.tokens:tokens", "Create, list and revoke access tokens."),
+        },
+    ),
+    Section(
+        "Set up, check and measure",
+        "sennit demo",
+        {
+            "demo": CommandEntry(f"{_CLI}.demo:demo", "Show the five recipes on sample data."),
+            "recipes": CommandEntry(f"{_CLI}.search:recipes", "List the recipes: the ways to search."),
+            "config": CommandEntry(f"{_CLI}.config:config", "Show every setting and where it comes from."),
+            "models": CommandEntry(f"{_CLI}.models:models", "Show, install and change embedding models."),
+            "doctor": CommandEntry(f"{_CLI}.doctor:doctor", "Check the database, and repair its indexes."),
+            "eval": CommandEntry(f"{_CLI}.eval:eval_", "Measure search quality and speed on labelled data."),
+            "completion": CommandEntry(f"{_CLI}.completion:completion", "Print a shell completion script."),
+        },
+    ),
+)
 """The commands in the order of the help. A command's module is imported only when the command runs."""
 
-COMMANDS: Final = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+COMMANDS: Final = {name: entry for section in SECTIONS for name, entry in section.commands.items()}
 
 
 class _ReaderGone(Exception):
@@ -111,9 +156,12 @@ class Program(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         width = max(map(len, COMMANDS))
-        for title, commands in SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl([(f"{name:<{width}}", entry.help) for name, entry in commands.items()])
+        for section in SECTIONS:
+            with formatter.section(section.title):
+                formatter.write_dl(
+                    [(f"{name:<{width}}", entry.help) for name, entry in section.commands.items()]
+                )
+                formatter.write(f"{'':>{formatter.current_indent}}$ {section.example}\n")
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -164,15 +212,19 @@ def _options(args: list[str]) -> Iterator[str]:
 @click.group(
     cls=Program,
     epilog=EPILOG,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(sennit.__version__, "--version", message="sennit %(version)s")
 @common_options
-def program() -> None:
+@click.pass_context
+def program(ctx: click.Context) -> None:
     """Search documents, notes, conversations and code by keyword and by meaning, and explain every result.
 
     \b
     Example:
-      sennit index docs/
-      sennit search "how do I restore a backup?" --explain
+      sennit index .
+      sennit search how do I restore a backup
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
 from sennit.apps.cli import output
+from sennit.apps.cli.excerpts import ExcerptOptions
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import FILTER_HELP, build_request, rewrite_options, search_option
+from sennit.apps.cli.options import FILTER_HELP, build_request, query_words, rewrite_options, search_option
 from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
+from sennit.apps.locations import display_citation, record_link, shorten_path
 from sennit.search_parameters import (
     COLLECTIONS,
     INCLUDE,
@@ -25,6 +26,10 @@ from sennit.search_parameters import (
 )
 
 if TYPE_CHECKING:
+    from sennit.apps.cli.excerpts import ExcerptLine
+    from sennit.engine import Database
+    from sennit.filters import Filter
+    from sennit.records import Record
     from sennit.results import Hit, SearchResult, Why
 
 SNIPPET_CHARACTERS: Final = 200
@@ -62,33 +67,71 @@ def _search_options(command: Command) -> Command:
 
 
 @click.command()
-@click.argument("query", type=TEXT)
+@query_words
 @_search_options
 @search_option(NEIGHBOURS, "--neighbours", default=0)
 @click.option("-e", "--explain", is_flag=True, help="Show rank, score and share of every source.")
+@click.option(
+    "--context", type=click.IntRange(0, 1000), help="Show this many lines before and after the best line."
+)
+@click.option("--full", is_flag=True, help="Show the whole text of each result.")
+@click.option("--files", is_flag=True, help="Print only the paths of the files, one per line.")
+@click.option(
+    "--paths-from",
+    type=click.File("r"),
+    metavar="FILE",
+    help="Search only the files whose paths are in FILE, one per line; - is standard input.",
+)
 @common_options
 @pass_session
-def search(session: Session, /, query: str, **options: Any) -> int:
+def search(
+    session: Session,
+    /,
+    query: str,
+    context: int | None,
+    full: bool,
+    files: bool,
+    paths_from: TextIO | None,
+    **options: Any,
+) -> int:
     """Search the records by keyword and by meaning, and print one ranking.
 
     \b
     Example:
-      sennit search "how do I restore a backup?" --limit 3 --explain
+      sennit search how do I restore a backup --limit 3 --explain
+
+    Several words are one query. What stands before a text (a file with lines, or an id) is what 'sennit get', 'why',
+    'read' and 'remove' take.
     """
     with session.open() as db:
+        if paths_from is not None:
+            options["filters"] = _restrict(db, options["filters"], paths_from)
         result = db.search(build_request(query, **options))
     if session.json:
         output.write_json(result.to_dict())
     else:
         output.warn_degraded(result.degraded)
-        show_result(result)
+        if files:
+            for path in dict.fromkeys(hit.record.path for hit in result if hit.record.path is not None):
+                output.write_line(output.one_line(shorten_path(path)))
+        else:
+            show_result(result, ExcerptOptions(context, full))
         if not result:
-            output.write_note(session, "Nothing found.")
+            output.write_nothing_found(session, result.hints)
     return OK if result.answered else SOURCES_FAILED
 
 
+def _restrict(db: Database, filters: str | None, paths: TextIO) -> Filter:
+    """Return the filter with the condition that a record is of one of these files."""
+    from sennit.filters import In, parse_filter
+
+    wanted = [line.rstrip("\r\n") for line in paths]
+    stored = db.files.stored_paths(line for line in wanted if line.strip())
+    return parse_filter(filters) & In("path", stored)
+
+
 @click.command()
-@click.argument("query", type=TEXT)
+@query_words
 @click.argument("reference", metavar="ID", type=TEXT)
 @_search_options
 @common_options
@@ -98,9 +141,9 @@ def why(session: Session, /, query: str, reference: str, **options: Any) -> int:
 
     \b
     Example:
-      sennit why "how do I restore a backup?" docs/backup.md:3-5
+      sennit why how do I restore a backup docs/backup.md:3-5
 
-    ID is what the search prints: an id or the beginning of one, or a file with lines.
+    The last argument is the ID, and the words before it are the query. ID is what the search prints: an id or the beginning of one, or a file with lines.
     """
     with session.open() as db:
         found = db.why(build_request(query, **options), reference)
@@ -156,32 +199,29 @@ def recipes(session: Session) -> None:
     output.write_note(session, "* the default")
 
 
-def show_result(result: SearchResult) -> None:
+def show_result(result: SearchResult, options: ExcerptOptions) -> None:
     """Print a result as text."""
     if result and not result.fits:
         output.write_line("Nothing fits; these are the nearest:")
-    for hit in result:
-        show_hit(hit, result.query)
+    for number, hit in enumerate(result):
+        if number and output.terminal_width() is not None:
+            output.write_line()
+        show_hit(hit, result.query, options)
 
 
-def show_hit(hit: Hit, query: str) -> None:
-    """Print rank, relevance, title, citation and a snippet, and the explanation if there is one."""
-    from sennit.apps.cli.snippets import make_snippet
-
+def show_hit(hit: Hit, query: str, options: ExcerptOptions) -> None:
+    """Print rank, relevance, title, citation and an excerpt, and the explanation if there is one."""
+    terminal = output.terminal_width()
     title = output.one_line(hit.title)
-    heading = (
-        click.style(title, bold=True) if title else click.style(output.one_line(hit.citation), bold=True)
-    )
-    about = [output.one_line(hit.citation)] if title else []
+    citation = output.link(output.one_line(display_citation(hit.record)), record_link(hit.record))
+    heading = click.style(title or citation, bold=True)
+    about = [citation] if title else []
     about += [output.one_line(hit.collection)] if hit.collection != "default" else []
     details = f"  {click.style(' · '.join(about), dim=True)}" if about else ""
-    output.write_line(f"{hit.rank:>2}  {hit.relevance:.2f}  {heading}{details}")
-    width = shutil.get_terminal_size().columns - 6 if sys.stdout.isatty() else SNIPPET_CHARACTERS
-    text = make_snippet(
-        hit.passage, query, max(width, 40), lambda word: click.style(word, fg="yellow", bold=True)
-    )
-    if text:
-        output.write_line(f"    {text}")
+    bar = output.bar(hit.relevance, 1.0) if terminal is not None and terminal >= output.WIDE_CELLS else ""
+    output.write_line(f"{hit.rank:>2}  {hit.relevance:.2f}  {bar}{heading}{details}")
+    for row in _excerpt_rows(hit, query, options, terminal):
+        output.write_line(f"    {row}".rstrip())
     if hit.explanation is not None:
         output.write_source_scores(hit.explanation.source_scores, indent=4)
         for adjustment in hit.explanation.adjustments:
@@ -190,6 +230,56 @@ def show_hit(hit: Hit, query: str) -> None:
             )
         if hit.explanation.displaced:
             output.write_line(f"    in place of: {output.one_line(', '.join(hit.explanation.displaced))}")
+
+
+def _excerpt_rows(hit: Hit, query: str, options: ExcerptOptions, terminal: int | None) -> Iterator[str]:
+    """Yield the rows of an excerpt; into a pipe, the best sentences are one row."""
+    from sennit.apps.cli.excerpts import (
+        best_sentences,
+        excerpt_lines,
+        highlight_spans,
+        is_code,
+        wrap_rows,
+    )
+    from sennit.apps.cli.snippets import find_matches
+
+    width = None if terminal is None else max(terminal - 5, 40)
+    if is_code(hit.record) or options.full or options.context is not None:
+        yield from _numbered_rows(hit.record, excerpt_lines(hit.record, hit.passage, query, options), width)
+        return
+    rows = 3 if width is None or width < output.WIDE_CELLS else 2
+    text = best_sentences(hit.passage, query, SNIPPET_CHARACTERS if width is None else rows * width - 8)
+    for row in [text] if width is None else wrap_rows(text, width, rows):
+        yield highlight_spans(row, find_matches(row, query), _mark)
+
+
+def _numbered_rows(record: Record, lines: Sequence[ExcerptLine], width: int | None) -> Iterator[str]:
+    """Yield lines with their numbers; on a terminal cut to its width, and code in colours."""
+    from sennit.apps.cli.excerpts import highlight_spans, is_code
+
+    digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
+    cut = [line.text if width is None else output.truncate(line.text, width - digits - 2) for line in lines]
+    coloured: Sequence[str] | None = None
+    if is_code(record) and output.has_colours():
+        from sennit.apps.cli.syntax import colour_lines
+
+        spans = [
+            [span for span in line.spans if span[1] <= len(text)]
+            for line, text in zip(lines, cut, strict=True)
+        ]
+        coloured = colour_lines(cut, record.metadata.get("language"), record.path, spans)
+    for index, line in enumerate(lines):
+        if coloured is not None:
+            text = coloured[index]
+        else:
+            spans_inside = [span for span in line.spans if span[1] <= len(cut[index])]
+            text = highlight_spans(cut[index], spans_inside, _mark)
+        number = "" if line.number is None else str(line.number)
+        yield f"{click.style(f'{number:>{digits}}  ', dim=True) if digits else ''}{text}"
+
+
+def _mark(word: str) -> str:
+    return click.style(word, fg="yellow", bold=True)
 
 
 def show_why(found: Why) -> None:

@@ -36,6 +36,12 @@ def make_snippet(text: str, query: str, width: int, highlight: Callable[[str], s
     return "".join(pieces)
 
 
+def crop(line: str, spans: list[Span], width: int) -> str:
+    """Return about `width` characters of a line, those with the most spans, with an ellipsis where it is cut."""
+    start, stop = _window(len(line), spans, width)
+    return f"{'…' if start else ''}{line[start:stop]}{'…' if stop < len(line) else ''}"
+
+
 def find_matches(text: str, query: str) -> list[Span]:
     """Return the spans of the words that match the query, in order and without overlap."""
     wanted_terms = {term.term for term in query_terms(query)}

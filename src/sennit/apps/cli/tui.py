@@ -12,11 +12,11 @@ from sennit.errors import InvalidInput, MissingExtra
 
 
 @click.command()
-@click.argument("query", type=TEXT, required=False, default="")
+@click.argument("query", metavar="[QUERY]...", type=TEXT, nargs=-1)
 @click.option("-r", "--recipe", type=TEXT, help="Initial recipe: one of 'sennit recipes', or grep.")
 @common_options
 @pass_session
-def tui(session: Session, query: str, recipe: str | None) -> None:
+def tui(session: Session, query: tuple[str, ...], recipe: str | None) -> None:
     """Search, read and explain in a full-screen terminal interface.
 
     \b
@@ -41,4 +41,4 @@ def tui(session: Session, query: str, recipe: str | None) -> None:
         name = recipe or db.settings.search.recipe
         if name != GREP:
             find_recipe(name, db.recipes)
-        SennitApp(db, recipe=name, query=query).run()
+        SennitApp(db, recipe=name, query=" ".join(query)).run()

@@ -249,7 +249,15 @@ class PlanBody(RequestBody):
         Annotated[int, Field(ge=1, le=MAX_PLAN_TOKENS, description="Default: from the settings.")] | None
     ) = None
     max_entities: (
-        Annotated[int, Field(ge=1, le=MAX_PLAN_ENTITIES, description="Default: from the settings.")] | None
+        Annotated[
+            int,
+            Field(
+                ge=1,
+                le=MAX_PLAN_ENTITIES,
+                description="The most entities that meaning adds. Default: from the settings.",
+            ),
+        ]
+        | None
     ) = None
     allow_partial: Annotated[
         bool,

@@ -36,6 +36,14 @@ class DegradedSource(ResponseModel):
     reason: str
 
 
+class HintResponse(ResponseModel):
+    """Why nothing was found, or what would find something."""
+
+    code: str
+    message: str
+    command: Annotated[str, Field(description="A command of the command line; may be empty.")]
+
+
 class HitResponse(ResponseModel):
     """A record that was found, with its rank and score."""
 
@@ -73,6 +81,9 @@ class SearchResponse(ResponseModel):
     fits: Annotated[bool, Field(description="Whether any hit is relevant enough to count as an answer.")]
     hits: list[HitResponse]
     degraded: Annotated[list[DegradedSource], Field(description="Empty if every source answered.")]
+    hints: Annotated[
+        list[HintResponse], Field(description="Without hits: why, and what would find something.")
+    ] = []
     trace: Annotated[dict[str, Any], Field(description="With `explain`: what every stage did.")] = {}
 
 

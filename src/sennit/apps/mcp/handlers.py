@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sennit.engine.search_request import SearchRequest
     from sennit.privacy import Caller
     from sennit.recipes import Recipe
+    from sennit.results import SearchResult
 
 MEMORY_COLLECTION: Final = "memory"
 
@@ -58,7 +59,8 @@ def hybrid_search(call: ToolCall) -> ToolResponse:
             (*recipe.collections, *request.include),
             passages=bool(request.neighbours),
             excerpt=_excerpt(request.query),
-        )
+        ),
+        result,
     )
 
 
@@ -75,7 +77,7 @@ def memory_search(call: ToolCall) -> ToolResponse:
         collections=(MEMORY_COLLECTION,),
         caller=call.caller,
     )
-    return _response(render_memories(result))
+    return _response(render_memories(result), result)
 
 
 def grep_search(call: ToolCall) -> ToolResponse:
@@ -111,7 +113,7 @@ def vector_search(call: ToolCall) -> ToolResponse:
         min_relevance=call.arguments.get("min_relevance", 0.0),
         caller=call.caller,
     )
-    return _response(render_results(result, excerpt=_excerpt(query)))
+    return _response(render_results(result, excerpt=_excerpt(query)), result)
 
 
 def read_file(call: ToolCall) -> ToolResponse:
@@ -316,5 +318,9 @@ def _excerpt(query: str) -> Callable[[str], str]:
     return lambda text: make_snippet(sanitize(text), query, SNIPPET_CHARACTERS - 2, str)
 
 
-def _response(output: ToolOutput) -> ToolResponse:
-    return ToolResponse((output.text,), output.values)
+def _response(output: ToolOutput, result: SearchResult | None = None) -> ToolResponse:
+    """The output of a tool; the hints of an empty result are a block of their own."""
+    from sennit.context.tool_output import hint_lines
+
+    hints = [] if result is None else hint_lines(result)
+    return ToolResponse((output.text, *(["\n".join(hints)] if hints else [])), output.values)

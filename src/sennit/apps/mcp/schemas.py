@@ -140,6 +140,10 @@ FITS: Final[Schema] = {
     "type": "boolean",
     "description": "Whether anything found is relevant enough to count as an answer.",
 }
+HINTS: Final = {
+    **_STRINGS,
+    "description": "Why nothing was found, and what would find something. Empty if there are results.",
+}
 
 _HIT: Final = object_with(
     number=integer("Position in the result, from 1."),
@@ -165,6 +169,7 @@ RESULTS: Final = object_with(
     collections={**_STRINGS, "description": "The collections that were searched. Empty: all of them."},
     results=array_of(_HIT),
     degraded=DEGRADED,
+    hints=HINTS,
 )
 MEMORIES: Final = object_with(
     query=_STRING,
@@ -182,6 +187,7 @@ MEMORIES: Final = object_with(
         )
     ),
     degraded=DEGRADED,
+    hints=HINTS,
 )
 PASSAGES: Final = object_with(
     files=_COUNT,

@@ -222,7 +222,7 @@ TOOLS: Final = (
                 "The budget in tokens. Default: from the settings (4000).", maximum=1_000_000
             ),
             max_entities=schemas.integer(
-                "The budget in entities. Default: from the settings (10).", maximum=1000
+                "The most entities that meaning adds. Default: from the settings (10).", maximum=1000
             ),
             allow_partial=schemas.boolean(
                 "Shorten an entity that does not fit to its signature and most relevant lines."

@@ -29,7 +29,7 @@ class _Sample(NamedTuple):
     rows: tuple[int, ...]
     mean: NDArray[np.float32]
     """The mean of the sampled vectors. Its dot product with a query is the mean cosine."""
-    count: int
+    size: int
 
 
 class BackgroundSamples:
@@ -50,9 +50,9 @@ class BackgroundSamples:
         """Return the mean of the sampled vectors and their number; both are computed again after a change."""
         known = self._samples.get((model, audience))
         if known is not None and known.seq == seq:
-            return known.mean, known.count
+            return known.mean, known.size
         rows = choose()
-        if known is not None and known.rows == rows and known.count == len(rows):
+        if known is not None and known.rows == rows and known.size == len(rows):
             sample = known._replace(seq=seq)
         else:
             found = vectors(np.array(rows, np.int64))
@@ -64,7 +64,7 @@ class BackgroundSamples:
             if len(self._samples) >= MAX_CACHED_SAMPLES:
                 self._samples.clear()
             self._samples[model, audience] = sample
-        return sample.mean, sample.count
+        return sample.mean, sample.size
 
 
 def choose_rows(

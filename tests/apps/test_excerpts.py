@@ -1,0 +1,144 @@
+"""What a search prints of a result: code as numbered lines, prose as sentences, and nothing else with --files."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sennit import Record
+from sennit.apps.cli import output
+from sennit.apps.cli.excerpts import ExcerptOptions, best_sentences, excerpt_lines, is_code
+from sennit.apps.locations import display_citation, record_link, short_id, shorten_path
+
+from .conftest import Cli
+
+CODE = '''import time
+
+
+def retry(operation, attempts=3):
+    """Call an operation again when it fails."""
+    for attempt in range(attempts):
+        try:
+            return operation()
+        except OSError:
+            time.sleep(2 ** attempt)
+    raise RuntimeError("gave up")
+'''
+SOURCE = Record(id="a", text=CODE.rstrip("\n"), path="a.py", lines=(10, 20), metadata={"language": "python"})
+
+
+def shown(options: ExcerptOptions, query: str = "retry operation fails") -> list[tuple[int | None, str]]:
+    return [(line.number, line.text) for line in excerpt_lines(SOURCE, SOURCE.text, query, options)]
+
+
+def test_code_is_shown_as_numbered_lines_with_indentation() -> None:
+    assert is_code(SOURCE)
+    assert shown(ExcerptOptions())[:3] == [
+        (13, "def retry(operation, attempts=3):"),
+        (14, '    """Call an operation again when it fails."""'),
+        (15, "    for attempt in range(attempts):"),
+    ]
+
+
+def test_context_shows_lines_around_the_best_one() -> None:
+    assert [number for number, _ in shown(ExcerptOptions(context=1), "gave up")] == [19, 20]
+    assert [number for number, _ in shown(ExcerptOptions(context=0), "sleep")] == [19]
+
+
+def test_full_shows_the_whole_text() -> None:
+    assert "\n".join(text for _, text in shown(ExcerptOptions(full=True))) == SOURCE.text
+
+
+def test_lines_have_no_numbers_if_the_text_is_not_that_of_the_file() -> None:
+    record = Record(id="a", text=CODE, path="a.py", lines=(1, 2), metadata={"language": "python"})
+    assert {line.number for line in excerpt_lines(record, CODE, "retry", ExcerptOptions())} == {None}
+
+
+@given(st.text(), st.text(max_size=20), st.integers(0, 5))
+def test_any_text_has_an_excerpt(text: str, query: str, context: int) -> None:
+    record = Record(id="a", text=text)
+    for options in (ExcerptOptions(), ExcerptOptions(context), ExcerptOptions(full=True)):
+        for line in excerpt_lines(record, text, query, options):
+            assert "\n" not in line.text
+            assert all(0 <= a < b <= len(line.text) for a, b in line.spans)
+    sentences = best_sentences(text, query, 80)
+    assert "\n" not in sentences
+    assert len(sentences) <= 90
+
+
+def test_prose_is_shown_as_its_best_sentences_in_order() -> None:
+    text = (
+        "# Backups\n\nBackups run at two. They take an hour.\nNobody notices them.\n\n"
+        "## Restore\n\nStop the server. Then restore the backup with one command.\n"
+    )
+    assert best_sentences(text, "restore the backup", 80) == (
+        "Backups run at two. … Then restore the backup with one command."
+    )
+    assert best_sentences(text, "unrelated", 40).startswith("Backups run at two. They take an hour.")
+    assert best_sentences("# Only a heading", "x", 80) == "Only a heading"
+
+
+def test_several_words_are_one_query(filled_cli: Cli) -> None:
+    assert (
+        filled_cli("search", "ferry", "leaves", "-n", "1").stdout
+        == filled_cli("search", "ferry leaves", "-n", "1").stdout
+    )
+    assert filled_cli("why", "ferry", "leaves", "at", "noon", "boat").stdout.startswith(
+        "boat is in the answer"
+    )
+
+
+def test_files_prints_each_path_once(cli: Cli, home: Path) -> None:
+    (home / "docs").mkdir()
+    (home / "docs" / "a.md").write_text("# A\n\n## One\n\nA ferry.\n\n## Two\n\nAnother ferry.\n")
+    (home / "docs" / "b.md").write_text("# B\n\nA ferry, too.\n")
+    cli("index", "docs", "--recipe", "docs")
+    assert sorted(cli("search", "ferry", "--files").stdout.splitlines()) == ["docs/a.md", "docs/b.md"]
+    (home / "list.txt").write_text("docs/b.md\n\n")
+    found = cli("search", "ferry", "--files", "--paths-from", "list.txt")
+    assert found.stdout == "docs/b.md\n"
+    piped = cli("search", "ferry", "--files", "--paths-from", "-", input="docs/b.md\nno/such.md\n")
+    assert piped.stdout == "docs/b.md\n"
+
+
+def test_a_citation_is_relative_to_the_current_folder(home: Path) -> None:
+    record = Record(id="x", text="", path=str(home / "docs" / "a.md"), lines=(3, 9))
+    assert display_citation(record) == "docs/a.md:3-9"
+    assert shorten_path("/") == "/"
+    assert record_link(record) == f"file://{home}/docs/a.md#L3"
+    assert record_link(Record(id="x", text="", url="javascript:alert(1)")) is None
+
+
+def test_a_short_id_has_eight_digits_of_the_hash() -> None:
+    assert short_id("memory-1d8be24c9fa44a3984cfdc15b0520b40") == "memory-1d8be24c"
+    assert short_id("turn:4c03063c525c71e221f4964a") == "turn:4c03063c"
+    assert short_id("note-17") == "note-17"
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_links_and_bars_are_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert output.link("a.md", "file:///a.md") == "a.md"
+    monkeypatch.setattr("sys.stdout", Screen())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert output.link("a.md", "file:///a.md") == "\x1b]8;;file:///a.md\x1b\\a.md\x1b]8;;\x1b\\"
+    assert output.link("a.md", "file:///a\x1b.md") == "a.md"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert output.link("a.md", "file:///a.md") == "a.md"
+
+
+def test_help_has_an_example_for_each_purpose(cli: Cli) -> None:
+    shown = cli("--help").stdout
+    assert shown.count("\n  $ sennit ") == 7
+    for line in shown.splitlines():
+        assert len(line) <= 80, line
+    alone = cli()
+    assert (alone.exit_code, alone.stdout) == (0, shown)
