@@ -111,6 +111,14 @@ def test_min_relevance_cuts_and_why_says_so(db: sennit.Database) -> None:
     assert why.number == pytest.approx(everything[-1].relevance)
 
 
+def test_an_answer_that_min_relevance_emptied_names_the_nearest(db: sennit.Database) -> None:
+    found = db.search("quantum chromodynamics lattice", min_relevance=0.5)
+    assert not found
+    assert not found.fits
+    hint = next(one for one in found.hints if one.code == "min_relevance")
+    assert "Nothing reaches a relevance of 0.5. The nearest is n" in hint.message
+
+
 def test_the_relevance_does_not_depend_on_the_limit(db: sennit.Database) -> None:
     query = "who serviced the boiler?"
     few, many = db.search(query, limit=1), db.search(query, limit=8)
@@ -125,13 +133,13 @@ def test_explain_shows_what_it_was_estimated_from(db: sennit.Database) -> None:
     assert isinstance(numbers, dict)
     assert numbers["coverage"] == pytest.approx(1.0)
     assert numbers["relevance"] == found[0].relevance
-    vector = next(one for one in shown["sources"] if one["source"] == "vector")  # type: ignore[union-attr,index,call-overload]
-    assert vector["score"] > vector["background"] > 0  # type: ignore[index,operator,call-overload]
-    assert vector["share"] == pytest.approx(0.7 * vector["normalised"])  # type: ignore[index,operator,call-overload]
+    vector = next(one for one in shown["sources"] if one["source"] == "vector")
+    assert vector["score"] > vector["background"] > 0
+    assert vector["share"] == pytest.approx(0.7 * vector["normalised"])
 
 
 def test_hidden_records_have_no_influence() -> None:
-    caller = Caller(clearance="normal", scopes={"public"})
+    caller = Caller(clearance="normal", scopes=frozenset({"public"}))
     answers = []
     for hidden in (0, 400):
         with sennit.open(":memory:") as db:

@@ -38,7 +38,7 @@ def tiny_model(monkeypatch: pytest.MonkeyPatch) -> HubModel:
             TOKENIZER_FILE: hashlib.sha256(TOKENIZER).hexdigest(),
         },
     )
-    monkeypatch.setitem(HUB_MODELS, "bge-small", model)  # type: ignore[misc]
+    monkeypatch.setitem(HUB_MODELS, "bge-small", model)
     return model
 
 
@@ -188,7 +188,7 @@ def test_a_changed_file_on_the_hub_is_refused(hub: type[Hub], tmp_path: Path) ->
 def test_what_cannot_be_fetched_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: HubModel
 ) -> None:
-    monkeypatch.setitem(HUB_MODELS, "bge-small", replace(tiny_model, paths={GRAPH_FILE: "gone.onnx"}))  # type: ignore[misc]
+    monkeypatch.setitem(HUB_MODELS, "bge-small", replace(tiny_model, paths={GRAPH_FILE: "gone.onnx"}))
     with pytest.raises(EmbeddingError, match=r"cannot be fetched .*--from FOLDER.*provider = \"static\""):
         install_hub_model("bge-small", tmp_path / "bge-small")
 

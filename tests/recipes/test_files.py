@@ -124,11 +124,9 @@ def test_an_answer_that_lost_everything_to_the_threshold_names_the_nearest(
     del folder
     found = db.search("quantum chromodynamics on a lattice", recipe="files")
     assert not found
-    (lost,) = found.degraded
-    assert lost.source == "vector"
-    assert "its threshold excluded everything; the nearest is" in lost.reason
-    assert "/notes/" in lost.reason
-    assert "calibrated distance" in lost.reason
+    lost = next(hint for hint in found.hints if hint.code == "threshold")
+    assert "/notes/" in lost.message
+    assert "its calibrated distance is" in lost.message
 
 
 @pytest.mark.parametrize(

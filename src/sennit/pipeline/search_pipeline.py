@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,8 +17,8 @@ from sennit.ranking.calibration import NO_BACKGROUND
 from sennit.ranking.fusion import calibrated_sources, fuse, order
 from sennit.ranking.relevance import BEST_OF, cut_by_relevance, estimate_relevance
 from sennit.ranking.stages import CandidateList, Floats, Keys, Ranking, StageContext, StageOutput
-from sennit.recipes import DISTANCES, SourceConfig
-from sennit.results import Degraded, Hit, SearchResult, StageTrace, cite_record
+from sennit.recipes import SourceConfig
+from sennit.results import Degraded, Hit, SearchResult, StageTrace
 from sennit.sources.base import SearchContext, Source
 from sennit.stores.contract import Backend
 
@@ -83,8 +83,6 @@ class Pipeline(SourceRunner):
             for config, result in zip(plan.sources, run.results, strict=True)
             if result.error is not None
         ) + tuple(Degraded(*warning) for warning in context.warnings)
-        if not hits:
-            degraded += tuple(_describe_losses(plan, run, context))
         result = SearchResult(
             context.text,
             recipe.name,
@@ -177,24 +175,6 @@ class Pipeline(SourceRunner):
         if config.source in self.custom:
             return np.full(len(keys), np.nan)
         return self.scores(plan, config, context, keys)
-
-
-def _describe_losses(plan: SearchPlan, run: RunLog, context: SearchContext) -> Iterator[Degraded]:
-    """Yield the sources whose threshold excluded everything that they found, with the nearest."""
-    for config, result in zip(plan.sources, run.results, strict=True):
-        if result.nearest is None:
-            continue
-        (key,), scores = result.nearest.keys.tolist(), result.nearest.scores
-        record = context.records([key]).get(key)
-        name = "a record" if record is None else cite_record(record)
-        if config.max_distance is None:
-            reason = f"it has {scores[0]:.3f}, and {config.min_score:g} is needed"
-        else:
-            distance = float(DISTANCES[config.metric](scores, context.background)[0])
-            reason = (
-                f"its {config.metric} distance is {distance:.3f}, and below {config.max_distance:g} is needed"
-            )
-        yield Degraded(config.name, f"its threshold excluded everything; the nearest is {name}: {reason}")
 
 
 def _lists_with(lists: Sequence[CandidateList], keys: Sequence[int]) -> list[tuple[str, ...]]:

@@ -75,8 +75,6 @@ class SourceResult:
     found: ScoredKeys
     milliseconds: float
     error: str | None = None
-    nearest: ScoredKeys | None = None
-    """The nearest record, if the threshold of the source excluded everything that it found."""
 
 
 class SourceRunner:
@@ -158,17 +156,14 @@ class SourceRunner:
             if config.source in self.custom:
                 found = _check_answer(found, request.limit)
                 _check_records(found, request)
-            nearest = None
             if config.has_threshold:
                 passing = config.passes_threshold(found.scores, request.context.background)
-                if len(found.keys) and not passing.any():
-                    nearest = ScoredKeys(found.keys[:1], found.scores[:1])
                 found = ScoredKeys(found.keys[passing], found.scores[passing])
         except SennitError as error:
             return _failure(str(error), began)
         except Exception as error:  # noqa: BLE001 - one source's failure is reported, and the others still answer
             return _failure(f"{type(error).__name__}: {error}", began)
-        return SourceResult(found, elapsed_milliseconds(began, time.perf_counter()), nearest=nearest)
+        return SourceResult(found, elapsed_milliseconds(began, time.perf_counter()))
 
 
 def check_period(plan: SearchPlan, context: SearchContext) -> None:

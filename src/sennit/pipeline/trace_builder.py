@@ -144,6 +144,7 @@ def build_trace(plan: SearchPlan, context: SearchContext, fused: Fused, run: Run
         milliseconds=run.milliseconds,
         match_reasons=context.match_reasons,
         relevance=run.relevance,
+        background=context.background.mean,
         backgrounds=dict.fromkeys(
             calibrated_sources(plan.recipe.fusion, fused.lists.names), (background.mean, normalise)
         ),

@@ -193,6 +193,8 @@ class Trace:
     """Why a source found a record, by list name and key."""
     list_stages: tuple[ListStageTrace, ...] = ()
     """The stages before fusion."""
+    background: float = 0.0
+    """The mean cosine of the query with a sample of the records; 0 without vectors."""
     backgrounds: Mapping[str, tuple[float, Callable[[float], float]]] = field(default_factory=dict)
     """By list whose cosines the fusion compares with a background: the background, and how it normalises a cosine."""
     result_stages: tuple[StageTrace, ...] = ()
