@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 import sennit
 from sennit.evaluation.datasets import Collection, Query, read_collection
 from sennit.evaluation.run import parse_model
-from sennit.ranking.relevance import Coefficients, Evidence, design_matrix, estimate_relevance, match
+from sennit.ranking.relevance import Coefficients, Evidence, columns, estimate_relevance, match
 from sennit.settings import EmbeddingSettings, Settings
 
 Floats = NDArray[np.float64]
@@ -143,8 +143,7 @@ def _search(
                 rows.append(
                     (number, is_own, relevant, coverage, lift, hit.rank - 1, found.linked, found.best)
                 )
-    columns = np.array(rows, np.float64).T
-    question, is_own_column, relevant_column, *evidence = columns
+    question, is_own_column, relevant_column, *evidence = np.array(rows, np.float64).T
     return Hits(
         collection.name,
         model,
@@ -192,7 +191,7 @@ def design(one: Hits, kind: str) -> Floats:
         best = np.zeros(one.question.max() + 1)
         np.maximum.at(best, one.question, match(evidence.coverage, evidence.lift))
         evidence = evidence._replace(best=best[one.question])
-    return design_matrix(evidence)
+    return np.stack(columns(evidence), axis=1)
 
 
 def fit(hits: Sequence[Hits], kind: str = "both") -> Coefficients:

@@ -116,8 +116,11 @@ def _explain_miss(
         return _Miss(
             config.name, f"{config.name} {score:.4f} is below its threshold", score, config.min_score
         )
-    if config.max_distance is not None and not config.passes_threshold(np.array([score]))[0]:
-        distance = float(DISTANCES[config.metric](np.array([score]))[0])
+    if (
+        config.max_distance is not None
+        and not config.passes_threshold(np.array([score]), context.background)[0]
+    ):
+        distance = float(DISTANCES[config.metric](np.array([score]), context.background)[0])
         return _Miss(
             config.name,
             f"{config.name}: its {config.metric} distance {distance:.4f} is not below {config.max_distance:g}",

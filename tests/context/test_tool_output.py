@@ -124,7 +124,7 @@ def test_a_memory_has_its_whole_text_day_and_kind() -> None:
         id="m", text="Ana\ndrinks tea.", kind="preference", timestamp=datetime(2026, 3, 1, tzinfo=UTC)
     )
     told = render_memories(result(memory))
-    assert "1. score 0.016 · id: m · 2026-03-01 · preference\n   | Ana\n   | drinks tea.\n" in told.text
+    assert "1. relevance 0.00 · id: m · 2026-03-01 · preference\n   | Ana\n   | drinks tea.\n" in told.text
     assert told.values["memories"] == [
         {
             "id": "m",

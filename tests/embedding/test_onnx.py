@@ -174,7 +174,7 @@ def test_the_error_about_a_missing_model_says_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SENNIT_MODELS", str(tmp_path))
-    with pytest.raises(NotFound, match="sennit models install minilm"):
+    with pytest.raises(NotFound, match="sennit models install bge-small, e5-small or minilm"):
         create_embedder(EmbeddingSpec(provider="onnx"))
     with pytest.raises(NotFound, match="There is no folder"):
         embedder(tmp_path / "nowhere")

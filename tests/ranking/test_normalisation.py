@@ -14,6 +14,9 @@ from sennit.ranking.normalisation import MAX_MAGNITUDE, NORMALISATIONS, Floats, 
 SPREAD_RULES = ("minmax", "sum", "zscore", "dbsf", "dbsf_sample")
 
 
+BENT = math.sqrt(16 + 0.05**2)
+
+
 def floats(*values: float) -> Floats:
     return np.array(values, dtype=np.float64)
 
@@ -30,6 +33,7 @@ def floats(*values: float) -> Floats:
         ("dbsf", [0.5 + math.sqrt(1.5) / 6, 0.5, 0.5 - math.sqrt(1.5) / 6]),
         ("dbsf_sample", [0.5 + 1 / 6, 0.5, 0.5 - 1 / 6]),
         ("rank", [1.0, 2 / 3, 1 / 3]),
+        ("background", [(4 + BENT) / 2, (2 + math.sqrt(4 + 0.05**2)) / 2, 0.025]),
         ("arctan", [2 / math.pi * math.atan(4), 2 / math.pi * math.atan(2), 0.0]),
     ],
 )

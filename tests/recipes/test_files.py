@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import sennit
 from sennit import Caller, Record
 from sennit.context.status import status_message
 from sennit.folders import ReadError
+from sennit.ranking.calibration import NO_BACKGROUND, TRUE_ANSWERS_95, Background
 from sennit.ranking.fusion import RRF
 from sennit.ranking.overlaps import LineRange, merge_overlaps
 from sennit.recipes import BUILTIN_RECIPES, DISTANCES, SourceConfig
@@ -104,8 +106,27 @@ def test_two_matches_within_twenty_lines_are_one_passage(
 )
 def test_a_chunk_at_distance_05_is_discarded_and_nearer_ones_stay(distance: float, stays: bool) -> None:
     use = next(use for use in RECIPE.sources if use.source == "vector")
-    assert (use.max_distance, use.metric) == (0.5, "cosine")
-    assert use.passes_threshold(np.array([1.0 - distance]))[0] == stays
+    assert (use.max_distance, use.metric) == (0.5, "calibrated")
+    assert replace(use, metric="cosine").passes_threshold(np.array([1.0 - distance]))[0] == stays
+
+
+@pytest.mark.parametrize("background", [0.1, 0.45, 0.72])
+def test_the_calibrated_distance_is_05_where_95_percent_of_true_answers_are_nearer(background: float) -> None:
+    use = next(use for use in RECIPE.sources if use.source == "vector")
+    edge = background + TRUE_ANSWERS_95 * (1 - background)
+    cosines = np.array([edge - 0.01, edge + 0.01])
+    assert use.passes_threshold(cosines, Background(background)).tolist() == [False, True]
+
+
+def test_an_answer_that_lost_everything_to_the_threshold_names_the_nearest(
+    db: sennit.Database, folder: Path
+) -> None:
+    del folder
+    found = db.search("quantum chromodynamics on a lattice", recipe="files")
+    assert not found
+    lost = next(hint for hint in found.hints if hint.code == "threshold")
+    assert "/notes/" in lost.message
+    assert "its calibrated distance is" in lost.message
 
 
 @pytest.mark.parametrize(
@@ -113,7 +134,7 @@ def test_a_chunk_at_distance_05_is_discarded_and_nearer_ones_stay(distance: floa
     [("cosine", 0.6, 0.4), ("inner_product", 0.6, 0.4), ("l2_squared", 0.6, 0.8), ("l2", 0.5, 1.0)],
 )
 def test_the_metric_is_a_setting(metric: str, cosine: float, distance: float) -> None:
-    assert DISTANCES[metric](np.array([cosine]))[0] == pytest.approx(distance)
+    assert DISTANCES[metric](np.array([cosine]), NO_BACKGROUND)[0] == pytest.approx(distance)
     with sennit.open(":memory:", files__metric=metric, files__vector_score_threshold=distance) as db:
         use = next(use for use in db.recipes["files"].sources if use.source == "vector")
         assert not use.passes_threshold(np.array([cosine - 1e-9]))[0]
@@ -125,11 +146,11 @@ def test_the_trace_names_the_metric_and_why_gives_the_distance(db: sennit.Databa
     result = db.search(query, recipe="files", explain=True)
     assert result.trace is not None
     vector = next(s for s in result.trace.recipe["sources"] if s["source"] == "vector")
-    assert (vector["metric"], vector["max_distance"]) == ("cosine", 0.5)
+    assert (vector["metric"], vector["max_distance"]) == ("calibrated", 0.5)
     kitchen = next(record.id for record in db if record.path == "kitchen.md")
     why = db.why(query, kitchen, recipe="files")
     assert not why.kept
-    assert "cosine distance" in why.reason
+    assert "calibrated distance" in why.reason
 
 
 # hybrid_search

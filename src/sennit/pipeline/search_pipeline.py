@@ -167,7 +167,9 @@ class Pipeline(SourceRunner):
     def _rescore(self, plan: SearchPlan, config: SourceConfig, context: SearchContext, keys: Keys) -> Floats:
         """Return the scores of records that the source did not find; nan for what its thresholds exclude."""
         scores = self.scores(plan, config, context, keys)
-        return np.where(config.passes_threshold(scores), scores, np.nan) if config.has_threshold else scores
+        if not config.has_threshold:
+            return scores
+        return np.where(config.passes_threshold(scores, context.background), scores, np.nan)
 
     def _stage_context(self, plan: SearchPlan, context: SearchContext) -> StageContext:
         snapshot = context.snapshot

@@ -157,7 +157,7 @@ class SourceRunner:
                 found = _check_answer(found, request.limit)
                 _check_records(found, request)
             if config.has_threshold:
-                passing = config.passes_threshold(found.scores)
+                passing = config.passes_threshold(found.scores, request.context.background)
                 found = ScoredKeys(found.keys[passing], found.scores[passing])
         except SennitError as error:
             return _failure(str(error), began)

@@ -149,6 +149,7 @@ def build_trace(
         milliseconds=run.milliseconds,
         match_reasons=context.match_reasons,
         relevance=run.relevance,
+        background=context.background.mean,
         backgrounds=dict.fromkeys(
             calibrated_sources(plan.recipe.fusion, fused.lists.names), (background.mean, normalise)
         ),

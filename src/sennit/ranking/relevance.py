@@ -6,6 +6,7 @@ were fitted by `python -m benchmarks.relevance`; docs/design/relevance.md has th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -22,7 +23,7 @@ class Evidence(NamedTuple):
     coverage: Floats
     """The share of the query's information (idf) that its text has, from 0 to 1; nan for a query without terms."""
     lift: Floats
-    """How far its cosine is above the background, 1 at most; nan without a vector."""
+    """How far its cosine is above the background, with `size_allowance`; nan without a vector."""
     rank: Floats
     """Its place in the ranking, from 0."""
     linked: Floats
@@ -48,6 +49,21 @@ LINK_MATCH: Final = 0.8
 """A link counts only if the best match is above this: the records around a poor match are no answers either."""
 
 
+TYPICAL_RECORDS: Final = 3000
+LIFT_DEVIATION: Final = 0.1
+"""The standard deviation of the lift of arbitrary records; about the same for all models."""
+
+
+def size_allowance(records: int) -> float:
+    """Return what the lift of a record gains in a database of this size.
+
+    The best of many arbitrary records is nearer to a query than the best of a few, by about σ·√(2 ln n). So a lift says
+    more in a small database than in one of TYPICAL_RECORDS, and less in a larger one.
+    """
+    extremes = [math.sqrt(2 * math.log(count + 1)) for count in (TYPICAL_RECORDS, records)]
+    return LIFT_DEVIATION * (extremes[0] - extremes[1])
+
+
 def match(coverage: Floats, lift: Floats) -> Floats:
     """Return how well texts match the query by words and by meaning; an unknown part counts 0."""
     matches: Floats = np.nan_to_num(coverage) + LIFT_WEIGHT * np.nan_to_num(lift)
@@ -70,30 +86,26 @@ class Coefficients:
 
     def log_odds(self, evidence: Evidence) -> Floats:
         """Return the log odds of each record."""
-        columns = design_matrix(evidence)
-        odds: Floats = columns @ (
-            self.intercept,
-            self.coverage,
-            self.lift,
-            self.best,
-            self.log_rank,
-            self.linked,
-        )
+        values = (self.intercept, self.coverage, self.lift, self.best, self.log_rank, self.linked)
+        # Column by column: a matrix product would give other last bits for other numbers of records.
+        odds = np.zeros(len(evidence.rank))
+        for value, column in zip(values, columns(evidence), strict=True):
+            odds += value * column
         return odds
 
 
-def design_matrix(evidence: Evidence) -> Floats:
-    """Return what each coefficient multiplies, one row per record."""
+def columns(evidence: Evidence) -> tuple[Floats, ...]:
+    """Return what each coefficient multiplies."""
     coverage, lift, rank, linked, best = evidence
     best = np.minimum(best, FULL_MATCH)
     links = linked * np.maximum(best - LINK_MATCH, 0.0)
-    return np.stack([np.ones(len(rank)), coverage, lift, best, np.log1p(rank), links], axis=1)
+    return np.ones(len(rank)), coverage, lift, best, np.log1p(rank), links
 
 
-WORDS_AND_MEANING: Final = Coefficients(-5.855, 1.922, 2.164, 2.905, -1.301, 3.927)
+WORDS_AND_MEANING: Final = Coefficients(-6.185, 1.918, 2.107, 3.134, -1.299, 4.005)
 WORDS: Final = Coefficients(-2.248, 2.530, 0.0, 1.969, -1.492, 3.486)
 """For a search without vectors."""
-MEANING: Final = Coefficients(-3.226, 0.0, 3.426, 1.666, -1.492, 4.872)
+MEANING: Final = Coefficients(-3.259, 0.0, 2.952, 1.835, -1.516, 4.919)
 """For a query without terms, such as a lone symbol."""
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Exists, Filter, In, Range, parse_filter
+from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.decay import Decay
 from sennit.ranking.fusion import Fusion, check_fusion, fusion_to_dict, named_sources
 from sennit.ranking.stages import ListStage, RankingStage, ResultStage, Stage, check_stages, stage_to_dict
@@ -21,13 +22,14 @@ from sennit.search_parameters import LIMIT
 from sennit.settings import Metric, Recency
 from sennit.stores.contract import BM25
 
-DISTANCES: Final[Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]]] = {
-    "cosine": lambda cosine: 1.0 - cosine,
-    "inner_product": lambda cosine: 1.0 - cosine,
-    "l2_squared": lambda cosine: 2.0 - 2.0 * cosine,
-    "l2": lambda cosine: np.sqrt(np.maximum(2.0 - 2.0 * cosine, 0.0)),
+DISTANCES: Final[Mapping[str, Callable[[NDArray[np.float64], Background], NDArray[np.float64]]]] = {
+    "calibrated": lambda cosine, background: 1.0 - background.similarity(cosine),
+    "cosine": lambda cosine, _: 1.0 - cosine,
+    "inner_product": lambda cosine, _: 1.0 - cosine,
+    "l2_squared": lambda cosine, _: 2.0 - 2.0 * cosine,
+    "l2": lambda cosine, _: np.sqrt(np.maximum(2.0 - 2.0 * cosine, 0.0)),
 }
-"""The distance of two unit vectors, computed from their cosine, by metric."""
+"""The distance of two unit vectors, by metric, computed from their cosine and the background of the search."""
 
 MAX_LIMIT: Final = LIMIT.maximum
 
@@ -108,11 +110,13 @@ class SourceConfig:
         """Whether a threshold on score or distance is set."""
         return self.min_score is not None or self.max_distance is not None
 
-    def passes_threshold(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def passes_threshold(
+        self, scores: NDArray[np.float64], background: Background = NO_BACKGROUND
+    ) -> NDArray[np.bool_]:
         """Return which scores pass the thresholds on score and distance."""
         passing = np.ones(len(scores), bool) if self.min_score is None else scores >= self.min_score
         if self.max_distance is not None:
-            passing &= DISTANCES[self.metric](scores) < self.max_distance
+            passing &= DISTANCES[self.metric](scores, background) < self.max_distance
         return passing
 
     def build_filter(self, where: Filter, since: datetime | None = None) -> Filter:

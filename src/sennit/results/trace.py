@@ -77,7 +77,7 @@ class RelevanceTrace:
     coverage: float | None
     """The share of the query's information (idf) that the text has; None for a query without terms."""
     lift: float | None
-    """How far its cosine is above the background, 1 at most; None without a vector."""
+    """How far its cosine is above the background, with an allowance for the size of the database; None without one."""
     linked: bool
     """Whether another record that was found mentions it."""
     best: float
@@ -193,6 +193,8 @@ class Trace:
     """Why a source found a record, by list name and key."""
     list_stages: tuple[ListStageTrace, ...] = ()
     """The stages before fusion."""
+    background: float = 0.0
+    """The mean cosine of the query with a sample of the records; 0 without vectors."""
     backgrounds: Mapping[str, tuple[float, Callable[[float], float]]] = field(default_factory=dict)
     """By list whose cosines the fusion compares with a background: the background, and how it normalises a cosine."""
     result_stages: tuple[StageTrace, ...] = ()

@@ -201,20 +201,16 @@ def recipes(session: Session) -> None:
 
 def show_result(result: SearchResult, options: ExcerptOptions) -> None:
     """Print a result as text."""
-    best = max((measure(hit) for hit in result), default=0.0)
+    if result and not result.fits:
+        output.write_line("Nothing fits; these are the nearest:")
     for number, hit in enumerate(result):
         if number and output.terminal_width() is not None:
             output.write_line()
-        show_hit(hit, result.query, options, best)
+        show_hit(hit, result.query, options)
 
 
-def measure(hit: Hit) -> float:
-    """Return the number by which a reader judges a hit: here its score, whose scale is the recipe's."""
-    return hit.score
-
-
-def show_hit(hit: Hit, query: str, options: ExcerptOptions, best: float) -> None:
-    """Print rank, score, title, citation and an excerpt, and the explanation if there is one."""
+def show_hit(hit: Hit, query: str, options: ExcerptOptions) -> None:
+    """Print rank, relevance, title, citation and an excerpt, and the explanation if there is one."""
     terminal = output.terminal_width()
     title = output.one_line(hit.title)
     shown = output.one_line(display_citation(hit.record, hit.location))
@@ -223,8 +219,8 @@ def show_hit(hit: Hit, query: str, options: ExcerptOptions, best: float) -> None
     about = [citation] if title else []
     about += [output.one_line(hit.collection)] if hit.collection != "default" else []
     details = f"  {click.style(' · '.join(about), dim=True)}" if about else ""
-    bar = output.bar(measure(hit), best) if terminal is not None and terminal >= output.WIDE_CELLS else ""
-    first = f"{hit.rank:>2}  {measure(hit):.4f}  {bar}{heading}"
+    bar = output.bar(hit.relevance, 1.0) if terminal is not None and terminal >= output.WIDE_CELLS else ""
+    first = f"{hit.rank:>2}  {hit.relevance:.2f}  {bar}{heading}"
     if details and terminal is not None and output.visible_width(f"{first}{details}") > terminal:
         # A citation that is broken at the end of a row cannot be copied.
         output.write_line(first)

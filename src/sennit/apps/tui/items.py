@@ -127,7 +127,7 @@ def _item_from_hit(hit: Hit, query: str) -> ResultRow:
         path=hit.location,
         lines=hit.record.lines,
         text=hit.text,
-        score=f"{hit.score:.4f}",
+        score=f"{hit.relevance:.2f}",
         about="" if hit.collection == "default" else hit.collection,
         language=_language(hit.record),
         explanation=hit.explanation,
