@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import sennit
 from sennit.errors import InvalidInput
@@ -342,3 +344,46 @@ def test_an_empty_database_gives_an_empty_plan() -> None:
         assert plan.entries == ()
         assert plan.prompt == ""
         assert db.plan("").entries == ()
+
+
+WORDS = st.sampled_from(
+    [
+        "fix",
+        "login",
+        "auth.go",
+        "auth.go:12",
+        "`Session`",
+        "token",
+        "billing",
+        "refund",
+        "verify password",
+        "why",
+    ]
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.lists(WORDS, max_size=4), st.integers(20, 900)), min_size=2, max_size=4), st.uuids()
+)
+def test_the_invariants_hold_for_every_turn_of_an_episode(
+    service: sennit.Database, turns: list[tuple[list[str], int]], episode: object
+) -> None:
+    earlier: set[str] = set()
+    for words, max_tokens in turns:
+        query = " ".join(words)
+        plan = service.plan(query, episode=str(episode), max_tokens=max_tokens, max_entities=4)
+        # The budget is never exceeded.
+        assert plan.tokens <= max_tokens
+        assert load_tokenizer().count(render_plan(plan)) <= max_tokens
+        # No candidate stands before an anchor.
+        is_anchor = [entry.reason.startswith("anchor:") for entry in plan.entries]
+        assert is_anchor == sorted(is_anchor, reverse=True)
+        assert is_anchor.count(False) <= 4
+        # What was hydrated earlier is included unless the budget forbids.
+        refused = {one.key: one.reason for one in plan.dropped}
+        for key in earlier - set(plan.keys):
+            assert "tokens, and" in refused[key] or "is contained in" in refused[key]
+        # The same query, episode and state give the same plan.
+        assert not service.introspect(str(episode), replay=True).changes
+        earlier |= set(plan.keys)

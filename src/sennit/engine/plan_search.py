@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -25,7 +25,6 @@ from sennit.pipeline import Pipeline, SearchPlan
 from sennit.ranking.fusion import Weighted
 from sennit.ranking.stages import Keys
 from sennit.recipes import Recipe
-from sennit.records import Record
 from sennit.results import Hit
 from sennit.search_parameters import LIMIT
 from sennit.settings.sections import HydrationSettings
@@ -127,17 +126,26 @@ class PlanSearch:
     def _units(self, hits: Sequence[Hit]) -> Iterator[tuple[CodeUnit, Hit]]:
         """Yield the entity of each hit, each once; for the outline of a file, the most relevant entity of the file."""
         units = self._catalogue.units(hit.key for hit in hits)
+        best_of_file = self._best_of_files({hit.record.path or "" for hit in hits if hit.key not in units})
         seen: set[str] = set()
         for hit in hits:
-            unit = units.get(hit.key) or self._best_of_file(hit.record)
+            unit = units.get(hit.key) or best_of_file.get(hit.record.path or "")
             if unit is not None and unit.key not in seen:
                 seen.add(unit.key)
                 yield unit, hit
 
-    def _best_of_file(self, outline: Record) -> CodeUnit | None:
-        inside = self._catalogue.in_file(outline.path or "")
-        scores = self.relevance(inside)
-        return max(inside, key=lambda unit: scores.get(unit.key, 0.0), default=None)
+    def _best_of_files(self, paths: Collection[str]) -> dict[str, CodeUnit]:
+        """Return the most relevant entity of each file; the search ranks the best of every file first."""
+        if not paths:
+            return {}
+        where = In("path", tuple(sorted(paths))) & Equal("collection", CODE)
+        hits = self._run(max(MIN_CANDIDATES, len(paths)), where)
+        units = self._catalogue.units(hit.key for hit in hits)
+        best: dict[str, CodeUnit] = {}
+        for hit in hits:
+            if hit.key in units:
+                best.setdefault(hit.record.path or "", units[hit.key])
+        return best
 
     def _similarity(self, ranked: Sequence[tuple[CodeUnit, int]]) -> tuple[Floats, str]:
         """Return the similarity of entities to the query on the scale of the settings, and why there is none."""

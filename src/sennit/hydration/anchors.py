@@ -268,20 +268,20 @@ def _inferred_units(
                 path.rpartition("/")[0].rpartition("/")[2],
             }:
                 by_stem.setdefault(part, []).append(path)
+    inside: list[tuple[int, list[CodeUnit]]] = []
     for name in names:
         units = [unit for spelling in name.spellings for unit in by_name.get(spelling, ())]
         paths = [path for spelling in name.spellings for path in by_stem.get(spelling, ())]
-        if not (units or paths):
-            continue
-        if len(name.words) == 1 and not _is_rare(name.words[0], catalogue):
+        if not (units or paths) or (len(name.words) == 1 and not _is_rare(name.words[0], catalogue)):
             continue
         if len(units) <= MAX_INFERRED_TARGETS:
             yield from ((name.at, unit) for unit in units)
-        if len(paths) <= MAX_INFERRED_TARGETS:
-            inside = [unit for path in paths for unit in catalogue.in_file(path)]
-            scores = relevance(inside)
-            best = sorted(inside, key=lambda unit: -scores.get(unit.key, 0.0))
-            yield from ((name.at, unit) for unit in best[:MAX_INFERRED_ENTITIES])
+        if 0 < len(paths) <= MAX_INFERRED_TARGETS:
+            inside.append((name.at, [unit for path in paths for unit in catalogue.in_file(path)]))
+    scores = relevance([unit for _, units in inside for unit in units]) if inside else {}
+    for at, units in inside:
+        best = sorted(units, key=lambda unit: -scores.get(unit.key, 0.0))
+        yield from ((at, unit) for unit in best[:MAX_INFERRED_ENTITIES])
 
 
 def _is_rare(word: str, catalogue: Catalogue) -> bool:

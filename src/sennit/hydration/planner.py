@@ -27,7 +27,7 @@ CONTAINED: Final = "it is contained in "
 SEAM_TOKENS: Final = 2
 """Tokens reserved for each entry, because text is tokenized differently where two entries meet."""
 
-OUTLINE_SHARE: Final = 0.5
+OUTLINE_SHARE: Final = 0.3
 """The share of the budget for outlines of anchors that do not all fit; the rest is for the bodies of the first."""
 
 MAX_CANDIDATE_SHARE: Final = 0.5

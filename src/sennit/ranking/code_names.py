@@ -98,8 +98,11 @@ class QueryWords:
         for word in self._words:
             self._by_prefix.setdefault(word[:MIN_PREFIX_LETTERS], []).append(word)
         self._suffixes = tuple(word for word in self._words if len(word) >= MIN_SUFFIX_LETTERS)
-        self.content = frozenset(self._words - FUNCTION_WORDS)
+        self.content = self._words - FUNCTION_WORDS
         """The words that may be part of a name."""
+        self._content_by_prefix: dict[str, list[str]] = {}
+        for word in self.content:
+            self._content_by_prefix.setdefault(word[:MIN_PREFIX_LETTERS], []).append(word)
 
     def coverage(self, words: Sequence[str]) -> float:
         """Return the share of words that the query has, in any form of the word or as the end of a compound."""
@@ -119,14 +122,14 @@ class QueryWords:
 
     def matches(self, words: Sequence[str]) -> tuple[frozenset[str], int]:
         """Return the content words of the query that are among these words, and how many of these words match."""
-        found: set[str] = set()
+        found: list[str] = []
         matching = 0
         for word in words:
-            forms = self._by_prefix.get(word[:MIN_PREFIX_LETTERS], ())
-            same = [other for other in forms if other in self.content and same_word(word, other)]
-            if same:
-                found.update(same)
-                matching += 1
+            forms = self._content_by_prefix.get(word[:MIN_PREFIX_LETTERS])
+            if forms is not None:
+                same = [other for other in forms if same_word(word, other)]
+                found += same
+                matching += bool(same)
         return frozenset(found), matching
 
 
