@@ -88,7 +88,7 @@ def test_an_empty_collection_is_named(db: Database) -> None:
 
 
 def test_a_look_back_that_reaches_nothing_is_named(db: Database) -> None:
-    found = db.search("ferry", recipe="memory", look_back=24, filters={"id": "old"})
+    found = db.search("ferry", recipe="memory", include=("travel",), look_back=24, filters={"id": "old"})
     assert codes(found)[0] == "look_back"
     assert codes(found)[-1] == "try"
 

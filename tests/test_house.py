@@ -19,7 +19,18 @@ SOURCE = ROOT / "src" / "sennit"
 
 # A package here is a module or package directly under sennit; "" is sennit itself, the public names. A row may import
 # what it lists, and lists only packages of earlier rows.
-VALUES = ("errors", "periods", "records", "facts", "turns", "filters", "analysis", "privacy", "results")
+VALUES = (
+    "errors",
+    "periods",
+    "records",
+    "places",
+    "facts",
+    "turns",
+    "filters",
+    "analysis",
+    "privacy",
+    "results",
+)
 CONTRACT = (
     "stores.contract",
     "stores.codec",
@@ -49,6 +60,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "workers": (),
     "periods": (),
     "records": ("errors",),
+    "places": ("records",),
     "facts": ("errors", "records"),
     "turns": ("errors", "records"),
     "search_parameters": ("errors", "records"),
@@ -58,12 +70,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "privacy": ("errors", "filters"),
     "jsonl": ("errors", "records"),
     "results": ("errors", "records", "filters"),
-    "ranking": ("errors", "periods", "records", "facts", "results"),
+    "ranking": ("errors", "periods", "records", "places", "facts", "results"),
     "embedding": ("errors", "user_cache"),
     "stores": (*VALUES, "user_cache", "workers", "graph", "ranking", "embedding.base"),
     "repositories": (*VALUES, "graph", "stores.contract"),
-    "ingest": (*FINDING, "workers"),
-    "folders": ("errors", "records", "search_parameters", "ingest.ignore", "ingest.file_reader"),
+    "ingest": (*FINDING, "workers", "repositories.folders"),
+    "folders": ("errors", "records", "places", "search_parameters", "ingest.ignore", "ingest.file_reader"),
     "embedding_service": FINDING,
     "sources": (*FINDING, "folders"),
     "context": (*FINDING, "folders"),

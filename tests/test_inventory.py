@@ -41,11 +41,11 @@ def db(tmp_path: Path, folder: Path) -> Iterator[Database]:
 def test_status_counts_what_the_caller_may_see(db: Database) -> None:
     state = db.status(caller=STRANGER)
     assert state.records == 7
-    assert {one.name: one.records for one in state.collections} == {"files": 3, "history": 4}
+    assert {one.name: one.records for one in state.collections} == {"docs": 3, "history": 4}
     assert state.sessions == 2
     assert state.roles["records"] == "sqlite"
     owner = db.status(caller=sennit.OWNER)
-    assert {one.name for one in owner.collections} == {"files", "history", "vault"}
+    assert {one.name for one in owner.collections} == {"docs", "history", "vault"}
     assert owner.models[0].pending is None
     assert db.status().models[0].pending == 0
 
@@ -90,7 +90,7 @@ def test_status_notices_a_change_of_a_file_that_was_indexed_at_once(db: Database
 
 def test_a_folder_without_visible_records_is_not_named(db: Database, tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db") as again:
-        again.add([_hidden(record) for record in again.records(collections=["files"])])
+        again.add([_hidden(record) for record in again.records(collections=["docs"])])
     assert [one.path for one in db.status(caller=STRANGER).folders] == []
     assert len(db.status().folders) == 1
 

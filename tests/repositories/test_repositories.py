@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.errors import InvalidInput, NotFound
+from sennit.places import Folder
 from sennit.privacy import Caller
 from sennit.repositories.episodes import EpisodeStore
 from sennit.repositories.folders import IndexedFolders
@@ -78,11 +79,23 @@ def test_no_token_is_stored(records: RecordsRole) -> None:
     assert token.encode() not in stored
 
 
-def test_indexed_folders_are_sorted_and_listed_once(records: RecordsRole) -> None:
-    folders = IndexedFolders(records)
-    folders.add(["/b", "/a\0odd", "/é"])
-    folders.add(["/b", "/a"])
-    assert folders.paths() == ["/a", "/a\0odd", "/b", "/é"]
+def test_indexed_folders_keep_their_options_and_when_they_were_indexed(records: RecordsRole) -> None:
+    folders = IndexedFolders(records, "/home")
+    odd = Folder("é", "/else", whole=False, tenant="acme", collection="c", metadata={"team": "search"})
+    with records.transaction() as transaction:
+        for folder in (Folder("a", "/home/a"), odd):
+            folders.put(transaction, folder)
+    folders.mark_indexed(["a", "unknown"])
+    with records.transaction() as transaction:
+        folders.put(transaction, Folder("a", "/home/b"))
+    assert sorted(folders.places().folders, key=lambda one: one.key) == [Folder("a", "/home/b"), odd]
+    assert IndexedFolders(records, "/moved").places().get("a") == Folder("a", "/moved/b")
+    seconds = folders.indexed_at()
+    assert seconds["é"] is None
+    assert seconds["a"] is not None
+    with records.transaction() as transaction:
+        folders.delete(transaction, "a")
+    assert folders.places().folders == (odd,)
 
 
 def test_an_episode_numbers_its_turns_and_remembers_keys_latest_first(records: RecordsRole) -> None:

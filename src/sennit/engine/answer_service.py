@@ -19,6 +19,7 @@ from sennit.engine.search_request import FilterLike, SearchRequest
 from sennit.errors import SourceError
 from sennit.filters import Filter
 from sennit.llm import LanguageModel
+from sennit.places import Locate
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.results import Degraded, Hit, Page, SearchResult
@@ -89,6 +90,7 @@ class AnswerService:
         search: Search,
         rewriter: QueryRewriter,
         model: ConfiguredModel,
+        locator: Callable[[], Locate],
     ) -> None:
         self._settings = settings
         self._recipes = recipes
@@ -98,6 +100,7 @@ class AnswerService:
         self._search = search
         self._rewriter = rewriter
         self._model = model
+        self._locator = locator
 
     def ask(self, query: str, **options: Unpack[AskOptions]) -> Answer:
         """Return the whole answer."""
@@ -207,6 +210,7 @@ class AnswerService:
                 editor=request.editor or "",
                 keywords=request.rewrite.hints,
                 max_characters=settings.llm.prompt_characters,
+                locate=self._locator(),
             ),
             request.rewrite.hints,
             tuple(degraded),

@@ -111,6 +111,9 @@ class AsyncFilesGroup(AsyncFace[FilesGroup]):
     read = awaited(FilesGroup.read)
     grep = awaited(FilesGroup.grep)
     paths = awaited(FilesGroup.paths)
+    locate = awaited(FilesGroup.locate)
+    filter_paths = awaited(FilesGroup.filter_paths)
+    make_scope = awaited(FilesGroup.make_scope)
 
     async def folders(self) -> Folders:
         """Return the folders that may be searched and read; a property of the synchronous group."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from sennit.analysis import query_terms
 from sennit.filters import Equal, Filter, In
 from sennit.hydration import CodeUnit
+from sennit.places import Places
 from sennit.records import Record, full_id
 from sennit.stores.contract import Backend, Floats, Keys, Snapshot
 
@@ -31,10 +33,11 @@ MAX_OVERLAP_LINES: Final = 2
 class StoreCatalogue:
     """The code in a snapshot. An entity that is stored as several records is one unit."""
 
-    def __init__(self, snapshot: Snapshot, tenant: str, backend: Backend) -> None:
+    def __init__(self, snapshot: Snapshot, tenant: str, backend: Backend, places: Places) -> None:
         self.snapshot = snapshot
         self._tenant = tenant
         self._backend = backend
+        self._places = places
 
     def document_share(self, term: int) -> float:
         """Return the share of records that contain a term, given by its hash."""
@@ -45,11 +48,11 @@ class StoreCatalogue:
         return self._backend.vector.scores(self.snapshot, query, keys)
 
     def files_named(self, names: frozenset[str]) -> Sequence[str]:
-        return self._backend.records.files.paths_named(names)
+        return self._backend.records.files.places_named(names)
 
     def paths(self) -> Sequence[str]:
         outlines = self.snapshot.sample(Equal("collection", OUTLINES), MAX_FILES)
-        return sorted(path for (path,) in self.snapshot.columns(outlines, ("path",)) if path)
+        return sorted(place for (place,) in self.snapshot.columns(outlines, ("parent",)) if place)
 
     def occurrences(self, word: str) -> tuple[int, int]:
         of = self.snapshot.count()
@@ -58,7 +61,7 @@ class StoreCatalogue:
 
     def in_file(self, path: str) -> Sequence[CodeUnit]:
         parts = self.snapshot.children(path, CODE)
-        return [join_parts(list(group)) for _, group in groupby(parts, _key)]
+        return [self._join(list(group)) for _, group in groupby(parts, _key)]
 
     def entities_named(self, names: Iterable[str]) -> Sequence[CodeUnit]:
         return self._where(In("name", tuple(sorted(set(names)))))
@@ -87,10 +90,14 @@ class StoreCatalogue:
     def _unit_of(self, record: Record) -> CodeUnit:
         part, parts = _number(record, "part"), _number(record, "parts")
         if not part or record.position is None:
-            return join_parts([record])
+            return self._join([record])
         first = record.position - part + 1
         near = self.snapshot.siblings(record, first, first + parts - 1)
-        return join_parts([one for one in near if _key(one) == _key(record)])
+        return self._join([one for one in near if _key(one) == _key(record)])
+
+    def _join(self, parts: Sequence[Record]) -> CodeUnit:
+        unit = join_parts(parts)
+        return replace(unit, location=self._places.show(parts[0]) or unit.path)
 
 
 def join_parts(parts: Sequence[Record]) -> CodeUnit:
@@ -104,7 +111,7 @@ def join_parts(parts: Sequence[Record]) -> CodeUnit:
     last = parts[-1].lines or first.lines
     return CodeUnit(
         key=_key(first),
-        path=first.path or "",
+        path=first.parent or first.path or "",
         text="\n".join(lines),
         lines=(first.lines[0], max(first.lines[1], last[1])) if first.lines and last else first.lines,
         kind=first.kind,

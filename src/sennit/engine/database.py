@@ -95,7 +95,9 @@ class Database:
         )
         self.backend = backend
         self.store = backend.records
-        folders = IndexedFolders(self.store)
+        base = None if self.path is None else str(Path(os.path.realpath(self.path)).parent)
+        self.indexed_folders = IndexedFolders(self.store, base)
+        """The folders whose files are records."""
         explicit = is_embedding_configured(settings)
         self.embeddings = EmbeddingService(self.store, embedding_spec(settings), explicit=explicit)
         self.maintainer = IndexMaintainer(
@@ -107,7 +109,7 @@ class Database:
         )
         self.embeddings.on_model_change = self.maintainer.wake
         self.writes = WriteService(self.store, self.embeddings, self.maintainer)
-        file_access = FileAccess(settings.files, folders, self.path)
+        file_access = FileAccess(settings.files, self.indexed_folders, self.store.files, self.path)
         built_in: dict[str, Source] = {
             "keyword": KeywordSource(backend.keyword),
             "vector": VectorSource(backend.vector, inline=self.embeddings.is_inline()),
@@ -120,14 +122,34 @@ class Database:
         }
         custom = {name: make_source(name, one, backend) for name, one in (sources or {}).items()}
         self._pipeline = Pipeline(built_in, custom, backend)
-        hydration = HydrationService(backend, settings, self._pipeline, self._planner, self._make_context)
+        hydration = HydrationService(
+            backend,
+            settings,
+            self._pipeline,
+            self._planner,
+            self._make_context,
+            self.indexed_folders.places,
+        )
         self._model = ConfiguredModel(settings.llm)
         self._rewriter = QueryRewriter(settings, self._model, backend)
         self._answers = AnswerService(
-            settings, self.recipes, backend, self.audience, self.search, self._rewriter, self._model
+            settings,
+            self.recipes,
+            backend,
+            self.audience,
+            self.search,
+            self._rewriter,
+            self._model,
+            self.indexed_folders.locator,
         )
         self._inventory = Inventory(
-            backend, self._access, self.embeddings, self.maintainer, file_access, self.path
+            backend,
+            self._access,
+            self.embeddings,
+            self.maintainer,
+            file_access,
+            self.indexed_folders,
+            self.path,
         )
         self.memory = MemoryGroup(
             self._access, self.writes, self._model, self.search, self._inventory, settings.llm.timeout
@@ -138,7 +160,6 @@ class Database:
             self,
             self.maintainer,
             file_access,
-            folders,
             self._inventory,
             self.recipes,
             settings.ingest,
@@ -256,17 +277,32 @@ class Database:
         *,
         recipe: str | None = None,
         collection: str | None = None,
+        tenant: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
         scope: Scope | None = None,
         progress: Progress | None = None,
+        only: Iterable[str] | None = None,
     ) -> IndexReport:
         """The same as `db.files.index`."""
-        return self.files.index(paths, recipe=recipe, collection=collection, scope=scope, progress=progress)
+        return self.files.index(
+            paths,
+            recipe=recipe,
+            collection=collection,
+            tenant=tenant,
+            metadata=metadata,
+            scope=scope,
+            progress=progress,
+            only=only,
+        )
 
     # Reading.
 
     def get(self, record_id: str, *, caller: Caller | None = None) -> Record | None:
-        """Return the record with this id, or None."""
-        return self._get([check_id(record_id)], caller).get(record_id)
+        """Return the record with this id, or None. The path in an id may be written as it is shown."""
+        found = self._get([check_id(record_id)], caller)
+        if not found:
+            found = self._get(self.indexed_folders.places().find_ids(record_id), caller)
+        return next(iter(found.values()), None)
 
     def find(self, reference: str, *, caller: Caller | None = None) -> Record:
         """Return the record that a reference means: an id, the beginning of one, or `path`, `path:10` or `path:10-20`.
@@ -319,10 +355,6 @@ class Database:
         The options are the fields of a SearchRequest, which can also be given as a whole. `collection` takes one name
         or several, like `collections`.
         """
-        request = as_request(query, options)
-        audience = self.audience(request.caller)
-        plan = self._planner.plan(request)
-        request = self._rewrite(request, plan.recipe, audience)
         return self._search_all([as_request(query, options)])[0]
 
     def search_many(
@@ -470,9 +502,7 @@ class Database:
             yield self._resolver(snapshot, caller)
 
     def _resolver(self, snapshot: Snapshot, caller: Caller | None) -> ReferenceResolver:
-        return ReferenceResolver(
-            snapshot, self._access.resolve(caller).tenant, lambda: self.files.folders.roots
-        )
+        return ReferenceResolver(snapshot, self._access.resolve(caller).tenant, self.indexed_folders.places)
 
     def _make_context(self, request: SearchRequest, snapshot: Snapshot, audience: Filter) -> SearchContext:
         context = SearchContext(
@@ -485,6 +515,7 @@ class Database:
             now=request.now,
             rewrite=request.rewrite,
             vector=check_query_vector(request.vector, snapshot),
+            locate=self.indexed_folders.locator(),
         )
         failure = request.rewrite.transform.get("error")
         if isinstance(failure, str):

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Unpack
 
 from sennit.context.briefing import briefing, memory_from_record
@@ -15,7 +14,6 @@ from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
 from sennit.engine.checks import check_database
 from sennit.engine.file_access import FileAccess
-from sennit.engine.file_paths import stored_paths
 from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.inventory import Inventory, NamedCount, in_session
 from sennit.engine.maintenance import IndexMaintainer
@@ -26,7 +24,7 @@ from sennit.engine.search_request import FilterLike, SearchOptions, SearchReques
 from sennit.engine.validation import check_instances, check_list
 from sennit.engine.writes import WriteService
 from sennit.facts import Fact
-from sennit.filters import EVERYTHING
+from sennit.filters import EVERYTHING, Equal, Filter, In
 from sennit.folders import FileText, Folders, ReadError
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
@@ -35,10 +33,11 @@ from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest import index as index_files
 from sennit.ingest.indexer import IndexTarget
+from sennit.ingest.readers import fills
+from sennit.places import FOLDER_FIELD, FolderOptions
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.records import Json, Record
-from sennit.repositories.folders import IndexedFolders
 from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult
 from sennit.settings import IngestSettings
@@ -182,7 +181,6 @@ class FilesGroup:
         target: IndexTarget,
         maintainer: IndexMaintainer,
         files: FileAccess,
-        indexed: IndexedFolders,
         inventory: Inventory,
         recipes: Mapping[str, Recipe],
         settings: IngestSettings,
@@ -192,7 +190,6 @@ class FilesGroup:
         self._settings = settings
         self._maintainer = maintainer
         self._files = files
-        self._indexed = indexed
         self._inventory = inventory
         self._recipes = recipes
 
@@ -202,30 +199,44 @@ class FilesGroup:
         *,
         recipe: str | None = None,
         collection: str | None = None,
+        tenant: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
         scope: Scope | None = None,
         progress: Progress | None = None,
+        only: Iterable[str] | None = None,
     ) -> IndexReport:
         """Index files and folders incrementally: add new and changed files, remove deleted ones.
 
-        `recipe` decides how files are read, and to which collection the records go: its first, or `files`.
+        Each file is read by its kind: pages, code, conversations, examples, or passages of text. `recipe` narrows the
+        run to the files that this recipe searches. `collection`, `tenant` and `metadata` are given to every record of
+        a folder, and remembered for the next run. With `only`, a list of real paths, nothing else is visited.
         """
         as_list = [paths] if isinstance(paths, (str, os.PathLike)) else paths
         given = check_list(as_list, "index() takes paths of files and folders")
         chosen = None if recipe is None else find_recipe(recipe, self._recipes)
-        default_collection = chosen.collections[0] if chosen is not None and chosen.collections else "files"
+        searched = () if chosen is None else chosen.collections
+        # A recipe with collections of its own, which no reader fills, gets a reading of each file for the first.
+        target = searched[0] if searched and not fills(searched) else ""
+        if chosen is not None and searched:
+            searched = (*searched, *chosen.on_request)
         began = time.perf_counter()
-        with self._maintainer.bulk_load():
+        with self._maintainer.bulk_load() if only is None else contextlib.nullcontext():
             report = index_files(
                 self._target,
                 given,
-                collection=default_collection if collection is None else collection,
+                only_collections=() if target else searched,
+                target=target and (collection or target),
+                options=FolderOptions(tenant, metadata, None if target else collection),
                 scope=scope or self.make_scope(),
                 progress=progress,
-                profile="text" if chosen is None else chosen.index_profile,
+                only=only,
             )
-            self._indexed.add(os.path.realpath(path) for path in given if Path(path).is_dir())
         report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
         return report
+
+    def locate(self, record: Record) -> str | None:
+        """Return the path of a record's file, relative to the current folder where that is shorter."""
+        return self._target.indexed_folders.locator()(record)
 
     def paths(
         self, filters: FilterLike = None, *, collections: Sequence[str] = (), caller: Caller | None = None
@@ -253,15 +264,20 @@ class FilesGroup:
             max_bytes=max_bytes or self._settings.max_bytes,
         )
 
-    def stored_paths(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Return the paths that the records of these files may have; a relative one as in a citation."""
-        roots = self.folders.roots
-        return tuple(stored for path in paths for stored in stored_paths(path, roots))
+    def filter_paths(self, paths: Iterable[str]) -> Filter:
+        """Return the filter of the records of these files; a relative path is written as in a citation."""
+        places = self._target.indexed_folders.places()
+        names = list(paths)
+        found = (place for path in names for place in places.find_files(path))
+        of_files: Filter = In("path", tuple(dict.fromkeys((*names, *map(os.path.realpath, names)))))
+        for folder, relative in found:
+            of_files = of_files | (Equal("path", relative) & Equal(FOLDER_FIELD, folder.key))
+        return of_files
 
     @property
     def folders(self) -> Folders:
         """The folders that may be searched and read: those of the settings, or those that were indexed."""
-        return self._files.folders()
+        return self._files.folders(self._access.audience(None))
 
     def read(
         self, path: str, *, lines: tuple[int, int] | None = None, caller: Caller | None = None
@@ -276,14 +292,15 @@ class FilesGroup:
                 return self._files.read(path, lines, snapshot, audience)
             except ReadError as error:
                 record = self._find_record(path, snapshot, caller) if error.code == "NOT_FOUND" else None
-                if record is None or record.path is None:
+                found = None if record is None else self._target.indexed_folders.places().absolute(record)
+                if record is None or found is None:
                     raise
-            return self._files.read(record.path, lines or record.lines, snapshot, audience)
+            return self._files.read(found, lines or record.lines, snapshot, audience)
 
     def _find_record(self, reference: str, snapshot: Snapshot, caller: Caller | None) -> Record | None:
         """The record of an id, or of its beginning; None if it means no record, or several."""
         tenant = self._access.resolve(caller).tenant
-        found = ReferenceResolver(snapshot, tenant, lambda: self.folders.roots).find_all(reference)
+        found = ReferenceResolver(snapshot, tenant, self._target.indexed_folders.places).find_all(reference)
         return found[0] if len(found) == 1 else None
 
     def grep(

@@ -30,9 +30,10 @@ from sennit.hydration import (
     make_plan,
 )
 from sennit.hydration.anchors import strip_extensions
-from sennit.hydration.introspection import restrict_plan
+from sennit.hydration.introspection import restrict_plan, show_keys
 from sennit.hydration.plan import PREVIEW_CHARACTERS, content_hash
 from sennit.pipeline import Pipeline
+from sennit.places import Places
 from sennit.privacy import Caller
 from sennit.records import full_id
 from sennit.repositories.episodes import EpisodeStore
@@ -93,6 +94,7 @@ class HydrationService:
         pipeline: Pipeline,
         planner: SearchPlanner,
         make_context: Callable[[SearchRequest, Snapshot, Filter], SearchContext],
+        places: Callable[[], Places],
     ) -> None:
         self._backend = backend
         self._store = backend.records
@@ -100,6 +102,7 @@ class HydrationService:
         self._pipeline = pipeline
         self._planner = planner
         self._make_context = make_context
+        self._places = places
         self._episodes = EpisodeStore(backend.records)
         self._estimate_reported = False
 
@@ -122,6 +125,7 @@ class HydrationService:
                 str(audience),
             )
             plan = replace(plan, turn=turn)
+        plan = show_keys(plan, self._places().show_id)
         self._log(made, plan)
         return plan
 
@@ -148,7 +152,9 @@ class HydrationService:
                 plan.query, episode, self._budget(plan.max_tokens, plan.max_entities, plan.allow_partial)
             )
             changed = compare_plans(plan, self._make(request, turn_number, caller, audience).plan)
-        return Introspection(plan, tuple(turns), changed)
+        show = self._places().show_id
+        changes = None if changed is None else changed.map_keys(show)
+        return Introspection(show_keys(plan, show), tuple(turns), changes)
 
     def _check_request(self, query: str, options: PlanOptions) -> PlanRequest:
         """Check the arguments; the settings give the default budget."""
@@ -178,7 +184,7 @@ class HydrationService:
             settings.enable_previous_hydration_anchors,
         )
         with self._store.snapshot(audience) as snapshot:
-            catalogue = StoreCatalogue(snapshot, caller.tenant, self._backend)
+            catalogue = StoreCatalogue(snapshot, caller.tenant, self._backend, self._places())
             search, warnings = self._open_search(request, catalogue, audience)
             anchors = find_anchors(request.query, catalogue, previous, anchor_options, search.relevance)
             candidates: list[Candidate] = []
@@ -236,8 +242,9 @@ class HydrationService:
         keys = list(dict.fromkeys((*plan.keys, *(one.key for one in plan.dropped))))
         existing = self._store.get(full_id(caller.tenant, key) for key in keys)
         with self._store.snapshot(audience) as snapshot:
-            units = StoreCatalogue(snapshot, caller.tenant, self._backend).with_keys(keys)
+            units = StoreCatalogue(snapshot, caller.tenant, self._backend, self._places()).with_keys(keys)
         texts = {unit.key: unit.text for unit in units}
+        locations = {unit.key: unit.location for unit in units}
 
         def is_visible(key: str) -> bool:
             # The audience that the plan was made for has seen the entities that were removed since.
@@ -247,9 +254,13 @@ class HydrationService:
         return replace(
             shown,
             entries=tuple(
-                replace(entry, preview=texts[entry.key][:PREVIEW_CHARACTERS])
-                if content_hash(texts.get(entry.key, "")) == entry.content
-                else entry
+                replace(
+                    entry,
+                    path=locations.get(entry.key, entry.path),
+                    preview=texts[entry.key][:PREVIEW_CHARACTERS]
+                    if content_hash(texts.get(entry.key, "")) == entry.content
+                    else entry.preview,
+                )
                 for entry in shown.entries
             ),
         )

@@ -15,8 +15,9 @@ from sennit.engine.file_access import FileAccess
 from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.search_request import FilterLike, build_filter
 from sennit.engine.validation import check_id
-from sennit.filters import Equal, Filter
+from sennit.filters import Equal, Exists, Filter
 from sennit.ingest.changes import FolderChanges, count_changes
+from sennit.places import FOLDER_FIELD, Folder, path_to_text, shown_path
 from sennit.privacy import Caller
 from sennit.records import Json, Record, full_id
 from sennit.repositories.folders import IndexedFolders
@@ -156,6 +157,7 @@ class Inventory:
         embeddings: EmbeddingService,
         maintainer: IndexMaintainer,
         files: FileAccess,
+        folders: IndexedFolders,
         database: Path | None,
     ) -> None:
         self._backend = backend
@@ -164,7 +166,7 @@ class Inventory:
         self._embeddings = embeddings
         self._maintainer = maintainer
         self._files = files
-        self._folders = IndexedFolders(backend.records)
+        self._folders = folders
         self._database = None if database is None else os.path.realpath(database)
 
     def status(self, caller: Caller | None, *, changes: bool) -> Status:
@@ -192,7 +194,13 @@ class Inventory:
     def files(self, caller: Caller | None, where: Filter) -> tuple[NamedCount, ...]:
         """Return each path with its number of records, in order."""
         with self._store.snapshot(self._access.audience(caller)) as snapshot:
-            return tuple(NamedCount(*pair) for pair in sorted(snapshot.text_counts("path", where).items()))
+            counts = {
+                shown_path(folder.absolute(path)): number
+                for folder in self._folders.places().folders
+                for path, number in snapshot.text_counts("path", where & _in_folder(folder)).items()
+            }
+            others = snapshot.text_counts("path", where & ~Exists(FOLDER_FIELD))
+            return tuple(NamedCount(*pair) for pair in sorted({**others, **counts}.items()))
 
     def sessions(self, caller: Caller | None) -> tuple[NamedCount, ...]:
         """Return each session with its number of turns and memories, in order."""
@@ -238,28 +246,34 @@ class Inventory:
         self, snapshot: Snapshot, audience: Filter, *, changes: bool, unrestricted: bool
     ) -> tuple[FolderStatus, ...]:
         """The indexed folders that have visible records; for the owner of the process, all of them."""
-        counts = snapshot.text_counts("path")
+        indexed_at = self._folders.indexed_at()
+        is_visible = self._files.source.visibility(snapshot, audience)
         out = []
-        for path, seconds in self._folders.indexed_at().items():
-            below = f"{path.rstrip('/')}/"
-            inside = {name: number for name, number in counts.items() if name.startswith(below)}
-            if not inside and not unrestricted:
+        for folder in sorted(self._folders.places().folders, key=lambda folder: folder.root):
+            inside = snapshot.text_counts("path", _in_folder(folder))
+            if not folder.whole or (not inside and not unrestricted):
                 continue
             found = None
             if changes:
                 found = count_changes(
-                    path,
+                    folder,
                     (
                         row
-                        for row, _ in self._store.files.under(path)
+                        for row, _ in self._store.files.under(folder.key)
                         if row.path in inside or not row.records
                     ),
-                    lambda name: self._files.source.may_see(Path(name), snapshot, audience),
+                    lambda name: is_visible(Path(name)),
                     [] if self._database is None else [self._database],
                 )
+            seconds = indexed_at.get(folder.key)
             moment = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+            path = path_to_text(folder.root)
             out.append(FolderStatus(path, len(inside), sum(inside.values()), moment, found))
         return tuple(out)
+
+
+def _in_folder(folder: Folder) -> Filter:
+    return Equal(FOLDER_FIELD, folder.key)
 
 
 def in_session(name: str) -> Filter:

@@ -19,6 +19,10 @@ class PlanChanges:
     changed: tuple[str, ...] = ()
     """In both plans, with different text."""
 
+    def map_keys(self, show: Callable[[str], str]) -> PlanChanges:
+        """Return the same changes with other keys."""
+        return PlanChanges(*(tuple(map(show, keys)) for keys in (self.added, self.removed, self.changed)))
+
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.changed)
 
@@ -89,6 +93,27 @@ def compare_plans(before: HydrationPlan, after: HydrationPlan) -> PlanChanges:
         tuple(key for key in new if key not in old),
         tuple(key for key in old if key not in new),
         tuple(key for key in new if key in old and new[key] != old[key]),
+    )
+
+
+def show_keys(plan: HydrationPlan, show: Callable[[str], str]) -> HydrationPlan:
+    """Return the plan with its keys as they are shown, in reasons and warnings too."""
+    shown = {key: show(key) for key in (*plan.keys, *(one.key for one in plan.dropped))}
+    longest_first = sorted((key for key in shown if shown[key] != key), key=len, reverse=True)
+
+    def rewrite(text: str) -> str:
+        for key in longest_first:
+            text = text.replace(key, shown[key])
+        return text
+
+    return replace(
+        plan,
+        entries=tuple(replace(entry, key=shown[entry.key]) for entry in plan.entries),
+        dropped=tuple(replace(one, key=shown[one.key], reason=rewrite(one.reason)) for one in plan.dropped),
+        warnings=tuple(
+            replace(one, key=show(one.key) if one.key else "", message=rewrite(one.message))
+            for one in plan.warnings
+        ),
     )
 
 

@@ -23,8 +23,9 @@ class CodeUnit:
     """An entity of code, or a passage between entities."""
 
     key: str
-    """`path::Outer.inner`."""
+    """`place::Outer.inner`, which is the id of its record."""
     path: str
+    """The place of its file: the key of the folder and the path in it."""
     text: str
     lines: tuple[int, int] | None = None
     kind: str = ""
@@ -37,6 +38,8 @@ class CodeUnit:
     outer: str = ""
     """The key of the enclosing entity."""
     calls: tuple[str, ...] = ()
+    location: str = ""
+    """The path of its file as it is shown; empty to show `path`."""
 
     @property
     def span(self) -> int:

@@ -221,7 +221,7 @@ class _Draft:
             priority=priority,
             tokens=self._size(form),
             position=len(self.entries) + 1,
-            path=unit.path,
+            path=unit.location or unit.path,
             lines=unit.lines,
             qualified=unit.qualified,
             language=unit.language,

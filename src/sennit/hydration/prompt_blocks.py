@@ -15,7 +15,7 @@ ELLIPSIS: Final = "…"
 
 def render_unit(unit: CodeUnit) -> str:
     """Return a unit as the prompt shows it."""
-    return render_block(unit.path, unit.lines, unit.qualified, unit.language, unit.text)
+    return render_block(unit.location or unit.path, unit.lines, unit.qualified, unit.language, unit.text)
 
 
 def outline_unit(unit: CodeUnit) -> CodeUnit | None:

@@ -36,6 +36,8 @@ class IndexReport:
     records_unchanged: int = 0
     """Records of changed files that did not change themselves."""
     skipped: list[Skipped] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+    """What would improve the index, one sentence each."""
     ignored: list[Skipped] = field(default_factory=list)
     """Files and folders that are ignored by default, such as virtual environments. They are not counted as seen."""
     bytes_read: int = 0
@@ -70,6 +72,7 @@ class IndexReport:
                 "unchanged": self.records_unchanged,
             },
             "skipped": [{"path": path, "reason": reason} for path, reason in self.skipped],
+            "hints": list(self.hints),
             "ignored": [{"path": path, "reason": reason} for path, reason in self.ignored],
             "bytes_read": self.bytes_read,
             "seconds": round(self.seconds, 3),

@@ -15,6 +15,7 @@ from sennit.errors import InvalidInput
 from sennit.ingest.default_ignores import reason_to_ignore, reason_to_leave
 from sennit.ingest.file_reader import UnreadableFile, read_regular_file
 from sennit.ingest.ignore import IgnoreRules
+from sennit.places import path_to_text
 
 IGNORE_FILES: Final = (".gitignore", ".ignore", ".sennitignore")
 """Later names take precedence, and rules of a deeper folder take precedence over those above it."""
@@ -121,15 +122,6 @@ class _Folder:
     """The only parts to visit; None for everything."""
     wanted: bool
     """Whether it was named, or an ignore file includes it again, so that no default keeps it out."""
-
-
-def path_to_text(path: str) -> str:
-    """A path as valid text with forward slashes; bytes that are not UTF-8 become \\xNN."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        path = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return path if os.sep == "/" else path.replace(os.sep, "/")
 
 
 def walk(

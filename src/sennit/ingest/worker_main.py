@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import IO
 
 from sennit.embedding import Embedder, EmbeddingSpec, create_embedder
@@ -51,7 +52,8 @@ def _prepare(
     if isinstance(outcome, UnreadableFile):
         return outcome
     records = list(map(prepare_record, outcome.records))
-    return FileRecords(records, {model.fingerprint: _embed(model, records) for model in embedders})
+    vectors = {model.fingerprint: _embed(model, records) for model in embedders}
+    return replace(outcome, records=records, vectors=vectors)
 
 
 def _embed(embedder: Embedder, records: Sequence[PreparedRecord]) -> dict[bytes, bytes]:

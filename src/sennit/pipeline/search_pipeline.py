@@ -16,7 +16,15 @@ from sennit.pipeline.trace_builder import RunLog, build_trace, describe_promises
 from sennit.ranking.calibration import NO_BACKGROUND
 from sennit.ranking.fusion import calibrated_sources, fuse, order
 from sennit.ranking.relevance import BEST_OF, cut_by_relevance, estimate_relevance
-from sennit.ranking.stages import CandidateList, Floats, Keys, Ranking, StageContext, StageOutput
+from sennit.ranking.stages import (
+    CandidateList,
+    Floats,
+    Keys,
+    Ranking,
+    RankingStage,
+    StageContext,
+    StageOutput,
+)
 from sennit.recipes import SourceConfig
 from sennit.results import Degraded, Hit, SearchResult, StageTrace
 from sennit.sources.base import SearchContext, Source
@@ -48,7 +56,7 @@ class Pipeline(SourceRunner):
             [config.name for config in plan.sources],
             context.background if calibrated else NO_BACKGROUND,
         )
-        ranking_stages = recipe.ranking_stages
+        ranking_stages = _applicable_stages(recipe.ranking_stages, context)
         needs_all = plan.explain or ranking_stages
         best = order(fused.keys, fused.scores, context.ids, None if needs_all else plan.limit)
         ranking = StageOutput(fused.keys[best], fused.scores[best])
@@ -78,7 +86,18 @@ class Pipeline(SourceRunner):
         ):
             record = records.get(key)
             if record is not None:
-                hits.append(Hit(record, score, len(hits) + 1, list_names, relevance=chance, key=key))
+                location = context.locate(record)
+                hits.append(
+                    Hit(
+                        record,
+                        score,
+                        len(hits) + 1,
+                        list_names,
+                        location=location,
+                        relevance=chance,
+                        key=key,
+                    )
+                )
         degraded = tuple(
             Degraded(config.name, result.error)
             for config, result in zip(plan.sources, run.results, strict=True)
@@ -174,6 +193,12 @@ class Pipeline(SourceRunner):
         if config.source in self.custom:
             return np.full(len(keys), np.nan)
         return self.scores(plan, config, context, keys)
+
+
+def _applicable_stages(stages: Sequence[RankingStage], context: SearchContext) -> Sequence[RankingStage]:
+    """Return the stages that can change the ranking: some compare files, and most databases have none."""
+    others = [stage for stage in stages if not getattr(stage, "only_with_files", False)]
+    return stages if len(others) == len(stages) or context.snapshot.has_files else others
 
 
 def _lists_with(lists: Sequence[CandidateList], keys: Sequence[int]) -> list[tuple[str, ...]]:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
+from sennit.places import FOLDER_FIELD, record_place
 from sennit.ranking.code_names import QueryWords, file_words, find_older_versions, find_symbols, split_name
 from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage
 from sennit.results import Dropped
@@ -87,7 +88,13 @@ class CodeRanking:
         object.__setattr__(self, "secondary_roles", tuple(self.secondary_roles))
 
     def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
-        rows = context.values(ranking.keys, "id", "path", "collection", "qualified", "role")
+        # The parent of an entity is its file; paths of two folders may be the same.
+        rows = [
+            (name, parent or path, collection, qualified, role)
+            for name, parent, path, collection, qualified, role in context.values(
+                ranking.keys, "id", "parent", "path", "collection", "qualified", "role"
+            )
+        ]
         # Python floats: reading numpy scalars one at a time costs several times as much.
         scores: list[float] = ranking.scores.tolist()
         query_words = QueryWords(context.query)
@@ -111,7 +118,7 @@ class CodeRanking:
                 scores[at] = boost
                 outlines.append(at)
                 continue
-            if symbols and self.definition_boost and qualified and _is_definition(qualified, symbols):
+            if symbols and self.definition_boost and qualified and is_definition(qualified, symbols):
                 boost += self.definition_boost
                 definitions.add(at)
             elif at in name_matches:
@@ -157,8 +164,8 @@ class CodeRanking:
         """Return the file of each record with its boosts; records of one file share one object."""
         known: dict[str, _File] = {}
         out = []
-        for (name, own_path, collection, _, _), score in zip(rows, scores, strict=True):
-            path = own_path or name
+        for (name, parent, collection, _, _), score in zip(rows, scores, strict=True):
+            path = parent or name
             file = known.get(path)
             if file is None:
                 file = known[path] = _File(self.file_name_boost * query_words.coverage(file_words(path)))
@@ -206,21 +213,25 @@ class PerFile:
             )
 
     def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
-        first: list[int] = []
-        later: list[int] = []
-        count: dict[str, int] = {}
-        at = 0
-        files = context.values(ranking.keys, "id", "path")
-        while at < len(ranking.keys) and len(first) < context.limit:
-            for name, path in files[at : at + 2 * context.limit]:
-                file = name if path is None else path
-                count[file] = count.get(file, 0) + 1
-                (first if count[file] <= self.records_per_file else later).append(at)
-                at += 1
-        order = [*first, *later, *range(at, len(ranking.keys))]
-        moved_back = ranking.keys[later].tolist() if context.explain else ()
+        rows = context.values(ranking.keys, "id", "path", FOLDER_FIELD)
+        files = [record_place(folder, path) or name for name, path, folder in rows]
+        first, later = first_of_each_file(files, self.records_per_file, context.limit)
+        order = [*first, *later]
+        last = max(first, default=-1)
+        moved_back = ranking.keys[[at for at in later if at < last]].tolist() if context.explain else ()
         reasons = dict.fromkeys(moved_back, "after the best of other files")
         return StageOutput(ranking.keys[order], ranking.scores[order], {}, reasons)
+
+
+def first_of_each_file(files: Sequence[str], most: int, limit: int) -> tuple[list[int], list[int]]:
+    """Return the positions that rank first, and the rest: at most so many of each file rank first, until the limit."""
+    first: list[int] = []
+    later: list[int] = []
+    count: dict[str, int] = {}
+    for at, file in enumerate(files):
+        count[file] = count.get(file, 0) + 1
+        (first if len(first) < limit and count[file] <= most else later).append(at)
+    return first, later
 
 
 def match_names(query_words: QueryWords, names: Sequence[str | None]) -> dict[int, float]:
@@ -246,7 +257,7 @@ def match_names(query_words: QueryWords, names: Sequence[str | None]) -> dict[in
     }
 
 
-def _is_definition(qualified: str, symbols: dict[str, tuple[str, ...]]) -> bool:
+def is_definition(qualified: str, symbols: dict[str, tuple[str, ...]]) -> bool:
     """Return whether a qualified name is one of the symbols; for `Outer.inner` the outer name must match too."""
     outer, _, name = qualified.rpartition(".")
     parts = symbols.get(name)

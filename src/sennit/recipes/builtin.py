@@ -15,6 +15,7 @@ from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
 from sennit.ranking.known_facts import KnownFacts
 from sennit.ranking.overlaps import MergeOverlaps
+from sennit.ranking.project import ProjectRanking
 from sennit.ranking.rescore import Rescore
 from sennit.ranking.window import Window
 from sennit.recipes.recipe import CandidateCount, Recipe, SourceConfig
@@ -23,8 +24,14 @@ from sennit.settings import Settings
 DEFAULT_CANDIDATES: Final = CandidateCount(times=3, at_least=50)
 """Fifty candidates from each source. With `Rescore`, more candidates change no figure: docs/quality.md."""
 
+MEMORY_COLLECTIONS: Final = ("memory", "history", "facts", "entities", "default")
+"""What was said and what is known, and records that name no collection. Others are searched on request."""
+
 ENTITIES: Final = "code"
 OUTLINES: Final = "code_files"
+
+NO_CONVERSATIONS: Final = 'not collection in ("memory", "history", "facts", "code_files")'
+"""A filter for what comes from files, each passage once."""
 
 CODE_SEARCH: Final = Recipe(
     name="code",
@@ -44,7 +51,6 @@ CODE_SEARCH: Final = Recipe(
     fusion=Weighted({"*": 1.0, "vector": 0.5}, "max"),
     stages=(CodeRanking(outlines=OUTLINES), PerFile()),
     collections=(ENTITIES, OUTLINES),
-    index_profile="code",
     limit=10,
 )
 """The search part of the recipe `code`: entities, and outlines of files."""
@@ -67,7 +73,7 @@ def builtin_recipes(settings: Settings) -> dict[str, Recipe]:
                 {"keyword": 0.3, "vector": 0.7, "links": 1.0},
                 {"keyword": "max", "vector": "background", "links": "none"},
             ),
-            stages=(Rescore(),),
+            stages=(Rescore(), ProjectRanking()),
         ),
         Recipe(
             name="rrf",
@@ -119,7 +125,7 @@ def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
             {"keyword": "max", "vector": "none"},
         ),
         collections=("docs",),
-        index_profile="pages",
+        on_request=("examples",),
         transform=True,
         stages=(GroupByPage(docs.examples_shorter_than),),
     )
@@ -128,6 +134,7 @@ def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
         name="examples",
         about="Finished examples of documentation.",
         collections=("examples",),
+        on_request=("docs",),
         stages=(),
     )
     return sections, examples
@@ -142,6 +149,7 @@ def _files(settings: Settings) -> Recipe:
             SourceConfig(source="grep", candidates=DEFAULT_CANDIDATES),
             SourceConfig(
                 source="vector",
+                where=NO_CONVERSATIONS,
                 candidates=DEFAULT_CANDIDATES,
                 max_distance=files.vector_score_threshold,
                 metric=files.metric,
@@ -209,6 +217,7 @@ def _memory(settings: Settings) -> Recipe:
             Decay(memory.half_life_days, memory.evergreen_floor, memory.evergreen, memory.recency),
             MMR(memory.mmr_lambda, memory.mmr_depth, memory.mmr_similarity),
         ),
+        collections=MEMORY_COLLECTIONS,
         limit=5,
     )
 

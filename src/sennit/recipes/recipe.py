@@ -149,8 +149,6 @@ class Recipe:
     """The collections a search covers; empty for all."""
     on_request: tuple[str, ...] = ()
     """Further collections that a search may include by name."""
-    index_profile: str = "text"
-    """How files become records when they are indexed for this recipe: text, pages or code."""
     transform: bool = False
     """Whether the vector search gets keywords in place of the query, as [llm] transform makes them."""
     limit: int | None = None
@@ -275,7 +273,6 @@ class Recipe:
             "stages": [stage_to_dict(stage) for stage in self.stages],
             "collections": list(self.collections),
             "on_request": list(self.on_request),
-            "index_profile": self.index_profile,
             "transform": self.transform,
             "max_limit": self.max_limit,
             "about": self.about,

@@ -46,6 +46,8 @@ class Hit:
     """The names of the lists that found it."""
     neighbours: tuple[Record, ...] = ()
     """The adjacent chunks of the same document, with this one among them, in order; empty unless requested."""
+    location: str | None = None
+    """The path of its file as it is shown: relative to the current folder where that is shorter."""
     relevance: float = 0.0
     """The calibrated chance that it answers the query, from 0 to 1: comparable across recipes, databases and models."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
@@ -88,7 +90,7 @@ class Hit:
     @property
     def citation(self) -> str:
         """Where the text is: path with lines, URL, or id."""
-        return cite_record(self.record)
+        return cite_record(self.record, self.location)
 
     @property
     def passage(self) -> str:
@@ -119,10 +121,10 @@ class Hit:
         return out
 
 
-def cite_record(record: Record) -> str:
-    """Return where a record's text is: path with lines, URL, or id."""
+def cite_record(record: Record, location: str | None = None) -> str:
+    """Return where a record's text is: path with lines, URL, or id. `location` is the path as it is shown."""
     named = (record.metadata.get(name) for name in ("path", "file_path"))
-    path = record.path or next((name for name in named if isinstance(name, str) and name), None)
+    path = location or record.path or next((name for name in named if isinstance(name, str) and name), None)
     place = path or record.url
     if place is None:
         return record.id

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -19,6 +20,7 @@ from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Equal, Filter, Range
 from sennit.graph.fact_matches import QueryInformation
 from sennit.periods import Period, QueryTime, read_time
+from sennit.places import Locate
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
@@ -93,9 +95,12 @@ class SearchContext:
         now: datetime | None = None,
         rewrite: QueryRewrite = NO_REWRITE,
         vector: Sequence[float] | None = None,
+        locate: Locate = attrgetter("path"),
     ) -> None:
         """`vector` is that of the query, if it was given and is not to be computed."""
         self.text = text
+        self.locate = locate
+        """Returns the path of a record as it is shown."""
         self._given_vector = None if vector is None else np.array(vector, np.float32)
         self.rewrite = rewrite
         self.snapshot = snapshot

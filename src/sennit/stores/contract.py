@@ -155,10 +155,18 @@ class WriteResult:
 
 
 class FileRow(NamedTuple):
-    """One file as it was when it was last read. A tuple, because an index run compares tens of thousands."""
+    """One reading of a file, as it was then. A tuple, because an index run compares tens of thousands."""
 
+    folder: str
+    """The key of the folder."""
     path: str
-    collection: str
+    """Relative to the folder."""
+    target: str
+    """The collection of an additional reading; empty for the reading by kind."""
+    place: str
+    """The parent of its records, and what their ids begin with."""
+    other_parents: str
+    """The further parents of its records, as JSON; empty if there are none."""
     reader: str
     size: int
     mtime_ns: int
@@ -166,7 +174,7 @@ class FileRow(NamedTuple):
     inode: int
     hash: bytes
     records: int
-    """How many records came from the file."""
+    """How many records of it have the place as their parent."""
     problem: str | None
     """Why the file has no records, if it could not be read as text."""
 
@@ -281,7 +289,7 @@ class Transaction(Protocol):
         """Add or replace rows of the manifest of files."""
         ...
 
-    def delete_files(self, paths: Iterable[str]) -> None:
+    def delete_files(self, rows: Iterable[FileRow]) -> None:
         """Delete the rows of files; their records are deleted separately."""
         ...
 
@@ -389,8 +397,13 @@ class Snapshot(Protocol):
         """
         ...
 
-    def hides_records_of(self, path: str) -> bool:
-        """Whether the audience may not see some record of a file."""
+    def hides_records_of(self, parent: str) -> bool:
+        """Whether the audience may not see some record with this parent."""
+        ...
+
+    @property
+    def has_files(self) -> bool:
+        """Whether files are indexed."""
         ...
 
     def find_key(self, record_id: str) -> int | None:
@@ -464,12 +477,16 @@ class Models(Protocol):
 class FileManifest(Protocol):
     """The files that were indexed. Typed, because an index run compares tens of thousands of them with the disk."""
 
-    def under(self, root: str) -> Iterator[tuple[FileRow, bool]]:
-        """The files at or below a path. The flag is False when some of a file's records were removed since."""
+    def under(self, folder: str, path: str = "") -> Iterator[tuple[FileRow, bool]]:
+        """The files of a folder at or below a path. The flag is False when some of a file's records were removed."""
         ...
 
-    def paths_named(self, names: frozenset[str]) -> list[str]:
-        """The paths whose last component is one of these names, sorted."""
+    def parents_of(self, folder: str, path: str) -> list[str]:
+        """The parents of all records of a file."""
+        ...
+
+    def places_named(self, names: frozenset[str]) -> list[str]:
+        """The places of files whose last component is one of these names, sorted."""
         ...
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import math
 import threading
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -65,7 +66,7 @@ class _Data:
     vectors: dict[tuple[int, bytes], bytes] = field(default_factory=dict)
     pending: dict[tuple[int, int], bytes] = field(default_factory=dict)
     entries: dict[bytes, bytes] = field(default_factory=dict)
-    files: dict[str, FileRow] = field(default_factory=dict)
+    files: dict[tuple[str, str, str], FileRow] = field(default_factory=dict)
     applied: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> _Data:
@@ -188,11 +189,11 @@ class NaiveTransaction:
         ]
 
     def put_files(self, rows: Iterable[FileRow]) -> None:
-        self.data.files.update((row.path, row) for row in rows)
+        self.data.files.update((row[:3], row) for row in rows)
 
-    def delete_files(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            self.data.files.pop(path, None)
+    def delete_files(self, rows: Iterable[FileRow]) -> None:
+        for row in rows:
+            self.data.files.pop(row[:3], None)
 
 
 class NaiveSnapshot(ScannedReads):
@@ -230,8 +231,14 @@ class NaiveSnapshot(ScannedReads):
         mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
         return CosineSample(float(mean @ query), len(vectors))
 
-    def hides_records_of(self, path: str) -> bool:
-        return any(one.parent == path and key not in self.visible for key, one in self._data.records.items())
+    @property
+    def has_files(self) -> bool:
+        return bool(self._data.files)
+
+    def hides_records_of(self, parent: str) -> bool:
+        return any(
+            one.parent == parent and key not in self.visible for key, one in self._data.records.items()
+        )
 
     def changes(self, after: int, limit: int) -> Changes:
         found = [change for change in self._data.changes if change.number > after]
@@ -292,14 +299,19 @@ class NaiveRecords:
 
     # The manifest of files.
 
-    def under(self, root: str) -> Iterator[tuple[FileRow, bool]]:
+    def under(self, folder: str, path: str = "") -> Iterator[tuple[FileRow, bool]]:
         data = self._data
         for row in data.files.values():
-            if row.path == root or row.path.startswith(f"{root.rstrip('/')}/"):
-                yield row, sum(one.parent == row.path for one in data.records.values()) >= row.records
+            if row.folder == folder and (not path or row.path == path or row.path.startswith(f"{path}/")):
+                yield row, sum(one.parent == row.place for one in data.records.values()) >= row.records
 
-    def paths_named(self, names: frozenset[str]) -> list[str]:
-        return sorted(path for path in self._data.files if path.rpartition("/")[2] in names)
+    def parents_of(self, folder: str, path: str) -> list[str]:
+        own = [row for row in self._data.files.values() if (row.folder, row.path) == (folder, path)]
+        return [one for row in own for one in (row.place, *json.loads(row.other_parents or "[]"))]
+
+    def places_named(self, names: frozenset[str]) -> list[str]:
+        rows = self._data.files.values()
+        return sorted(row.place for row in rows if not row.target and row.place.rpartition("/")[2] in names)
 
     # The models.
 

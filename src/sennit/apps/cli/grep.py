@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -87,7 +86,7 @@ def grep(
 
 def show_passage(passage: Passage) -> None:
     """Print a passage: its citation, then its numbered lines with a mark at those that match."""
-    citation = passage.citation.removeprefix(f"{Path.cwd()}{os.sep}")
+    citation = passage.citation
     about = f"{passage.matches:,} × {', '.join(passage.keywords)}"
     output.write_line(
         f"{click.style(output.one_line(citation), bold=True)}  {click.style(output.one_line(about), dim=True)}"

@@ -320,15 +320,20 @@ class EmbeddedSnapshot:
                 out.setdefault(key, []).append(neighbour)
         return out
 
-    def hides_records_of(self, path: str) -> bool:
-        """Whether the audience may not see some record of a file."""
+    def hides_records_of(self, parent: str) -> bool:
+        """Whether the audience may not see some record with this parent."""
         mask = self._mask(EVERYTHING)
         if mask is None:
             return False
         found = self._connection.execute(
-            f"SELECT row FROM records WHERE {self._same_parent}", self._parent_values(path)
+            f"SELECT row FROM records WHERE {self._same_parent}", self._parent_values(parent)
         )
         return not all(mask[row] for (row,) in found)
+
+    @property
+    def has_files(self) -> bool:
+        """Whether files are indexed."""
+        return bool(self._connection.execute("SELECT 1 FROM files LIMIT 1").fetchone())
 
     def find_key(self, record_id: str) -> int | None:
         """The key of the visible record with this full id."""

@@ -120,9 +120,9 @@ class EmbeddedTransaction:
         """Add or replace rows of the manifest of files."""
         put_files(self.connection, rows)
 
-    def delete_files(self, paths: Iterable[str]) -> None:
-        """Delete the rows of files; their records are deleted separately."""
-        delete_files(self.connection, paths)
+    def delete_files(self, rows: Iterable[FileRow]) -> None:
+        """Delete rows of the manifest of files; their records are deleted separately."""
+        delete_files(self.connection, rows)
 
     def finish(self) -> None:
         """Delete the vectors that no record uses any more; the last step before the commit."""

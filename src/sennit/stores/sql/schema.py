@@ -64,18 +64,22 @@ TABLES: Final = """
     CREATE TABLE pending_vectors (model {integer}, row {integer}, PRIMARY KEY (model, row)){clustered};
     CREATE TABLE late_vectors (seq {key}, model {integer} NOT NULL, row {integer} NOT NULL);
 
-    -- Indexed files, and files that could not be read as text; the columns show whether a file has changed.
+    -- Readings of indexed files, and files that could not be read as text; the columns show whether a file has changed.
     CREATE TABLE files (
-        path       {text} PRIMARY KEY,
-        collection {text} NOT NULL,
-        reader     {text} NOT NULL,
-        size       {integer} NOT NULL,
-        mtime_ns   {integer} NOT NULL,
-        ctime_ns   {integer} NOT NULL,
-        inode      {integer} NOT NULL,
-        hash       {bytes} NOT NULL,
-        records    {integer} NOT NULL,
-        problem    {text}
+        folder        {text},
+        path          {text}, -- relative to the folder
+        target        {text}, -- the collection of an additional reading
+        place         {text} NOT NULL, -- the parent of its records
+        other_parents {text} NOT NULL,
+        reader        {text} NOT NULL,
+        size          {integer} NOT NULL,
+        mtime_ns      {integer} NOT NULL,
+        ctime_ns      {integer} NOT NULL,
+        inode         {integer} NOT NULL,
+        hash          {bytes} NOT NULL,
+        records       {integer} NOT NULL,
+        problem       {text},
+        PRIMARY KEY (folder, path, target)
     ){clustered};
     -- The state of the repositories: tokens, indexed folders, plans.
     CREATE TABLE entries (key {bytes} PRIMARY KEY, value {bytes} NOT NULL){clustered};
@@ -234,6 +238,27 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     DROP TABLE folders;
     DROP TABLE hydrated;
     DROP TABLE plans;
+    """,
+    """
+    -- Paths are relative to the indexed folder, and a file may have several readings. Files are indexed again.
+    DROP TABLE files;
+    -- Readings of indexed files, and files that could not be read as text; the columns show whether a file has changed.
+    CREATE TABLE files (
+        folder        {text},
+        path          {text}, -- relative to the folder
+        target        {text}, -- the collection of an additional reading
+        place         {text} NOT NULL, -- the parent of its records
+        other_parents {text} NOT NULL,
+        reader        {text} NOT NULL,
+        size          {integer} NOT NULL,
+        mtime_ns      {integer} NOT NULL,
+        ctime_ns      {integer} NOT NULL,
+        inode         {integer} NOT NULL,
+        hash          {bytes} NOT NULL,
+        records       {integer} NOT NULL,
+        problem       {text},
+        PRIMARY KEY (folder, path, target)
+    ){clustered};
     """,
 )
 """Step n migrates the tables from version n to n + 1. A released step is never edited. Postgres began with version 5; the
