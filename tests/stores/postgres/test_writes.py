@@ -94,11 +94,11 @@ def write_and_stop(db: sennit.Database) -> None:
         raise RuntimeError("stop")
 
 
-def add_folder_twice(db: sennit.Database) -> None:
+def add_key_twice(db: sennit.Database) -> None:
     with embedded_store(db).pool.write() as connection:
-        connection.execute("INSERT INTO folders VALUES ('/a')")
+        connection.execute("INSERT INTO entries VALUES ('a', 'b')")
         with pytest.raises(sennit.SennitError):
-            connection.execute("INSERT INTO folders VALUES ('/a')")
+            connection.execute("INSERT INTO entries VALUES ('a', 'b')")
 
 
 def test_a_failed_write_leaves_nothing(dsn: str) -> None:
@@ -112,9 +112,9 @@ def test_a_failed_write_leaves_nothing(dsn: str) -> None:
 def test_a_statement_that_failed_is_never_committed(dsn: str) -> None:
     with sennit.open(dsn) as db:
         with pytest.raises(sennit.SennitError, match="rolled back"):
-            add_folder_twice(db)
+            add_key_twice(db)
         with embedded_store(db).pool.read() as connection:
-            assert connection.execute("SELECT count(*) FROM folders").fetchone() == (0,)
+            assert connection.execute("SELECT count(*) FROM entries").fetchone() == (0,)
 
 
 def test_a_caller_sees_only_its_own(dsn: str) -> None:
