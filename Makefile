@@ -76,6 +76,7 @@ bench: setup ## measure speed: beside other engines (writes docs/benchmarks.md),
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.artifacts
 	$(BIN)/python -m benchmarks.graph
+	$(BIN)/python -m benchmarks.filters
 	$(BIN)/python -m benchmarks.grep
 	$(BIN)/python -m benchmarks.mcp_start
 	$(BIN)/python -m benchmarks.service --workers 2

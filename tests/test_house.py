@@ -99,7 +99,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "engine": (*RUNNING, "llm", "repositories", "stores.open"),
     "": (*RUNNING, "engine"),
     "evaluation": (*RUNNING, "engine", ""),
-    "testing": (*RUNNING, "engine", "repositories", ""),
+    "testing": (*RUNNING, "engine", "repositories", "stores.scanned_reads", ""),
     "apps": (*RUNNING, "engine", "jsonl", "evaluation", "repositories", ""),
 }
 
@@ -119,7 +119,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "recipes": frozenset({"numpy"}),
 }
 
-DATABASE_INTERNALS = {"store", "embeddings", "maintainer", "writes", "policy"}
+DATABASE_INTERNALS = {"backend", "store", "embeddings", "maintainer", "writes", "policy"}
 DATABASE_NAME = re.compile(r"(\w+\.)*_?db")
 
 UNSAFE_LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}

@@ -10,8 +10,8 @@ from sennit.errors import ChangesLost, SourceError
 from sennit.filters import EVERYTHING, Filter, field, parse_filter
 from sennit.records import Record
 from sennit.stores import buffered_index
-from sennit.stores.buffered_index import BufferedVector, Document, IndexFeeder, expressible
-from sennit.stores.contract import Cancelled, RecordsRole
+from sennit.stores.buffered_index import BufferedVector, Document, IndexFeeder, expressible, for_every_model
+from sennit.stores.contract import Cancelled, Model, RecordsRole
 from sennit.stores.embedded import store as embedded_store_module
 
 from .dict_server import DictServers, DictVectorServer
@@ -37,6 +37,10 @@ class Flaky(DictVectorServer):
         self.batches.append(len(self.documents))
 
 
+def buffered(server: DictVectorServer) -> BufferedVector:
+    return BufferedVector(for_every_model(server), server.capabilities)
+
+
 def applied(records: RecordsRole) -> int:
     with records.snapshot() as snapshot:
         return snapshot.applied(DictVectorServer.name)
@@ -46,7 +50,7 @@ def test_a_feeder_applies_batches_and_records_the_number(monkeypatch: pytest.Mon
     monkeypatch.setattr(buffered_index, "BATCH_CHANGES", 4)
     with sennit.open(":memory:") as db:
         server = Flaky(DictServers(), 0)
-        feeder = IndexFeeder(db.store, server)
+        feeder = IndexFeeder(db.store, for_every_model(server))
         db.add([versioned_record(f"r{n}", n) for n in range(10)])
         feeder.flush(at_least=1000)
         assert server.batches == []
@@ -63,10 +67,10 @@ def test_a_failed_batch_is_sent_again_and_the_number_waits_for_it() -> None:
         db.add([versioned_record("a", 1)])
         server = Flaky(DictServers(), 2)
         with pytest.raises(SourceError):
-            IndexFeeder(db.store, server, retry_seconds=(0.0,)).flush()
+            IndexFeeder(db.store, for_every_model(server), retry_seconds=(0.0,)).flush()
         assert applied(db.store) == 0
         server.failures = 2
-        IndexFeeder(db.store, server, retry_seconds=(0.0, 0.0)).flush()
+        IndexFeeder(db.store, for_every_model(server), retry_seconds=(0.0, 0.0)).flush()
         assert applied(db.store) == server.applied() > 0
 
 
@@ -74,7 +78,7 @@ def test_a_feeder_that_is_cancelled_sends_nothing() -> None:
     with sennit.open(":memory:") as db:
         db.add([versioned_record("a", 1)])
         server = Flaky(DictServers(), 0)
-        feeder = IndexFeeder(db.store, server)
+        feeder = IndexFeeder(db.store, for_every_model(server))
         feeder.cancel()
         with pytest.raises(Cancelled):
             feeder.flush()
@@ -85,7 +89,7 @@ def test_a_batch_may_be_applied_twice() -> None:
     with sennit.open(":memory:") as db:
         server = DictVectorServer(DictServers())
         db.add([versioned_record("a", 1), versioned_record("b", 2)])
-        feeder = IndexFeeder(db.store, server)
+        feeder = IndexFeeder(db.store, for_every_model(server))
         feeder.flush()
         db.remove(["a"])
         before = applied(db.store)
@@ -95,21 +99,18 @@ def test_a_batch_may_be_applied_twice() -> None:
         assert [one.record.id for one in server.documents.values()] == ["b"]
 
 
-def test_what_a_server_has_lost_is_searched_in_the_buffer_and_applied_again() -> None:
+def test_what_a_server_has_lost_is_applied_again() -> None:
     with sennit.open(":memory:") as db:
         server = DictVectorServer(DictServers())
-        feeder, index = IndexFeeder(db.store, server), BufferedVector(server)
+        feeder, index = IndexFeeder(db.store, for_every_model(server)), buffered(server)
         db.add([versioned_record(f"r{n}", n) for n in range(5)])
         feeder.flush()
         server.reset()
-        feeder._check_for_loss()
-        assert applied(db.store) == 0
-        for _ in range(2):
-            with db.store.snapshot() as snapshot:
-                query = db.embeddings.embed_query(snapshot.model, "river")
-                assert len(index.search(snapshot, query, 10).keys) == 5
-            feeder.flush()
+        feeder.flush()
         assert len(server.documents) == 5
+        with db.store.snapshot() as snapshot:
+            query = db.embeddings.embed_query(snapshot.model, "river")
+            assert len(index.search(snapshot, query, 10).keys) == 5
 
 
 def test_deletes_stay_in_the_feed_until_every_index_has_applied_them(
@@ -118,7 +119,7 @@ def test_deletes_stay_in_the_feed_until_every_index_has_applied_them(
     monkeypatch.setattr(embedded_store_module, "MIN_TOMBSTONES_TO_PURGE", 1)
     with sennit.open(":memory:") as db:
         server = DictVectorServer(DictServers())
-        feeder = IndexFeeder(db.store, server)
+        feeder = IndexFeeder(db.store, for_every_model(server))
         db.add([versioned_record(f"r{n}", n) for n in range(4)])
         feeder.flush()
         db.remove(["r0"])
@@ -135,7 +136,7 @@ def test_deletes_stay_in_the_feed_until_every_index_has_applied_them(
 def test_an_index_that_missed_purged_deletes_is_built_again() -> None:
     with sennit.open(":memory:") as db:
         server = DictVectorServer(DictServers())
-        feeder = IndexFeeder(db.store, server)
+        feeder = IndexFeeder(db.store, for_every_model(server))
         db.add([versioned_record(f"r{n}", n) for n in range(4)])
         feeder.flush()
         db.remove(["r0"])
@@ -155,10 +156,10 @@ def _document(key: int, name: str) -> Document:
 def test_a_server_is_asked_again_until_the_limit_is_full() -> None:
     with sennit.open(":memory:") as db:
         server = DictVectorServer(DictServers())
-        index = BufferedVector(server)
+        index = buffered(server)
         db.add([Record(id=f"x{n}", text="river", metadata={"year": 2000}) for n in range(300)])
         db.add([Record(id=f"k{n}", text=f"river valley {n}", metadata={"year": 2026}) for n in range(9)])
-        IndexFeeder(db.store, server).flush()
+        IndexFeeder(db.store, for_every_model(server)).flush()
         with db.store.snapshot() as snapshot:
             query = db.embeddings.embed_query(snapshot.model, "river")
             found = index.search(snapshot, query, 5, OTHER)
@@ -173,11 +174,11 @@ def test_the_audience_is_part_of_what_the_server_is_asked() -> None:
     with sennit.open(":memory:") as db:
         server = DictVectorServer(DictServers())
         db.add([versioned_record("a", 1), versioned_record("b", 2, scope="me")])
-        IndexFeeder(db.store, server).flush()
+        IndexFeeder(db.store, for_every_model(server)).flush()
         audience = parse_filter('scope = "public"')
         with db.store.snapshot(audience) as snapshot:
             query = db.embeddings.embed_query(snapshot.model, "river")
-            BufferedVector(server).search(snapshot, query, 5, KIND)
+            buffered(server).search(snapshot, query, 5, KIND)
         assert server.requests[-1][1] == audience & KIND
 
 
@@ -188,7 +189,38 @@ def test_an_index_that_is_being_filled_says_how_far_behind_it_is(monkeypatch: py
         with db.store.snapshot() as snapshot:
             query = db.embeddings.embed_query(snapshot.model, "river")
             with pytest.raises(SourceError, match="changes behind"):
-                BufferedVector(DictVectorServer(DictServers())).search(snapshot, query, 5)
+                buffered(DictVectorServer(DictServers())).search(snapshot, query, 5)
+
+
+def test_after_a_change_of_model_another_index_is_filled_from_the_beginning() -> None:
+    servers: dict[int, DictVectorServer] = {}
+
+    def index_of(model: Model | None) -> DictVectorServer | None:
+        if model is None:
+            return None
+        made = servers.setdefault(model.number, DictVectorServer(DictServers()))
+        made.name = f"vectors of model {model.number}"
+        return made
+
+    with sennit.open(":memory:") as db:
+        feeder = IndexFeeder(db.store, index_of)
+        index = BufferedVector(index_of, DictVectorServer.capabilities)
+        feeder.flush()
+        assert servers == {}
+        db.add([versioned_record(f"r{n}", n) for n in range(3)])
+        feeder.flush()
+        old = db.store.models.current()[0]
+        new = db.store.models.register("other", "other/model", old.spec, 8)
+        texts = db.store.models.pending_texts(new.number, 10)
+        vectors = {digest: np.eye(8, dtype=np.float16)[at].tobytes() for at, (digest, _) in enumerate(texts)}
+        db.store.models.add_late_vectors(new.number, vectors)
+        assert db.store.models.activate_if_complete(new.number)
+        for _ in range(2):
+            with db.store.snapshot() as snapshot:
+                found = index.search(snapshot, np.eye(8, dtype=np.float32)[0], 10)
+                assert found.scores.tolist() == [1.0, 0.0, 0.0]
+            feeder.flush()
+        assert [len(server.documents) for server in servers.values()] == [3, 3]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import sennit.testing.naive
-from sennit.stores.buffered_index import BufferedKeyword, BufferedVector, IndexFeeder
-from sennit.stores.contract import Backend
+from sennit.stores.buffered_index import BufferedKeyword, BufferedVector, IndexFeeder, for_every_model
+from sennit.stores.contract import Backend, Model
 from sennit.stores.open import open_backend
 from sennit.testing import GraphConformance, KeywordConformance, RecordsConformance, VectorConformance
 from sennit.testing.indexes import Outage
@@ -104,6 +104,10 @@ class Machines:
     def __init__(self, servers: DictServers) -> None:
         self.keyword, self.vector = DictKeywordServer(servers), DictVectorServer(servers)
 
+    def vector_index(self, model: Model | None) -> DictVectorServer | None:
+        """The tests never change the model."""
+        return None if model is None else self.vector
+
 
 def new_naive_target() -> Target:
     backend = naive_backend()
@@ -112,15 +116,16 @@ def new_naive_target() -> Target:
 
 def on_servers(local: Backend, machines: Machines) -> Backend:
     """The records of a backend, with its keyword and vector index on servers."""
-    keyword, vector = machines.keyword, machines.vector
+    keyword, vector = for_every_model(machines.keyword), machines.vector_index
     return Backend(
         records=local.records,
-        keyword=BufferedKeyword(keyword),
-        vector=BufferedVector(vector),
+        keyword=BufferedKeyword(keyword, machines.keyword.capabilities),
+        vector=BufferedVector(vector, machines.vector.capabilities),
         graph=local.graph,
         upkeep=(
             *local.upkeep,
-            *(IndexFeeder(local.records, one, retry_seconds=()) for one in (keyword, vector)),
+            IndexFeeder(local.records, keyword, retry_seconds=()),
+            IndexFeeder(local.records, vector, retry_seconds=()),
         ),
     )
 
@@ -137,3 +142,16 @@ def test_the_naive_backend_is_short() -> None:
     }
     lines = [line for at, line in enumerate(source.splitlines(), 1) if line.strip() and at not in without]
     assert len(lines) < MAX_LINES
+
+
+def test_a_trace_says_whose_scores_and_statistics_an_index_has() -> None:
+    backend = on_servers(naive_backend(), Machines(DictServers()))
+    for target, expected in (
+        (backend, {"keyword": {"scores": "own", "statistics": "none"}}),
+        (naive_backend(), None),
+    ):
+        with sennit.open(target) as db:
+            db.add([sennit.Record(id="a", text="river")])
+            trace = db.search("river", explain=True).trace
+            assert trace is not None
+            assert trace.state.get("indexes") == expected

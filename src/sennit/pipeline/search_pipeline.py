@@ -12,7 +12,7 @@ import numpy as np
 from sennit.pipeline.events import log_events
 from sennit.pipeline.evidence import EvidenceReader
 from sennit.pipeline.source_runner import SearchPlan, SourceRunner, check_period, elapsed_milliseconds
-from sennit.pipeline.trace_builder import RunLog, build_trace, trace_limit, trace_relevance
+from sennit.pipeline.trace_builder import RunLog, build_trace, describe_promises, trace_limit, trace_relevance
 from sennit.ranking.calibration import NO_BACKGROUND
 from sennit.ranking.fusion import calibrated_sources, fuse, order
 from sennit.ranking.relevance import BEST_OF, cut_by_relevance, estimate_relevance
@@ -38,6 +38,7 @@ class Pipeline(SourceRunner):
         super().__init__(sources, custom)
         self._keyword = backend.keyword
         self._vector = backend.vector
+        self._promises = describe_promises(backend)
 
     def run(self, plan: SearchPlan, context: SearchContext) -> SearchResult:
         """Run a search."""
@@ -130,7 +131,7 @@ class Pipeline(SourceRunner):
             }
             run.stages.append(trace_limit(plan.limit, ranking))
             run.relevance = trace_relevance(keys, evidence, relevance)
-            trace = build_trace(plan, context, fused, run)
+            trace = build_trace(plan, context, fused, run, self._promises)
             result = replace(
                 result, hits=tuple([replace(hit, trace=trace) for hit in result.hits]), trace=trace
             )

@@ -21,7 +21,7 @@ from sennit.ranking.stages import CandidateList, ListStageOutput, StageOutput
 from sennit.records import Json, split_id
 from sennit.results import Dropped, ListStageTrace, RelevanceTrace, SourceTrace, StageTrace, Trace
 from sennit.sources.base import SearchContext
-from sennit.stores.contract import Snapshot
+from sennit.stores.contract import Backend, Snapshot
 
 CONTRACT_VERSION: Final = 2
 """The version of docs/ranking-contract.md that these rankings follow."""
@@ -103,7 +103,9 @@ class _DroppedByLimit(Mapping[int, Dropped]):
         }
 
 
-def build_trace(plan: SearchPlan, context: SearchContext, fused: Fused, run: RunLog) -> Trace:
+def build_trace(
+    plan: SearchPlan, context: SearchContext, fused: Fused, run: RunLog, promises: Mapping[str, Json]
+) -> Trace:
     """Return the trace: what every stage did to every candidate."""
     background = fused.lists.background
 
@@ -119,7 +121,10 @@ def build_trace(plan: SearchPlan, context: SearchContext, fused: Fused, run: Run
             **plan.recipe.to_dict(),
             "bm25": {f.name: getattr(plan.bm25, f.name) for f in fields(plan.bm25)},
         },
-        state=_describe_state(context.snapshot, with_change=plan.caller_sees_everything),
+        state={
+            **_describe_state(context.snapshot, with_change=plan.caller_sees_everything),
+            **({"indexes": dict(promises)} if promises else {}),
+        },
         sources=tuple(
             SourceTrace(
                 config.name,
@@ -185,6 +190,16 @@ def _source_ranks(fused: Fused, run: RunLog) -> NDArray[np.int32]:
         keys = [key for key in dict.fromkeys(found) if key in listed]
         ranks[at, np.searchsorted(fused.keys, keys)] = np.arange(len(keys))
     return ranks
+
+
+def describe_promises(backend: Backend) -> dict[str, Json]:
+    """Return whose scores and statistics an index has, for each that does not follow the ranking contract."""
+    promises = {"keyword": backend.keyword.capabilities, "vector": backend.vector.capabilities}
+    return {
+        role: {"scores": one.scores, "statistics": one.statistics}
+        for role, one in promises.items()
+        if one.scores != "contract" or one.statistics in ("whole", "shard")
+    }
 
 
 def _describe_state(snapshot: Snapshot, *, with_change: bool) -> dict[str, Json]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from sennit.stores.contract import (
     Floats,
     Keys,
     KeywordQuery,
+    Model,
     RecordsRole,
     ScoredKeys,
     Snapshot,
@@ -93,8 +94,20 @@ class ServerIndex(Protocol[QueryT]):
         ...
 
 
+AnyIndex: TypeAlias = ServerIndex[KeywordQuery] | ServerIndex[NDArray[np.float32]]
+
+IndexOf: TypeAlias = Callable[[Model | None], ServerIndex[QueryT] | None]
+"""Returns the index for the active embedding model; None where there can be none. Vectors of two models never mix, so
+each model has an index of its own, and after a change of model the new one is filled from the beginning."""
+
+
+def for_every_model(index: ServerIndex[QueryT]) -> IndexOf[QueryT]:
+    """Return the same index whatever the model, for what does not depend on vectors."""
+    return lambda _model: index
+
+
 class IndexFeeder:
-    """Applies the feed to one server index. It is upkeep: the background of the database calls it.
+    """Applies the feed to a server index. It is upkeep: the background of the database calls it.
 
     Two processes may feed the same index: a batch may be applied twice, and a key that one puts back after the other
     deleted it does not pass the check against the snapshot.
@@ -103,12 +116,12 @@ class IndexFeeder:
     def __init__(
         self,
         records: RecordsRole,
-        index: ServerIndex[KeywordQuery] | ServerIndex[NDArray[np.float32]],
+        index_of: IndexOf[KeywordQuery] | IndexOf[NDArray[np.float32]],
         *,
         retry_seconds: Sequence[float] = RETRY_SECONDS,
     ) -> None:
         self._records = records
-        self._index = index
+        self._index_of = index_of
         self._retry_seconds = retry_seconds
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -118,9 +131,13 @@ class IndexFeeder:
         if not self._lock.acquire(blocking=wait):
             return
         try:
-            self._check_for_loss()
-            while self._apply_batch(at_least):
-                pass
+            with self._records.snapshot() as snapshot:
+                index = self._index_of(snapshot.model)
+                recorded = 0 if index is None else snapshot.applied(index.name)
+            if index is not None:
+                self._check_for_loss(index, recorded)
+                while self._apply_batch(index, at_least):
+                    pass
         finally:
             self._lock.release()
 
@@ -137,20 +154,16 @@ class IndexFeeder:
         """Stop after the current request."""
         self._stop.set()
 
-    def _check_for_loss(self) -> None:
+    def _check_for_loss(self, index: AnyIndex, recorded: int) -> None:
         """Let the buffer cover what the server has lost, for example because it began again with an empty disk."""
-        known = self._index.applied()
-        with self._records.snapshot() as snapshot:
-            recorded = snapshot.applied(self._index.name)
+        known = index.applied()
         if known < recorded:
-            log.warning(
-                "the index %s has lost changes after %d; they are applied again", self._index.name, known
-            )
-            self._records.set_applied(self._index.name, known)
+            log.warning("the index %s has lost changes after %d; they are applied again", index.name, known)
+            self._records.set_applied(index.name, known)
 
-    def _apply_batch(self, at_least: int) -> bool:
+    def _apply_batch(self, index: AnyIndex, at_least: int) -> bool:
         """Apply one batch; whether more changes are left."""
-        name = self._index.name
+        name = index.name
         with self._records.snapshot() as snapshot:
             after = snapshot.applied(name)
             if snapshot.seq - after < at_least:
@@ -159,23 +172,25 @@ class IndexFeeder:
                 found = snapshot.changes(after, BATCH_CHANGES)
             except ChangesLost:
                 log.warning("the index %s is too far behind; it is built again", name)
-                self._index.reset()
+                index.reset()
                 self._records.set_applied(name, 0)
                 return True
             present = [change.key for change in found.changes if change.action != "delete"]
             documents = read_documents(snapshot, present)
             deleted = [change.key for change in found.changes if change.action == "delete"]
             last = snapshot.seq
-        self._send(documents, deleted, found.through)
+        self._send(index, documents, deleted, found.through)
         self._records.set_applied(name, found.through)
         return found.through < last
 
-    def _send(self, documents: Sequence[Document], deleted: Sequence[int], through: int) -> None:
+    def _send(
+        self, index: AnyIndex, documents: Sequence[Document], deleted: Sequence[int], through: int
+    ) -> None:
         for pause in (*self._retry_seconds, None):
             if self._stop.is_set():
                 raise Cancelled
             try:
-                self._index.apply(documents, deleted, through)
+                index.apply(documents, deleted, through)
                 return
             except SourceError:
                 if pause is None:
@@ -195,28 +210,32 @@ def read_documents(snapshot: Snapshot, keys: Sequence[int]) -> list[Document]:
 class _BufferedIndex(Generic[QueryT]):
     """A server index and the buffer of what it has not applied."""
 
-    def __init__(self, index: ServerIndex[QueryT]) -> None:
-        self._index = index
-        self.capabilities = index.capabilities
+    def __init__(self, index_of: IndexOf[QueryT], capabilities: Capabilities) -> None:
+        self._index_of = index_of
+        self.capabilities = capabilities
         self._lock = threading.Lock()
         self._documents: dict[tuple[int, str], Document] = {}
         """The buffer by key and model. A key is one version of one record, so a document never changes."""
 
     def applied(self, snapshot: Snapshot) -> int:
         """The last change that the server covers, as the source of truth has it in this version."""
-        return snapshot.applied(self._index.name)
+        index = self._index_of(snapshot.model)
+        return 0 if index is None else snapshot.applied(index.name)
 
     def search(self, snapshot: Snapshot, query: QueryT, limit: int, where: Filter = EVERYTHING) -> ScoredKeys:
         """The best of the server and the buffer."""
-        applied = self.applied(snapshot)
-        buffered = self._buffered_keys(snapshot, applied)
-        keys, scores = self._search_server(snapshot, query, limit, where, applied, buffered)
+        index = self._index_of(snapshot.model)
+        if index is None:
+            raise SourceError("no vectors: this database has no embedding model")
+        applied = snapshot.applied(index.name)
+        buffered = self._buffered_keys(snapshot, applied, index.name)
+        keys, scores = self._search_server(index, snapshot, query, limit, where, applied, buffered)
         own = [
             document for document in self._read(snapshot, buffered) if snapshot.matches(document.key, where)
         ]
         if own:
             keys = np.concatenate([keys, np.array([document.key for document in own], np.int64)])
-            scores = np.concatenate([scores, self._index.score(query, own)])
+            scores = np.concatenate([scores, index.score(query, own)])
             found = ~np.isnan(scores)
             keys, scores = keys[found], scores[found]
         best = order(keys, scores, snapshot.ids, limit)
@@ -225,14 +244,16 @@ class _BufferedIndex(Generic[QueryT]):
     def scores(self, snapshot: Snapshot, query: QueryT, keys: Keys) -> Floats:
         """The scores of these records, computed in this process from the source of truth."""
         out = np.full(len(keys), np.nan)
+        index = self._index_of(snapshot.model)
         documents = {one.key: one for one in read_documents(snapshot, keys.tolist())}
         which = [at for at, key in enumerate(keys.tolist()) if key in documents]
-        if which:
-            out[which] = self._index.score(query, [documents[key] for key in keys[which].tolist()])
+        if which and index is not None:
+            out[which] = index.score(query, [documents[key] for key in keys[which].tolist()])
         return out
 
     def _search_server(
         self,
+        index: ServerIndex[QueryT],
         snapshot: Snapshot,
         query: QueryT,
         limit: int,
@@ -247,7 +268,7 @@ class _BufferedIndex(Generic[QueryT]):
         narrowed = expressible(wanted, self.capabilities.filters)
         fetch = limit + OVERFETCH
         while True:
-            keys, scores = self._index.search(query, fetch, narrowed)
+            keys, scores = index.search(query, fetch, narrowed)
             valid = (keys <= applied) & ~np.isin(keys, buffered)
             valid &= snapshot.select(keys, where)
             kept = scores[valid]
@@ -256,11 +277,11 @@ class _BufferedIndex(Generic[QueryT]):
                 return ScoredKeys(keys[valid], kept)
             fetch *= FETCH_GROWTH
 
-    def _buffered_keys(self, snapshot: Snapshot, applied: int) -> list[int]:
+    def _buffered_keys(self, snapshot: Snapshot, applied: int, name: str) -> list[int]:
         found = snapshot.changes(applied, MAX_BUFFERED_CHANGES)
         if found.through < snapshot.seq:
             raise SourceError(
-                f"the index {self._index.name} is being filled: it is {snapshot.seq - applied:,} changes behind"
+                f"the index {name} is being filled: it is {snapshot.seq - applied:,} changes behind"
             )
         return list(dict.fromkeys(change.key for change in found.changes if change.action != "delete"))
 
@@ -285,14 +306,6 @@ class _BufferedIndex(Generic[QueryT]):
 
 class BufferedVector(_BufferedIndex[NDArray[np.float32]]):
     """The vector role on a server."""
-
-    def search(
-        self, snapshot: Snapshot, query: NDArray[np.float32], limit: int, where: Filter = EVERYTHING
-    ) -> ScoredKeys:
-        """The nearest of the server and the buffer."""
-        if snapshot.model is None:
-            raise SourceError("no vectors: this database has no embedding model")
-        return super().search(snapshot, query, limit, where)
 
 
 class BufferedKeyword(_BufferedIndex[KeywordQuery]):

@@ -11,25 +11,22 @@ import copy
 import json
 import math
 import threading
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from itertools import islice
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.analysis import count_terms
 from sennit.errors import SourceError
-from sennit.filters import EVERYTHING, Condition, Filter, flatten, matches
+from sennit.filters import EVERYTHING, Filter, matches
 from sennit.graph.entity_linking import NameMatches
 from sennit.graph.names import DECLARED, MAX_TEXT_CHARACTERS, Hashes, as_signed, record_names, words_of
 from sennit.graph.traversal import Edge
 from sennit.ranking.calibration import SAMPLE_RECORDS, CosineSample
 from sennit.ranking.fusion import order
-from sennit.ranking.stages import read_fields
 from sennit.records import Record, split_id
 from sennit.stores.contract import (
     NO_VECTORS,
@@ -52,6 +49,7 @@ from sennit.stores.contract import (
 )
 from sennit.stores.graph_rows import NEVER, EdgeRow, edge_rows, microseconds
 from sennit.stores.prepared_records import PreparedRecord, prepare_record
+from sennit.stores.scanned_reads import ScannedReads
 
 
 @dataclass
@@ -198,7 +196,7 @@ class NaiveTransaction:
             self.data.files.pop(row[:3], None)
 
 
-class NaiveSnapshot:
+class NaiveSnapshot(ScannedReads):
     """One version, as one audience sees it."""
 
     def __init__(self, data: _Data, audience: Filter) -> None:
@@ -206,45 +204,24 @@ class NaiveSnapshot:
         self.audience = audience
         self.seq = data.seq
         self.model = next((model for model in data.models.values() if model.state == "active"), None)
-        self._visible = {key: one for key, one in data.records.items() if matches(audience, one)}
+        self.visible = {key: one for key, one in data.records.items() if matches(audience, one)}
 
     def abandon(self) -> None:
         """Nothing is open that a thread could need."""
-
-    def ids(self, keys: Keys) -> list[bytes]:
-        visible = self._visible
-        return [visible[key].full_id.encode() if key in visible else b"" for key in keys.tolist()]
-
-    def exists(self, keys: Keys) -> Mask:
-        return np.array([key in self._visible for key in keys.tolist()], bool)
-
-    def select(self, keys: Keys, where: Filter) -> Mask:
-        return np.array([self.matches(key, where) for key in keys.tolist()], bool)
-
-    def matches(self, key: int, where: Filter) -> bool:
-        return key in self._visible and matches(where, self._visible[key])
-
-    def records(self, keys: Iterable[int]) -> dict[int, Record]:
-        return {key: self._visible[key] for key in keys if key in self._visible}
-
-    def columns(self, keys: Keys, names: Sequence[str]) -> list[tuple[Any, ...]]:
-        if not self.exists(keys).all():
-            raise SourceError("a source requested a record that the caller may not see")
-        return [read_fields(self._visible[key], names) for key in keys.tolist()]
 
     def vectors(self, keys: Keys) -> NDArray[np.float32]:
         if self.model is None:
             return np.zeros((len(keys), 0), np.float32)
         out = np.zeros((len(keys), self.model.dimensions), np.float32)
         for at, key in enumerate(keys.tolist()):
-            digest = self._data.hashes[key] if key in self._visible else b""
+            digest = self._data.hashes[key] if key in self.visible else b""
             stored = self._data.vectors.get((self.model.number, digest))
             if stored is not None:
                 out[at] = np.frombuffer(stored, np.float16)
         return out
 
     def cosine_sample(self, query: NDArray[np.float32]) -> CosineSample:
-        texts = {self._data.hashes[key]: key for key in sorted(self._visible, reverse=True)}
+        texts = {self._data.hashes[key]: key for key in sorted(self.visible, reverse=True)}
         vectors = self.vectors(
             np.array([texts[digest] for digest in sorted(texts)[:SAMPLE_RECORDS]], np.int64)
         )
@@ -254,81 +231,14 @@ class NaiveSnapshot:
         mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
         return CosineSample(float(mean @ query), len(vectors))
 
-    def children(self, parent: str | None, collection: str) -> list[Record]:
-        found = [
-            one for one in self._visible.values() if (one.parent, one.collection) == (parent, collection)
-        ]
-        return sorted((one for one in found if parent), key=lambda one: (one.position or 0, one.id))
-
-    def siblings(self, record: Record, first: int, last: int) -> list[Record]:
-        near = self.children(record.parent, record.collection)
-        return [one for one in near if one.position is not None and first <= one.position <= last]
-
-    def siblings_of_kind(self, record: Record, kinds: Sequence[str]) -> list[Record]:
-        return [one for one in self.children(record.parent, record.collection) if one.kind in kinds]
-
-    def adjacent(self, keys: Keys, where: Filter = EVERYTHING) -> dict[int, list[int]]:
-        out: dict[int, list[int]] = {}
-        for key, record in self.records(keys.tolist()).items():
-            if record.position is None:
-                continue
-            near = self.siblings(record, record.position - 1, record.position + 1)
-            found = [self._data.keys[one.full_id] for one in near if one.position != record.position]
-            if kept := [one for one in found if self.matches(one, where)]:
-                out[key] = kept
-        return out
-
-    def records_matching(self, where: Filter) -> list[Record]:
-        return sorted(self.records(self.keys(where).tolist()).values(), key=lambda one: one.id)
-
-    def keys(self, where: Filter) -> Keys:
-        return np.array(sorted(key for key in self._visible if self.matches(key, where)), np.int64)
-
-    def page(self, where: Filter, limit: int, after: str | None = None) -> list[Record]:
-        found = (one for one in self.iter_records() if matches(where, one))
-        return list(islice((one for one in found if after is None or one.full_id > after), limit))
-
-    def text_counts(self, name: str, where: Filter = EVERYTHING) -> dict[str, int]:
-        kept = (one for one in self._visible.values() if matches(where, one))
-        return Counter(
-            value
-            for one in kept
-            for field, value in set(flatten(one))
-            if field == name and isinstance(value, str)
-        )
-
-    def has_any(self, condition: Condition) -> bool:
-        return self.count(condition) > 0
-
-    def iter_records(self) -> Iterator[Record]:
-        return iter(sorted(self._visible.values(), key=lambda record: record.full_id))
-
-    def sample(self, where: Filter, count: int) -> Keys:
-        keys = self.keys(where)
-        return keys[np.unique(np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp))]
-
-    def newest(self, where: Filter, count: int) -> Keys:
-        def age(key: int) -> tuple[float, int]:
-            time = self._visible[key].timestamp
-            return (math.inf if time is None else -time.timestamp(), -key)
-
-        return np.array(sorted(self.keys(where).tolist(), key=age)[:count], np.int64)
-
     @property
     def has_files(self) -> bool:
         return bool(self._data.files)
 
     def hides_records_of(self, parent: str) -> bool:
         return any(
-            one.parent == parent and key not in self._visible for key, one in self._data.records.items()
+            one.parent == parent and key not in self.visible for key, one in self._data.records.items()
         )
-
-    def find_key(self, record_id: str) -> int | None:
-        key = self._data.keys.get(record_id)
-        return key if key in self._visible else None
-
-    def count(self, where: Filter = EVERYTHING) -> int:
-        return sum(self.matches(key, where) for key in self._visible)
 
     def changes(self, after: int, limit: int) -> Changes:
         found = [change for change in self._data.changes if change.number > after]
@@ -508,11 +418,7 @@ class NaiveKeyword(_UpToDate):
         average = sum(text * one[1] + title * one[3] for one in documents.values()) / count
         slope = np.float32(bm25.k1 * bm25.b / average if average else 0.0)
         base = np.float32(max(bm25.k1 * (1 - bm25.b), 1e-6))
-        weights = []
-        for term, weight in query.terms:
-            frequency = sum(term in one[0] or term in one[2] for one in documents.values())
-            idf = math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
-            weights.append((idf * weight * (bm25.k1 + 1), term))
+        weights = [(weight * (bm25.k1 + 1), term) for weight, term in _information(documents, query)]
         out = np.zeros(len(keys), np.float64)
         for at, key in enumerate(keys.tolist()):
             counts, length, title_counts, title_length = documents.get(key, ({}, 0, {}, 0))
@@ -525,15 +431,34 @@ class NaiveKeyword(_UpToDate):
             out[at] = total
         return out
 
-    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:  # noqa: ARG002
-        return np.full(len(keys), np.nan)
+    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
+        documents = _documents(snapshot)
+        weights = _information(documents, query)
+        found = [documents.get(key, ({}, 0, {}, 0)) for key in keys.tolist()]
+        shares = [
+            sum(weight for weight, term in weights if term in one[0] or term in one[2]) for one in found
+        ]
+        return np.array(shares, np.float64) / (sum(weight for weight, _ in weights) or np.nan)
 
     def document_share(self, snapshot: Snapshot, term: int) -> float:
         documents = _documents(snapshot)
         return sum(term in one[0] or term in one[2] for one in documents.values()) / max(len(documents), 1)
 
 
-def _documents(snapshot: Snapshot) -> dict[int, tuple[dict[int, int], int, dict[int, int], int]]:
+_Documents: TypeAlias = dict[int, tuple[dict[int, int], int, dict[int, int], int]]
+"""By key, the term counts and the length of text and title."""
+
+
+def _information(documents: _Documents, query: KeywordQuery) -> list[tuple[float, int]]:
+    """The idf of each term, times its weight in the query."""
+    out = []
+    for term, weight in query.terms:
+        frequency = sum(term in one[0] or term in one[2] for one in documents.values())
+        out.append((math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5)) * weight, term))
+    return out
+
+
+def _documents(snapshot: Snapshot) -> _Documents:
     """Term counts and length of text and title, for every visible record."""
     found = snapshot.records(snapshot.keys(EVERYTHING).tolist())
     return {key: (*count_terms(one.text), *count_terms(one.title)) for key, one in found.items()}
