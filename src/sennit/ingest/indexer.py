@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, Protocol
 from sennit.errors import InvalidInput
 from sennit.ingest.file_reader import UnreadableFile, read_regular_file
 from sennit.ingest.folder_registry import assign_folders, is_within, unused_folders
-from sennit.ingest.readers import MISSING_CODE, has_reader, lacks_code_reader, reader_version
+from sennit.ingest.readers import MISSING_CODE, check_readers, has_reader, lacks_code_reader, reader_version
 from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, PortableModel, RecordBuilder
 from sennit.ingest.report import IndexInterrupted, IndexProgress, IndexReport, Progress, Skipped
 from sennit.ingest.text_profile import id_prefixes
@@ -178,6 +178,7 @@ def index(
     of real, absolute paths, the run visits only those files and folders. On Ctrl-C it raises IndexInterrupted, a
     KeyboardInterrupt that holds the report so far.
     """
+    check_readers(only_collections)
     started = time.perf_counter()
     subtrees = None if only is None else Subtrees.of(only)
     roots = _resolve_paths(paths, db.path)

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Final, NamedTuple
 
-from sennit.errors import InvalidInput
+from sennit.errors import InvalidInput, MissingExtra
 from sennit.ingest import text_profile
 from sennit.ingest.conversation import is_transcript, numbered_turns
 from sennit.ingest.file_reader import UnreadableFile, decode
@@ -39,8 +39,8 @@ ROLES_VERSION: Final = 1
 """Increase when the same file would produce other records. Files of an older version are indexed again."""
 
 MISSING_CODE: Final = (
-    "Code is read as plain text, because the extra 'code' is not installed. Install sennit[code] and index again: "
-    "then `plan` and `search --recipe code` find it."
+    "Code is read as plain text, because the extra 'code' is not installed. Run pip install 'sennit[code]' and index "
+    "again: then `plan` and `search --recipe code` find it."
 )
 
 _LINES_EXTENSIONS: Final = (".jsonl", ".ndjson")
@@ -90,6 +90,12 @@ def reader_version(path: str) -> str:
 def has_reader(path: str, collections: Sequence[str]) -> bool:
     """Return whether the reader of a file can produce records of these collections; none stands for all."""
     return not collections or not set(collections).isdisjoint(reader_of(path).collections)
+
+
+def check_readers(collections: Collection[str]) -> None:
+    """Raise MissingExtra if nothing but code is to be read, and the extra for it is not installed."""
+    if collections and set(collections) <= {ENTITIES, OUTLINES} and not has_code_reader():
+        raise MissingExtra("Indexing code", "code")
 
 
 def fills(collections: Sequence[str]) -> bool:
