@@ -376,7 +376,7 @@ def test_the_invariants_hold_for_every_turn_of_an_episode(
         plan = service.plan(query, episode=str(episode), max_tokens=max_tokens, max_entities=4)
         # The budget is never exceeded.
         assert plan.tokens <= max_tokens
-        assert load_tokenizer().count(render_plan(plan)) <= max_tokens
+        assert load_tokenizer().count(plan.prompt) <= max_tokens
         # No candidate stands before an anchor.
         is_anchor = [entry.reason.startswith("anchor:") for entry in plan.entries]
         assert is_anchor == sorted(is_anchor, reverse=True)
