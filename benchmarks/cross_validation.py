@@ -32,9 +32,11 @@ SHIPPED: Final[Constants] = {
     "outline_vector": 1.0,
     "outline_weight": 1.0,
     "definition_boost": 1.0,
+    "name_boost": 1.0,
     "file_name_boost": 0.5,
     "context_boost": 0.15,
     "secondary_penalty": 1.0,
+    "older_version_penalty": 0.5,
     "candidates": 50,
 }
 FACTORS: Final = (0.5, 1.0, 1.5, 2.0)
@@ -49,9 +51,11 @@ def recipe_with(constants: Constants) -> Recipe:
     ranking = CodeRanking(
         outline_weight=constants["outline_weight"],
         definition_boost=constants["definition_boost"],
+        name_boost=constants["name_boost"],
         file_name_boost=constants["file_name_boost"],
         context_boost=constants["context_boost"],
         secondary_penalty=constants["secondary_penalty"],
+        older_version_penalty=constants["older_version_penalty"],
     )
     return replace(CODE_SEARCH, sources=sources, fusion=Weighted(weights, "max"), stages=(ranking, PerFile()))
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 from sennit.ingest.chunk import split_lines
+from sennit.ingest.markdown import parse_markdown
 from sennit.ingest.pages import parse_page
-from sennit.ingest.pages.markdown import scan_markdown
 
 ROOTS = (sysconfig.get_path("purelib"), "/usr/share", "/usr/lib", "/usr/local")
 SUFFIXES = (".md", ".mdx", ".markdown")
@@ -64,7 +64,7 @@ def main() -> None:
     functions: dict[str, tuple[Callable[[str, str], object], int]] = {
         "markdown-it-py": (lambda _, text: full_parser.parse(text), 1),
         "markdown-it-py, blocks only": (lambda _, text: block_parser.parse(text), 1),
-        "scan_markdown": (lambda _, text: scan_markdown(split_lines(text)), ROUNDS),
+        "parse_markdown": (lambda _, text: parse_markdown(split_lines(text)), ROUNDS),
         "parse_page": (lambda path, text: parse_page(text, path=path), ROUNDS),
     }
     print(f"{'MB/s':30} {'files':>6} {'MB':>6}", *(f"{name:>28}" for name in functions))

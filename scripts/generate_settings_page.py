@@ -64,9 +64,11 @@ def section_lines(section: type) -> Iterator[str]:
             if isinstance(setting.spec.sensitive, tuple):
                 values = ", ".join(f"`{literal(value)}`" for value in setting.spec.sensitive)
                 trusted = f" **Trusted only** for {values}."
+            plain = setting.spec.plain_variable
+            also = f" Also `{plain}` in the environment, below the prefixed name." if plain else ""
             yield (
                 f"| `{key.removeprefix(name + '.')}` | `{literal(setting.default)}` | {cell(setting.allowed_values)} "
-                f"| {cell(setting.spec.doc)}{trusted} |"
+                f"| {cell(setting.spec.doc)}{also}{trusted} |"
             )
     yield ""
 

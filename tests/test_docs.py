@@ -129,11 +129,17 @@ def test_each_python_block_of_the_readme_runs_on_its_own(
     exec(compile("\n".join(block.lines), "README.md", "exec"), {"__name__": "__main__"})
 
 
-def test_the_settings_page_is_what_the_declarations_generate() -> None:
-    script = ROOT / "scripts" / "generate_settings_page.py"
-    namespace = runpy.run_path(str(script))
-    written = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
-    assert written == namespace["page"](), f"run python {script.relative_to(ROOT)}"
+@pytest.mark.parametrize(
+    ("script", "page"),
+    [
+        ("generate_settings_page.py", "reference/settings.md"),
+        ("generate_backends_page.py", "backends.md"),
+    ],
+)
+def test_a_generated_page_is_what_its_script_writes(script: str, page: str) -> None:
+    namespace = runpy.run_path(str(ROOT / "scripts" / script))
+    written = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert written == namespace["page"](), f"run python scripts/{script}"
 
 
 # The reader of pages itself

@@ -30,7 +30,7 @@ def db() -> Database:
         lambda db: db.add(None),
         lambda db: db.add(Record(id="c", text="one record is not a list")),
         lambda db: db.add(["text"]),
-        lambda db: db.add([Record(id="c", text="fine"), {"id": "d", "text": "a dict"}]),
+        lambda db: db.add([Record(id="c", text="fine"), {"id": "d", "words": "no text"}]),
         lambda db: db.add("text"),
         lambda db: db.remove("a"),
         lambda db: db.remove(5),
@@ -55,7 +55,7 @@ def db() -> Database:
         lambda db: db.search("lights", filters=5),
         lambda db: db.search("lights", filters=["kind"]),
         lambda db: db.search("lights", filters="kind ="),
-        lambda db: db.search("lights", filters={"kind": {"$like": "x"}}),
+        lambda db: db.search("lights", filters={"kind": {"$near": "x"}}),
         lambda db: db.why("lights", 5),
         lambda db: db.why("lights", None),
         lambda db: db.why(None, "a"),
@@ -174,3 +174,47 @@ def test_errors_are_sennit_errors() -> None:
     assert issubclass(InvalidInput, SennitError)
     assert issubclass(InvalidInput, ValueError)
     assert issubclass(NotFound, LookupError)
+
+
+# Misspelt names
+
+
+def test_a_misspelt_collection_is_an_error_with_the_nearest_name() -> None:
+    with sennit.open(":memory:", privacy__open=True) as db:
+        assert not db.search("vines", collections=["recieps"])
+        db.add([sennit.Record(id="a", text="Prune the vines", collection="recipes-of-ana")])
+        db.add([sennit.Record(id="h", text="vines", collection="diary", sensitivity="private")])
+        with pytest.raises(
+            NotFound, match=r"no collection 'recipes-of-anna'. Did you mean 'recipes-of-ana'\?"
+        ):
+            db.search("vines", collections=["recipes-of-anna"])
+        with pytest.raises(NotFound, match=r"no collection 'recipes-of-anna'"):
+            db.why("vines", "a", collections=["recipes-of-anna"])
+        assert not db.search("vines", collections=["memory"]), "a recipe knows it"
+
+
+def test_a_hidden_collection_does_not_exist_for_the_caller() -> None:
+    caller = sennit.Caller(clearance="normal")
+    with sennit.open(":memory:", privacy__open=True) as db:
+        db.add([sennit.Record(id="a", text="vines", collection="garden")])
+        db.add([sennit.Record(id="h", text="vines", collection="diary", sensitivity="private")])
+        assert len(db.search("vines", collections=["diary"])) == 1
+        with pytest.raises(NotFound) as caught:
+            db.search("vines", collections=["diaries"], caller=caller)
+        assert "diary" not in str(caught.value)
+        with pytest.raises(NotFound, match="no collection 'diary'"):
+            db.search("vines", collections=["diary"], caller=caller)
+
+
+def test_a_documented_field_that_no_record_has_yet_finds_nothing() -> None:
+    with sennit.open(":memory:") as db:
+        db.add([Record(id="a", text="harbour")])
+        for name in ("artifact_type", "source_system", "tags"):
+            assert not db.search("harbour", filters={name: "x"})
+        with pytest.raises(FilterError, match="No record has the field 'artefact_type'"):
+            db.search("harbour", filters={"artefact_type": "x"})
+
+
+def test_a_misspelt_recipe_is_an_error_with_the_nearest_name() -> None:
+    with sennit.open(":memory:") as db, pytest.raises(NotFound, match=r"Did you mean 'memory'\?"):
+        db.search("vines", recipe="memroy")

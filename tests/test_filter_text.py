@@ -260,7 +260,12 @@ def test_a_list_may_mix_days_and_times_in_any_order() -> None:
         ("a in (1]", 7, "',' after a value"),
         ("a between 1 or 2", 12, "between the two bounds"),
         ("a > 1 and > 2", 10, "Expected a field name"),
-        ("a not = 1", 6, "between or exists"),
+        ("a not = 1", 6, "between, exists, has, like"),
+        ("a like", 6, "Expected a value, not the end"),
+        ("a like and", 7, "needs quotes"),
+        (r"b = 1 and path like c:\docs", 20, "lone backslash"),
+        ("timestamp like 2026", 15, "holds numbers"),
+        ("tags has_all a", 13, "after 'has_all'"),
         ("a = 1e999", 4, "infinity"),
         ("a >= true", 2, "use equality"),
         ("a between 1 and x", 2, "of one type"),
@@ -279,7 +284,21 @@ def test_an_error_has_a_position_and_advice(text: str, position: int, advice: st
 
 
 SIGNS = [*"`\"'\\()[],=<>!. \n\x00é😀\ud800", ">=", "!=", "\\u", "d800"]
-KEYWORDS = ["and", "or", "not", "in", "exists", "between", "all", "any", "true"]
+KEYWORDS = [
+    "like",
+    "icontains",
+    "has",
+    "has_all",
+    "and",
+    "or",
+    "not",
+    "in",
+    "exists",
+    "between",
+    "all",
+    "any",
+    "true",
+]
 WORDS = ["a", "kind", "timestamp", "metadata.", "1", "-2.5", "1e999", "2026-01-01", "last 7 days", "today"]
 pieces = st.lists(st.sampled_from(SIGNS + KEYWORDS + WORDS), max_size=24)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any
@@ -21,6 +22,7 @@ from sennit.filters import (
     Exists,
     Filter,
     In,
+    Like,
     Not,
     Or,
     Range,
@@ -65,7 +67,12 @@ ordered = st.one_of(
 bounds = st.one_of(
     ordered, st.just((-1, 1.5)), ordered.map(lambda b: (b[0], None)), ordered.map(lambda b: (None, b[1]))
 )
+patterns = st.lists(
+    st.sampled_from(["*", "?", "\\*", "\\?", "\\\\", "a", "b", "n", "O", "ß", "é", "\n", "/", "[", '"']),
+    max_size=5,
+).map("".join)
 leaves: st.SearchStrategy[Filter] = st.one_of(
+    st.builds(Like, names.filter(lambda name: name != "position"), patterns, st.booleans()),
     st.builds(Equal, names, scalars),
     st.builds(In, names, st.lists(scalars, max_size=4).map(tuple)),
     st.builds(
@@ -152,6 +159,19 @@ def test_dict_operator_and_text_forms_agree(condition: tuple[str, Scalar], test:
         ({"tags": ["b", "a"]}, "tags in (a, b)", field("tags").is_in(["a", "b"])),
         ({"tags": {"nin": ["a"]}}, "tags not in (a)", ~field("tags").is_in(["a"])),
         ({"tags": {"$not_in": ["a"]}}, "tags not in (a)", ~field("tags").is_in(["a"])),
+        ({"path": {"like": "docs/*"}}, "path like docs/*", field("path").like("docs/*")),
+        ({"a": {"not_like": "x"}}, "a not like x", ~field("a").like("x")),
+        ({"a": {"$starts_with": "x*"}}, "a starts_with x*", field("a").starts_with("x*")),
+        ({"a": {"ends_with": ".md"}}, "a ENDS_WITH .md", field("a").ends_with(".md")),
+        ({"a": {"not_icontains": "X"}}, "a not icontains x", ~field("a").contains("x", ignore_case=True)),
+        ({"a": {"contains": "1.20"}}, "a contains 1.20", field("a").contains("1.20")),
+        ({"like": {"like": "like"}}, "like like like", field("like").like("like")),
+        ({"tags": {"has": "a"}}, "tags has a", field("tags").has("a")),
+        ({"tags": {"not_has": 1}}, "tags not has 1", ~field("tags").has(1)),
+        ({"tags": {"has_any": ["a", "b"]}}, "tags has_any (b, a)", field("tags").has_any(["a", "b"])),
+        ({"tags": {"has_all": ["a", "b"]}}, "tags has_all [a, b]", field("tags").has_all(["a", "b"])),
+        ({"tags": {"has_all": ["a"]}}, "tags = a", field("tags").has_all(["a"])),
+        ({"tags": {"has_all": []}}, "tags has_all ()", EVERYTHING),
         ({"a": {"exists": False}}, "not exists a", ~field("a").exists()),
         ({"a": {"between": [1, 5]}}, "a between 1 and 5", field("a").between(1, 5)),
         ({"a": {"gte": 1, "lt": 5}}, "a >= 1 and a < 5", (field("a") >= 1) & (field("a") < 5)),
@@ -181,7 +201,17 @@ def test_no_filter_matches_everything() -> None:
 @pytest.mark.parametrize(
     ("wrong", "advice"),
     [
-        ({"a": {"like": 1}}, "'like'.*Known: eq, ne, in, not_in, nin, gt, gte, lt, lte"),
+        ({"a": {"near": 1}}, "'near'.*Known: eq, ne, in, not_in, nin, gt, gte, lt, lte.*has_all.*icontains"),
+        ({"a": {"like": 1}}, "takes a text, not int"),
+        ({"a": {"contains": ["x"]}}, "takes a text, not list.*has_any"),
+        ({"a": {"has_all": "x"}}, "takes a list"),
+        ({"a": {"has": ["x"]}}, "list.*`in`"),
+        ({"a": {"like": "x\\"}}, "lone backslash"),
+        ({"a": {"like": "c:\\docs"}}, "lone backslash"),
+        ({"a": {"like": "x" * 3000}}, "3,000 characters.*2,048"),
+        ({"a": {"contains": "\ud800"}}, "surrogate"),
+        ({"timestamp": {"like": "2026*"}}, "holds numbers"),
+        ({"position": {"starts_with": "1"}}, "holds numbers"),
         ({"$nor": []}, r"'\$nor'.*\$and, \$or, \$not"),
         ({"and": {"a": 1}}, "list of conditions.*metadata.and"),
         ({"not": [{"a": 1}]}, "Expected an object"),
@@ -230,6 +260,16 @@ def test_filters_are_equal_by_meaning_and_true_is_not_one() -> None:
     assert str(Equal("a", 1.0)) == "a = 1"
     assert And((And((Equal("a", 1),)), Equal("b", 2))) == And((Equal("a", 1), Equal("b", 2)))
     assert len({Equal("a", 1), Equal("a", True), Equal("a", "1"), In("a", (1,)), In("a", (True,))}) == 5
+
+
+def test_patterns_are_equal_by_meaning() -> None:
+    assert field("a").contains("x*") == Like("a", r"*x\**") == Like("metadata.a", r"***x\***")
+    assert field("a").starts_with("") == field("a").contains("") == Like("a", "*")
+    assert (
+        Like("a", "STRASSE", ignore_case=True)
+        == Like("a", "straße", ignore_case=True)
+        != Like("a", "strasse")
+    )
 
 
 def test_fields_of_a_filter_are_distinct() -> None:
@@ -290,6 +330,27 @@ SUBJECT = record(
         ("position = 0", True),
         ("position = false", False),
         (f"huge > {10**30}", True),
+        ("word like c", True),
+        ("word like C", False),
+        ("word ilike C", True),
+        ("people.name starts_with A", True),
+        ("people.name contains o", True),
+        ("people.name not contains o", False),
+        ("people.name ends_with na", True),
+        ("tags like '?'", True),
+        ("one like '*'", False),
+        ("flag contains true", False),
+        ("blank like ''", True),
+        ("blank like '*'", True),
+        ("missing contains ''", False),
+        ("missing not contains x", True),
+        ("title contains ''", False),
+        ("tags has_all (x, y)", True),
+        ("tags has_all (x, z)", False),
+        ("tags has_any (z, y)", True),
+        ("tags has y", True),
+        ("sizes has 9", True),
+        ("sizes has '9'", False),
     ],
 )
 def test_a_condition_matches_a_record(text: str, holds: bool) -> None:
@@ -325,6 +386,20 @@ def matches_pairs(pairs: list[tuple[str, Scalar]], expression: Filter) -> bool:
             same: list[Any] = [value for found, value in values if found == kind]
             same = [v for v in same if low is None or v > low or (include_low and v == low)]
             return any(high is None or v < high or (include_high and v == high) for v in same)
+        case Like(_, pattern, ignore_case):
+            texts = [value for _, value in values if isinstance(value, str)]
+            return any(fits(text, pattern, ignore_case) for text in texts)
+
+
+def fits(text: str, pattern: str, ignore_case: bool) -> bool:
+    """Whether a text fits a pattern of `like`, by a regular expression."""
+    if ignore_case:
+        text, pattern = text.casefold(), pattern.casefold()
+    wildcards = {"*": ".*", "?": "."}
+    pieces = re.findall(r"\\.|.", pattern, re.DOTALL)
+    return bool(
+        re.fullmatch("".join(wildcards.get(one, re.escape(one[-1])) for one in pieces), text, re.DOTALL)
+    )
 
 
 def type_of(value: Scalar | None) -> str:

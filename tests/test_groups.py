@@ -11,13 +11,16 @@ import pytest
 import sennit
 from sennit import Caller, Database, Fact, Record, SearchRequest, Turn
 from sennit.engine.groups import CONTEXT_QUERY, AdminGroup, CodeGroup, FilesGroup, MemoryGroup
-from sennit.errors import AccessDenied, InvalidInput
+from sennit.errors import AccessDenied
+from sennit.ingest import Scope
+from sennit.settings import IngestSettings, Settings
 
 CODE = "def login(name):\n    return check(name)\n\n\ndef check(name):\n    return bool(name)\n"
 
 FLAT_METHODS = {
     *("add", "add_artifacts", "add_facts", "add_turns", "remember", "index", "remove"),
     *("get", "search", "why", "plan", "introspect", "ask", "ask_stream", "audience", "close"),
+    *("find", "find_removable", "records", "collections", "count", "status", "search_many", "wait"),
 }
 """The names that SPEC and the documentation give, and no others."""
 
@@ -85,7 +88,7 @@ def test_memory_checks_what_a_caller_may_write(db: Database) -> None:
     secret = Turn(session="s", text="secret", sensitivity="private")
     with pytest.raises(AccessDenied):
         db.memory.add_turns([secret], caller=Caller())
-    with pytest.raises(InvalidInput, match="could not read this record"):
+    with pytest.raises(AccessDenied, match="could not read"):
         db.memory.remember("secret", sensitivity="private", caller=Caller())
     assert len(db) == 0
 
@@ -163,3 +166,13 @@ def test_admin_says_that_embedding_is_off() -> None:
     with sennit.open(":memory:", embedding__provider="none") as db:
         assert db.admin.embedding_is_off
         assert db.admin.models() == []
+
+
+def test_the_settings_decide_which_files_are_indexed(tmp_path: Path, folder: Path) -> None:
+    (folder / "uv.lock").write_text("version = 1\n")
+    settings = Settings(ingest=IngestSettings(default_ignores=False, exclude=("*.txt",)))
+    with sennit.open(tmp_path / "db", settings=settings) as db:
+        db.index(folder)
+        assert {Path(record.path or "").name for record in db} == {"auth.py", "uv.lock"}
+        assert db.index(folder, scope=Scope()).removed == 1
+        assert {Path(record.path or "").name for record in db} == {"auth.py", "harbour.txt"}

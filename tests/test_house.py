@@ -19,8 +19,28 @@ SOURCE = ROOT / "src" / "sennit"
 
 # A package here is a module or package directly under sennit; "" is sennit itself, the public names. A row may import
 # what it lists, and lists only packages of earlier rows.
-VALUES = ("errors", "records", "facts", "turns", "filters", "analysis", "privacy", "results")
-FINDING = (*VALUES, "graph", "ranking", "embedding", "stores")
+VALUES = (
+    "errors",
+    "periods",
+    "records",
+    "places",
+    "facts",
+    "turns",
+    "filters",
+    "analysis",
+    "privacy",
+    "results",
+)
+CONTRACT = (
+    "stores.contract",
+    "stores.codec",
+    "stores.findings",
+    "stores.graph_rows",
+    "stores.prepared_records",
+    "stores.target",
+)
+"""What packages above the stores may import of them. No backend is among it."""
+FINDING = (*VALUES, "graph", "ranking", "embedding", *CONTRACT)
 SERVING = (
     *FINDING,
     "search_parameters",
@@ -38,7 +58,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
     "user_cache": (),
     "workers": (),
+    "periods": (),
     "records": ("errors",),
+    "places": ("records",),
     "facts": ("errors", "records"),
     "turns": ("errors", "records"),
     "search_parameters": ("errors", "records"),
@@ -48,11 +70,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "privacy": ("errors", "filters"),
     "jsonl": ("errors", "records"),
     "results": ("errors", "records", "filters"),
-    "ranking": ("errors", "records", "facts", "results"),
+    "ranking": ("errors", "periods", "records", "places", "facts", "results"),
     "embedding": ("errors", "user_cache"),
     "stores": (*VALUES, "user_cache", "workers", "graph", "ranking", "embedding.base"),
-    "ingest": (*FINDING, "workers"),
-    "folders": ("errors", "records", "search_parameters", "ingest.ignore", "ingest.file_reader"),
+    "repositories": (*VALUES, "graph", "stores.contract"),
+    "ingest": (*FINDING, "workers", "repositories.folders"),
+    "folders": ("errors", "records", "places", "search_parameters", "ingest.ignore", "ingest.file_reader"),
     "embedding_service": FINDING,
     "sources": (*FINDING, "folders"),
     "context": (*FINDING, "folders"),
@@ -72,11 +95,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "pipeline": SERVING,
     "explain": (*SERVING, "pipeline"),
-    "engine": (*RUNNING, "llm"),
+    # The engine opens a database with the composition root, which alone knows the backends.
+    "engine": (*RUNNING, "llm", "repositories", "stores.open"),
     "": (*RUNNING, "engine"),
     "evaluation": (*RUNNING, "engine", ""),
-    "testing": (*RUNNING, "engine", ""),
-    "apps": (*RUNNING, "engine", "jsonl", "evaluation", ""),
+    "testing": (*RUNNING, "engine", "repositories", ""),
+    "apps": (*RUNNING, "engine", "jsonl", "evaluation", "repositories", ""),
 }
 
 # The third-party packages that a package may import; one not listed may import what pyproject.toml declares.
@@ -84,6 +108,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "user_cache": frozenset(),
     "workers": frozenset(),
+    "periods": frozenset(),
     "records": frozenset(),
     "facts": frozenset(),
     "filters": frozenset(),
@@ -100,8 +125,12 @@ DATABASE_NAME = re.compile(r"(\w+\.)*_?db")
 UNSAFE_LOADERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 INTERNAL_EXTRAS = {"all", "bench", "dev", "docs", "testing"}
 """Extras for development, not for users."""
-DRIVERS = {"sqlite3": "sennit.stores.sql.sqlite", "psycopg": "sennit.stores.sql.postgres"}
-"""The driver of each database, and the only module that may import it."""
+DRIVERS = {
+    "sqlite3": {"sennit.stores.sql.sqlite"},
+    "psycopg": {"sennit.stores.sql.postgres", "sennit.stores.sql.postgres_connection"},
+}
+"""The driver of each database, and the only modules that may import it."""
+COMPOSITION_ROOT = "sennit.stores.open"
 HEAVY_IMPORTS = {"numpy", "faiss", "tokenizers", "rich", "httpx"}
 MACHINE_PATH = re.compile(r"(?<![\w.-])/(root|work|farm)/")
 PACKAGE_HOST = re.compile(
@@ -219,7 +248,23 @@ def test_no_module_uses_an_unsafe_loader(module: str) -> None:
 @pytest.mark.parametrize("module", FILES)
 def test_no_module_but_its_dialect_imports_a_database_driver(module: str) -> None:
     drivers = {name.split(".")[0] for name in imports_of(module)} & DRIVERS.keys()
-    assert all(DRIVERS[driver] == module for driver in drivers), f"{module} imports {drivers}"
+    assert all(module in DRIVERS[driver] for driver in drivers), f"{module} imports {drivers}"
+
+
+@pytest.mark.parametrize("module", [module for module in FILES if package_of(module) == "stores"])
+def test_only_the_composition_root_imports_a_backend(module: str) -> None:
+    backend = backend_of(module)
+    foreign = {target for target in own_imports_of(module) if backend_of(target) not in (None, backend)}
+    if backend == "embedded":
+        # Its source of truth is the SQL store.
+        foreign = {target for target in foreign if backend_of(target) != "sql"}
+    assert module == COMPOSITION_ROOT or not foreign, f"{module} imports {', '.join(sorted(foreign))}"
+
+
+def backend_of(module: str) -> str | None:
+    """The package of a backend below `sennit.stores`; None for the modules that all share."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["sennit", "stores"] and len(parts) > 3 else None
 
 
 @pytest.mark.parametrize("module", [module for module in FILES if package_of(module) != "apps"])

@@ -41,11 +41,11 @@ def db(tmp_path: Path, folder: Path) -> Iterator[Database]:
 def test_status_counts_what_the_caller_may_see(db: Database) -> None:
     state = db.status(caller=STRANGER)
     assert state.records == 7
-    assert {one.name: one.records for one in state.collections} == {"files": 3, "history": 4}
+    assert {one.name: one.records for one in state.collections} == {"docs": 3, "history": 4}
     assert state.sessions == 2
     assert state.roles["records"] == "sqlite"
     owner = db.status(caller=sennit.OWNER)
-    assert {one.name for one in owner.collections} == {"files", "history", "vault"}
+    assert {one.name for one in owner.collections} == {"docs", "history", "vault"}
     assert owner.models[0].pending is None
     assert db.status().models[0].pending == 0
 
@@ -90,7 +90,7 @@ def test_status_notices_a_change_of_a_file_that_was_indexed_at_once(db: Database
 
 def test_a_folder_without_visible_records_is_not_named(db: Database, tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db") as again:
-        again.add([_hidden(record) for record in again.records(collections=["files"])])
+        again.add([_hidden(record) for record in again.records(collections=["docs"])])
     assert [one.path for one in db.status(caller=STRANGER).folders] == []
     assert len(db.status().folders) == 1
 
@@ -147,18 +147,18 @@ def test_files_and_sessions_are_listed_with_their_records(db: Database, folder: 
 
 
 def test_removing_by_filter_removes_what_matches_and_the_caller_may_see(db: Database) -> None:
-    assert db.remove_matching('collection = "vault"', caller=STRANGER) == 0
-    assert db.remove_matching('session = "call"', caller=STRANGER) == 3
+    assert db.remove(where='collection = "vault"', caller=STRANGER) == 0
+    assert db.remove(where='session = "call"', caller=STRANGER) == 3
     assert [one.name for one in db.memory.sessions()] == ["other"]
-    assert db.remove_matching('collection = "vault"', caller=sennit.OWNER) == 1
+    assert db.remove(where='collection = "vault"', caller=sennit.OWNER) == 1
     with pytest.raises(InvalidInput, match="filter"):
-        db.remove_matching(None)
+        db.remove(where=None)
 
 
 def test_removing_by_filter_takes_the_chunks_of_documents_along(db: Database) -> None:
     db.add_artifacts([Record(id="report", text="A long report.\n\n" * 50, kind="report")])
     assert db.records(collections=["artifact_chunks"]).total
-    db.remove_matching('collection = "artifacts"')
+    db.remove(where='collection = "artifacts"')
     assert db.records(collections=["artifact_chunks"]).total == 0
 
 

@@ -308,7 +308,7 @@ def test_remembered_record_has_provenance_and_is_visible_to_its_writer() -> None
         assert record.timestamp is not None
         assert [hit.id for hit in db.search("ferry", caller=caller)] == [record.id]
         assert not db.search("ferry")
-        with pytest.raises(InvalidInput, match="could not read this record"):
+        with pytest.raises(AccessDenied, match="could not read"):
             db.remember("secret", caller=caller, sensitivity="private")
 
 

@@ -23,6 +23,7 @@ from sennit.ranking.diversity import MMR
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
 from sennit.ranking.overlaps import MergeOverlaps
+from sennit.ranking.project import ProjectRanking
 from sennit.ranking.rescore import Rescore
 from sennit.ranking.stages import RUNS, Stage, known_stages
 from sennit.recipes import (
@@ -169,6 +170,12 @@ STAGES: Mapping[str, st.SearchStrategy[Stage]] = {
     "mmr": st.builds(MMR, FRACTIONS, st.integers(1, 99), st.sampled_from(("jaccard", "cosine"))),
     "code": st.builds(CodeRanking, outline_weight=FRACTIONS, secondary_roles=st.lists(st.text(max_size=5))),
     "per_file": st.builds(PerFile, st.integers(1, 9)),
+    "project": st.builds(
+        ProjectRanking,
+        st.dictionaries(st.sampled_from(("docs", "source", "test")), FRACTIONS),
+        st.dictionaries(st.sampled_from(("docs", "source", "test")), FRACTIONS),
+        records_per_file=st.integers(1, 9),
+    ),
     "neighbours": st.builds(Neighbours, st.integers(1, 50)),
     "group_by_page": st.builds(GroupByPage, st.integers(0, 9999)),
 }

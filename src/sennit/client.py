@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -16,6 +17,7 @@ from sennit.context.briefing import Memory, briefing
 
 log: Final = logging.getLogger("sennit.client")
 
+DEFAULT_URL: Final = "http://127.0.0.1:8765"
 DEFAULT_QUERY: Final = "recent conversations and key facts"
 DEFAULT_LIMIT: Final = 10
 TIMEOUT_SECONDS: Final = 3.0
@@ -23,8 +25,8 @@ MAX_RESPONSE_BYTES: Final = 1 << 20
 """Ten memories take a few thousand bytes."""
 
 
-def load_memory_context(
-    base_url: str = "http://127.0.0.1:8765",
+async def load_memory_context(
+    context_engine_url: str = DEFAULT_URL,
     *,
     token: str | None = None,
     query: str = DEFAULT_QUERY,
@@ -32,7 +34,28 @@ def load_memory_context(
     timeout: float = TIMEOUT_SECONDS,
     provenance: bool = False,
 ) -> str:
-    """Return a memory block for a system prompt from `sennit serve` at `base_url`; empty if it does not answer in time.
+    """The same as `load_memory_context_sync`, awaited; a cancelled call leaves only a thread that ends in time."""
+    return await asyncio.to_thread(
+        load_memory_context_sync,
+        context_engine_url,
+        token=token,
+        query=query,
+        limit=limit,
+        timeout=timeout,
+        provenance=provenance,
+    )
+
+
+def load_memory_context_sync(
+    context_engine_url: str = DEFAULT_URL,
+    *,
+    token: str | None = None,
+    query: str = DEFAULT_QUERY,
+    limit: int = DEFAULT_LIMIT,
+    timeout: float = TIMEOUT_SECONDS,
+    provenance: bool = False,
+) -> str:
+    """Return a memory block for a system prompt from `sennit serve` at this URL; empty if it does not answer in time.
 
     The call takes at most `timeout` seconds and never raises: on any failure the assistant starts without memory,
     and the log says why. Without `token`, the environment variable SENNIT_TOKEN is used.
@@ -41,7 +64,9 @@ def load_memory_context(
 
     def work() -> None:
         try:
-            answer = _fetch(base_url, token or os.environ.get("SENNIT_TOKEN", ""), query, limit, timeout)
+            answer = _fetch(
+                context_engine_url, token or os.environ.get("SENNIT_TOKEN", ""), query, limit, timeout
+            )
             blocks.append(briefing(_read_memories(answer), provenance=provenance))
         except Exception as error:  # noqa: BLE001 - the assistant must start even without memory
             log.warning("memory not loaded: %s: %s", type(error).__name__, error)

@@ -8,20 +8,17 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.embedding import CachingEmbedder, Embedder, EmbeddingSpec, create_embedder
-from sennit.errors import EmbeddingError, SennitError
-from sennit.stores.embedded.codec import to_float16_bytes
-from sennit.stores.embedded.prepared_records import PreparedRecord
-
-if TYPE_CHECKING:
-    from sennit.stores.embedded.models import Model
-    from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.transaction import NewVectors
+from sennit.embedding.given import GIVEN, given_name, given_spec, is_given
+from sennit.errors import EmbeddingError, InvalidInput, SennitError
+from sennit.stores.codec import to_float16_bytes
+from sennit.stores.contract import Model, NewVectors, RecordsRole
+from sennit.stores.prepared_records import PreparedRecord
 
 log = logging.getLogger("sennit.embedding")
 
@@ -42,7 +39,7 @@ REMOTE_PROVIDERS: Final = ("openai", "ollama")
 class EmbeddingService:
     """The embedding models that this process can use: the configured one, and those the database was built with."""
 
-    def __init__(self, store: EmbeddedStore, spec: EmbeddingSpec, *, explicit: bool) -> None:
+    def __init__(self, store: RecordsRole, spec: EmbeddingSpec, *, explicit: bool) -> None:
         self._store = store
         self._spec = spec
         self.explicit = explicit
@@ -83,22 +80,26 @@ class EmbeddingService:
             self._model_selected = True
 
     def _register(self, spec: EmbeddingSpec) -> None:
+        """Make this the model of the database. Without a length, given vectors have no model before the first one."""
         embedder = create_embedder(spec)
-        if embedder is None:
-            return
+        if embedder is not None:
+            self._embedders[embedder.fingerprint] = _with_query_cache(embedder, spec)
+            self._register_model(spec, embedder.fingerprint, embedder.name, embedder.dimensions)
+        elif spec.provider == GIVEN and spec.dimensions is not None:
+            name = given_name(spec.dimensions)
+            self._register_model(spec, name, name, spec.dimensions)
+
+    def _register_model(self, spec: EmbeddingSpec, fingerprint: str, name: str, dimensions: int) -> None:
         before = {model.fingerprint: model.state for model in self._store.models.current()}
         stored_spec = {key: value for key, value in asdict(spec).items() if key in STORED_SPEC_FIELDS}
-        self._embedders[embedder.fingerprint] = _with_query_cache(embedder, spec)
-        model = self._store.models.register(
-            embedder.fingerprint, embedder.name, json.dumps(stored_spec), embedder.dimensions
-        )
+        model = self._store.models.register(fingerprint, name, json.dumps(stored_spec), dimensions)
         if model.state != before.get(model.fingerprint):
             self.on_model_change()
         if before and model.fingerprint not in before and model.state == "building":
             log.warning(
                 "the embedding model changes to %s: its vectors are built in the background, and the old model "
                 "answers until they are complete ('sennit models' shows how far they are)",
-                embedder.name,
+                name,
             )
 
     def portable_models(self) -> list[tuple[str, str]]:
@@ -127,17 +128,49 @@ class EmbeddingService:
         by_hash = {record.embedding_hash: record for record in records}
         for model, absent in self._store.models.missing_vectors(by_hash, given):
             embedder = self._embedder(model)
-            if embedder is None or not embedder.inline:
-                continue
             known = given.get(model.fingerprint, {})
             vectors = {digest: known[digest] for digest in by_hash if digest in known}
-            missing = [digest for digest in by_hash if digest in absent]
+            inline = embedder is not None and embedder.inline
+            missing = [digest for digest in by_hash if digest in absent] if inline else []
             for start in range(0, len(missing), EMBED_BATCH_TEXTS):
                 batch = missing[start : start + EMBED_BATCH_TEXTS]
+                assert embedder is not None
                 rows = embedder.embed_documents([by_hash[digest].embedding_text for digest in batch])
                 vectors.update(zip(batch, to_float16_bytes(rows), strict=True))
-            out[model.number] = vectors
+            if vectors:
+                out[model.number] = vectors
         return out
+
+    def accept_given(self, dimensions: int) -> str:
+        """Return the fingerprint of the model for vectors that come with records, which a new database gets now.
+
+        Vectors of two kinds never mix: a database whose vectors come from elsewhere refuses them.
+        """
+        with self._lock:
+            current = self._store.models.current()
+            own = [model for model in current if is_given(model.name)]
+            if own and own[-1].dimensions == dimensions:
+                return own[-1].fingerprint
+            configured = self._spec.dimensions if self._spec.provider == GIVEN else None
+            expected = own[-1].dimensions if own and self._store.count() else configured
+            if expected not in (None, dimensions):
+                raise InvalidInput(
+                    f"The vector of a record has {dimensions:,} numbers; those of this database have {expected:,}"
+                )
+            if (
+                not own
+                and self._spec.provider != GIVEN
+                and (self.explicit or (current and self._store.count()))
+            ):
+                source = current[0].name if current else f"provider {self._spec.provider!r}"
+                raise InvalidInput(
+                    f"A record has a vector of its own, and the vectors of this database come from {source}. Vectors of "
+                    "two kinds never mix: leave the vector out, or open the database with embedding.provider = 'given' "
+                    "and add every record again with its vector"
+                )
+            self._register(given_spec(dimensions))
+            self._model_selected = True
+            return given_name(dimensions)
 
     def embed_texts(self, model: Model, texts: Sequence[str]) -> Sequence[bytes] | None:
         """Half-precision vectors of texts; None when this process cannot use the model."""
@@ -160,7 +193,7 @@ class EmbeddingService:
 
     def is_inline(self) -> bool:
         """Whether this process embeds a query itself, without waiting for a server."""
-        return self._spec.provider in ("static", "none") and not any(
+        return self._spec.provider in ("static", GIVEN, "none") and not any(
             isinstance(e, CachingEmbedder) and not e.inline for e in self._embedders.values()
         )
 
@@ -188,6 +221,10 @@ class EmbeddingService:
         try:
             stored_spec = json.loads(model.spec)
             spec = EmbeddingSpec(**stored_spec)
+            if spec.provider == GIVEN:
+                return (
+                    "its vectors come with the records; to search by meaning, give the query's with vector="
+                )
             if spec.provider in REMOTE_PROVIDERS and spec.provider != self._spec.provider:
                 return f"it sends texts to a server; set embedding.provider = {spec.provider!r} to allow that"
             if spec.provider == self._spec.provider:

@@ -13,6 +13,7 @@
     │   ├── StoreVersion          written by a newer sennit, or not a sennit database
     │   ├── StoreFull             the disk is full; nothing was written
     │   ├── StoreUnavailable      the database server cannot be reached; the next operation tries again
+    │   ├── ChangesLost           an index is so far behind that it must be built again
     │   └── StoreClosed           used after close()
     ├── SourceError               one source of a search failed; the search reports it as degraded
     │   └── EmbeddingError        an embedding model is missing, unreachable or gave an invalid answer
@@ -24,18 +25,6 @@ The message names the object, says what is wrong and what to do next.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
-
-NEAR_NAME_RATIO: Final = 0.7
-"""How similar two names are if one is a misspelling of the other, as difflib measures it."""
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the advice with the nearest of the names that exist, for the end of a message; empty if none is near."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, list(known), n=1, cutoff=NEAR_NAME_RATIO)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 class SennitError(Exception):
@@ -105,6 +94,10 @@ class StoreUnavailable(StoreError):
     """The database server cannot be reached."""
 
 
+class ChangesLost(StoreError):
+    """Changes that a reader of the feed has not seen are no longer known."""
+
+
 class StoreClosed(StoreError):
     """Used after close()."""
 
@@ -118,7 +111,17 @@ class EmbeddingError(SourceError):
 
 
 class MissingExtra(SennitError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed; it comes with an extra, or is a package of its own."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional package. Install it with: pip install 'sennit[{extra}]'")
+    def __init__(self, what: str, extra: str = "", *, package: str = "") -> None:
+        install = package or f"'sennit[{extra}]'"
+        super().__init__(f"{what} needs an optional package. Install it with: pip install {install}")
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return a question with the nearest of the known names, for a message; empty if none is near."""
+    from difflib import get_close_matches
+
+    # Longer names are no misspellings, and comparing them would take long.
+    near = get_close_matches(name[:200], (one for one in known if len(one) <= 200), n=1)
+    return f"Did you mean {near[0]!r}? " if near else ""

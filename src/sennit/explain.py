@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sennit.errors import SennitError
-from sennit.filters import EVERYTHING
+from sennit.facts import FACT_FIELDS, ended_at, is_fact
+from sennit.filters import EVERYTHING, And, Equal
 from sennit.pipeline import Pipeline, SearchPlan
 from sennit.recipes import DISTANCES, SourceConfig
 from sennit.results import SearchResult, SourceScore, SourceTrace, Why
@@ -55,6 +56,9 @@ def explain_record(
         )
     if plan.where != EVERYTHING and not context.snapshot.matches(key, plan.where):
         return _not_in_result(record_id, result, "filter", f"it does not pass the filter {plan.where}")
+    ended = _explain_end(plan, context, key)
+    if ended:
+        return _not_in_result(record_id, result, "source:graph", ended)
     explanation = trace.explain(key)
     drop = trace.dropped(key)
     if explanation is not None and drop is not None:
@@ -66,6 +70,26 @@ def explain_record(
         for config, source in zip(plan.sources, trace.sources, strict=True)
     ]
     return _explain_not_found(record_id, result, misses)
+
+
+def _explain_end(plan: SearchPlan, context: SearchContext, key: int) -> str:
+    """Return how a fact ended, if the search leaves out such facts; empty for any other record."""
+    record = context.records([key])[key]
+    ended = ended_at(record) if is_fact(record) else None
+    if ended is None or ended > context.now or not any(config.source == "graph" for config in plan.sources):
+        return ""
+    # The snapshot has only what the caller may see, so a hidden successor is not named.
+    same_relation = And(
+        tuple(Equal(f"metadata.{name}", str(record.metadata[name])) for name in FACT_FIELDS[:2])
+    )
+    others = context.snapshot.records_matching(same_relation | Equal("metadata.supersedes", record.id))
+    successor = min(
+        (one for one in others if one.id != record.id and (one.timestamp or context.now) >= ended),
+        key=lambda one: one.timestamp or context.now,
+        default=None,
+    )
+    by = "it ended" if successor is None else f"superseded by {successor.text!r} ({successor.id})"
+    return f"{by} on {ended.date().isoformat()}; it stays in history"
 
 
 def _explain_miss(

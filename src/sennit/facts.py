@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from sennit.errors import InvalidInput
-from sennit.records import Json, Record, as_utc, full_id, show_value
+from sennit.records import Json, Record, as_utc, full_id, shorten, show_value
 
 FACT_KIND: Final = "fact"
 ENTITY_COLLECTION: Final = "entities"
@@ -28,7 +28,7 @@ ALIASES: Final = "aliases"
 """The metadata key for further names of a record with a title."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Fact:
     """A relation between two entities, with its period of validity and its sources."""
 
@@ -90,6 +90,10 @@ class Fact:
         if not self.id:
             object.__setattr__(self, "id", fact_id(self.subject, self.relation, self.object))
         self.to_record()  # fail now, if the record would be invalid
+
+    def __repr__(self) -> str:
+        ended = "" if self.superseded_at is None else f", superseded_at={self.superseded_at.isoformat()!r}"
+        return f"Fact({shorten(self.line)}, id={self.id!r}{ended})"
 
     @property
     def line(self) -> str:

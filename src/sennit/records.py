@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, date, datetime
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
@@ -27,6 +27,9 @@ CHUNK_COLLECTION: Final = "artifact_chunks"
 TENANT_SEPARATOR: Final = "\x1f"
 """Separates tenant and id in a full id."""
 
+SHORT_CHARACTERS: Final = 60
+"""Characters of a text that a repr shows."""
+
 MAX_METADATA_BYTES: Final = 1024 * 1024
 MAX_METADATA_DEPTH: Final = 32
 
@@ -34,7 +37,7 @@ _encode_canonical: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, 
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Record:
     """One passage of text with its metadata. Its id is unique within its tenant."""
 
@@ -53,6 +56,9 @@ class Record:
     scope: str = "public"
     tenant: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    vector: Sequence[float] | None = field(default=None, compare=False)
+    """A vector of your own for the text, in place of one that sennit computes. A write stores it; a record that is read
+    has None here."""
 
     def __post_init__(self) -> None:
         _check_text("id", self.id, MAX_ID_BYTES, empty=False)
@@ -84,6 +90,14 @@ class Record:
             object.__setattr__(self, "parent", parent)
             if self.position is None and type(index) is int and 0 <= index < 1 << 63:
                 object.__setattr__(self, "position", index)
+
+    def __repr__(self) -> str:
+        parts = (
+            f"{name}={shorten(value) if name in ('text', 'title') else repr(value)}"
+            for name, value in zip(_DEFAULTS, _read_values(self), strict=True)
+            if value != _DEFAULTS[name]
+        )
+        return f"Record({', '.join(parts)})"
 
     @property
     def full_id(self) -> str:
@@ -121,7 +135,7 @@ class Record:
         """Return a record from JSON values; raise InvalidInput for an unknown field."""
         if not isinstance(values, Mapping):
             raise InvalidInput(f"A record must be an object with fields, not {type(values).__name__}")
-        unknown = [name for name in values if name not in _DEFAULTS]
+        unknown = [name for name in values if name not in _DEFAULTS and name != "vector"]
         if unknown:
             raise InvalidInput(
                 f"A record has no field {unknown[0]!r}. Fields: {', '.join(_DEFAULTS)}. "
@@ -132,9 +146,20 @@ class Record:
             raise InvalidInput(f"A record needs the field {missing[0]!r}")
         return cls(**{name: value for name, value in values.items() if value is not None})
 
+    @classmethod
+    def from_content(cls, values: Mapping[str, Any]) -> Record:
+        """Return a record from JSON values. Without an id it gets one that follows from its content.
+
+        So the same content is stored once, however often it is added.
+        """
+        if not isinstance(values, Mapping) or values.get("id") is not None:
+            return cls.from_dict(values)
+        draft = cls.from_dict({**values, "id": "-"})
+        return replace(draft, id=f"record-{draft.content_hash}")
+
 
 _DEFAULTS: Final[dict[str, object]] = {
-    f.name: {} if f.name == "metadata" else f.default for f in fields(Record)
+    f.name: {} if f.name == "metadata" else f.default for f in fields(Record) if f.compare
 }
 _read_values: Final = attrgetter(*_DEFAULTS)
 
@@ -167,6 +192,13 @@ def as_utc(value: object) -> datetime:
         f"Not a valid time: {show_value(value)}. Give a datetime, an ISO 8601 string such as "
         "'2026-03-01T09:30:00Z', or seconds since 1970."
     )
+
+
+def shorten(text: str) -> str:
+    """Return a text in quotes for a repr: its beginning, and how long it is."""
+    if len(text) <= SHORT_CHARACTERS:
+        return repr(text)
+    return f"{text[:SHORT_CHARACTERS]!r}… ({len(text):,} characters)"
 
 
 def show_value(value: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from sennit.errors import InvalidInput
 from sennit.records import MAX_ID_BYTES, is_unicode
@@ -159,6 +159,51 @@ class Hours:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A number from 0 to 1."""
+
+    name: str
+    help: str
+
+    @property
+    def bounds(self) -> str:
+        return "from 0 to 1"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"minimum": 0, "maximum": 1}
+
+    def check(self, value: object) -> float:
+        # Not a number is neither 0 or more nor 1 or less.
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            raise InvalidInput(f"{self.name} must be a number {self.bounds}, not {_quote(value)}")
+        return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class AutoShare:
+    """A number from 0 to 1, or `auto`."""
+
+    name: str
+    help: str
+
+    @property
+    def bounds(self) -> str:
+        return "from 0 to 1, or auto"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"minimum": 0, "maximum": 1}
+
+    def check(self, value: object) -> float | Literal["auto"]:
+        if value == "auto":
+            return "auto"
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
+            return float(value)
+        raise InvalidInput(f"{self.name} must be a number {self.bounds}, not {_quote(value)}")
+
+
 def _quote(value: object) -> str:
     return repr(value)[:MAX_QUOTED_CHARACTERS]
 
@@ -200,6 +245,23 @@ INCLUDE: Final = Texts(
 
 NEIGHBOURS: Final = Count("neighbours", "Chunks to add before and after each chunk that is found.", 0, 50)
 
+EDITOR: Final = Text(
+    "editor",
+    "Code open in the user's editor; its keywords are added to the query.",
+    500_000,
+    " Give a part of it.",
+)
+"""Escaped as JSON, a character takes at most twelve bytes, so this much always fits into the body of a request."""
+
+LANGUAGE: Final = Text("language", "The programming language of that code. Default: detected.", 100)
+
 LOOK_BACK: Final = Hours(
     "look_back", "Leave out what is older than this many hours, where the recipe uses it.", 1_000_000.0
+)
+
+MIN_RELEVANCE: Final = Share("min_relevance", "Leave out what is less likely than this to answer the query.")
+
+RECENCY: Final = AutoShare(
+    "recency",
+    "How much age counts, where the recipe uses it: 0 ignores it, 1 multiplies a score by its decay factor.",
 )

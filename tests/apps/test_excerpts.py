@@ -107,10 +107,10 @@ def test_files_prints_each_path_once(cli: Cli, home: Path) -> None:
 
 def test_a_citation_is_relative_to_the_current_folder(home: Path) -> None:
     record = Record(id="x", text="", path=str(home / "docs" / "a.md"), lines=(3, 9))
-    assert display_citation(record) == "docs/a.md:3-9"
+    assert display_citation(record, "docs/a.md") == "docs/a.md:3-9"
     assert shorten_path("/") == "/"
-    assert record_link(record) == f"file://{home}/docs/a.md#L3"
-    assert record_link(Record(id="x", text="", url="javascript:alert(1)")) is None
+    assert record_link(record, "docs/a.md") == f"file://{home}/docs/a.md#L3"
+    assert record_link(Record(id="x", text="", url="javascript:alert(1)"), None) is None
 
 
 def test_a_short_id_has_eight_digits_of_the_hash() -> None:

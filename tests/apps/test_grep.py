@@ -48,8 +48,8 @@ def test_json_has_the_whole_result(cli: Cli, tree: Path) -> None:
     answer = json.loads(cli("grep", "retries", "max", "--folder", "tree", "-n", "1", "--json").stdout)
     (passage,) = answer.pop("passages")
     assert passage == {
-        "citation": f"{tree.resolve()}/sub/b.py:1-2",
-        "path": f"{tree.resolve()}/sub/b.py",
+        "citation": "tree/sub/b.py:1-2",
+        "path": "tree/sub/b.py",
         "lines": [1, 2],
         "matched": [1, 2],
         "keywords": ["retries", "max"],

@@ -29,12 +29,16 @@ from sennit.engine.search_request import SearchOptions
 from sennit.errors import InvalidInput, SennitError
 from sennit.search_parameters import (
     COLLECTIONS,
+    EDITOR,
     INCLUDE,
     KEYWORDS,
+    LANGUAGE,
     LIMIT,
     LOOK_BACK,
+    MIN_RELEVANCE,
     NEIGHBOURS,
     QUERY,
+    RECENCY,
     RECIPE,
     Parameter,
 )
@@ -107,7 +111,13 @@ queries = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
 )
 filters = st.sampled_from(
-    [None, {"kind": "note"}, {"price": {"gte": 20}}, {"or": [{"price": 7}, {"kind": "report"}]}]
+    [
+        None,
+        {"kind": "note"},
+        {"price": {"gte": 20}},
+        {"or": [{"price": 7}, {"kind": "report"}]},
+        {"kind": {"ilike": "*O*"}},
+    ]
 )
 keywords = st.none() | st.lists(st.sampled_from(WORDS), min_size=1, max_size=4, unique=True)
 recipes = st.sampled_from(["default", "keyword", "vector", "artifacts", "memory", "files", "docs"])
@@ -206,14 +216,34 @@ BOUNDS = {
     "most neighbours": Bound(NEIGHBOURS, 50, 51),
     "shortest look-back": Bound(LOOK_BACK, 1e-9, 0.0),
     "longest look-back": Bound(LOOK_BACK, 1_000_000.0, 1_000_000.5),
+    "lowest relevance": Bound(MIN_RELEVANCE, 0.0, -0.01),
+    "highest relevance": Bound(MIN_RELEVANCE, 1.0, 1.01),
+    "lowest recency": Bound(RECENCY, 0.0, -0.1),
+    "highest recency": Bound(RECENCY, 1.0, 1.1),
+    "recency by word": Bound(RECENCY, "auto", "often"),
     "most included": Bound(INCLUDE, ["memory"] * 100, ["memory"] * 101, ARTIFACTS),
     "longest included": Bound(INCLUDE, [LONGEST_NAME], [f"{LONGEST_NAME}c"], ARTIFACTS),
     "shortest included": Bound(INCLUDE, ["memory"], [""], ARTIFACTS),
     "most collections": Bound(COLLECTIONS, ["memory"] * 100, ["memory"] * 101),
     "longest collection": Bound(COLLECTIONS, [LONGEST_NAME], [f"{LONGEST_NAME}c"]),
     "shortest collection": Bound(COLLECTIONS, ["memory"], [""]),
+    "longest editor": Bound(EDITOR, "x " * 250_000, "x " * 250_000 + "x"),
+    "longest language": Bound(LANGUAGE, "x" * 100, "x" * 101),
 }
-ALL_FIELDS = ("query", "recipe", "limit", "keywords", "neighbours", "look_back", "include", "collections")
+ALL_FIELDS = (
+    "query",
+    "recipe",
+    "limit",
+    "keywords",
+    "neighbours",
+    "look_back",
+    "include",
+    "collections",
+    "editor",
+    "language",
+    "min_relevance",
+    "recency",
+)
 
 Search = Callable[[Interfaces, dict[str, Any]], str]
 """Searches with these fields; returns the error, or an empty string."""
@@ -253,13 +283,21 @@ def search_mcp(interfaces: Interfaces, options: dict[str, Any]) -> str:
 
 
 def search_cli(interfaces: Interfaces, options: dict[str, Any]) -> str:
-    flags = {"keywords": "--keyword", "collections": "--collection", "look_back": "--look-back"}
+    flags = {
+        "keywords": "--keyword",
+        "collections": "--collection",
+        "look_back": "--look-back",
+        "min_relevance": "--min-relevance",
+    }
     arguments = ["search", "--db", str(interfaces.path), "--json"]
     query = options.pop("query")
+    source = options.pop("editor", None)  # the command line reads it from a file
+    if source is not None:
+        arguments += ["--editor", "-"]
     for name, value in options.items():
         for one in value if isinstance(value, list) else [value]:
             arguments += [flags.get(name, f"--{name}"), str(one)]
-    done = CliRunner().invoke(program, [*arguments, "--", query])
+    done = CliRunner().invoke(program, [*arguments, "--", query], input=source)
     return "" if done.exit_code == 0 else done.stderr
 
 
@@ -280,9 +318,12 @@ INTERFACES: dict[Search, tuple[str, ...]] = {
     search_request: ALL_FIELDS,
     explain_library: ALL_FIELDS,
     search_http: ALL_FIELDS,
-    explain_http: ("recipe", "limit", "keywords", "look_back", "include", "collections"),
-    context_http: ("recipe", "limit", "look_back"),
-    search_mcp: ("query", "recipe", "limit", "keywords"),
+    explain_http: (
+        *("recipe", "limit", "keywords", "look_back", "min_relevance", "recency"),
+        *("include", "collections"),
+    ),
+    context_http: ("recipe", "limit", "look_back", "min_relevance", "recency"),
+    search_mcp: ("query", "recipe", "limit", "keywords", "editor", "language", "min_relevance"),
     search_cli: ALL_FIELDS,
     search_tui: ("query",),
 }
@@ -330,10 +371,10 @@ def test_the_name_of_a_recipe_has_a_bound_everywhere(interfaces: Interfaces, sea
 
 def test_every_field_has_a_bound_or_a_type_of_its_own() -> None:
     declared = {bound.parameter.name for bound in BOUNDS.values()} | {RECIPE.name}
-    typed = {"filters", "caller", "rewrite", "explain"}
+    typed = {"filters", "caller", "transform", "rewrite", "vector", "explain", "now"}
     names = {field.name for field in fields(SearchRequest)}
     assert names == declared | typed
-    assert names == {"query"} | SearchOptions.__optional_keys__
+    assert names | {"collection"} == {"query"} | SearchOptions.__optional_keys__
 
 
 # Schemas and help texts come from the declaration
@@ -347,7 +388,10 @@ def resolve(schema: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "parameter",
-    [QUERY, RECIPE, LIMIT, COLLECTIONS, KEYWORDS, INCLUDE, NEIGHBOURS, LOOK_BACK],
+    [
+        *(QUERY, RECIPE, LIMIT, COLLECTIONS, KEYWORDS, INCLUDE, NEIGHBOURS, LOOK_BACK),
+        *(EDITOR, LANGUAGE, MIN_RELEVANCE, RECENCY),
+    ],
     ids=lambda p: p.name,
 )
 def test_the_openapi_document_has_the_declared_bounds(interfaces: Interfaces, parameter: Parameter) -> None:
@@ -370,6 +414,8 @@ def test_the_tools_have_the_declared_bounds() -> None:
         ("semantic_query", QUERY),
         ("limit", LIMIT),
         ("recipe", RECIPE),
+        ("editor", EDITOR),
+        ("language", LANGUAGE),
     ):
         assert parameter.schema.items() <= properties[name].items()
     assert any(KEYWORDS.schema.items() <= one.items() for one in properties["exact_keywords"]["anyOf"])
@@ -388,7 +434,7 @@ def test_the_documentation_has_the_declared_bounds() -> None:
     assert f"{LOOK_BACK.bounds} hours" in page
 
 
-@pytest.mark.parametrize("parameter", [LIMIT, NEIGHBOURS, LOOK_BACK], ids=lambda p: p.name)
+@pytest.mark.parametrize("parameter", [LIMIT, NEIGHBOURS, LOOK_BACK, RECENCY], ids=lambda p: p.name)
 def test_the_help_of_the_command_line_has_the_declared_bounds(parameter: Parameter) -> None:
     help_text = " ".join(CliRunner().invoke(program, ["search", "--help"]).stdout.split())
     assert f"{parameter.help} {parameter.bounds.capitalize()}." in help_text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import code, cross_validation
+from benchmarks import code, cross_validation, plans
 from sennit.recipes.builtin import CODE_SEARCH
 
 SOURCES = {
@@ -66,3 +66,12 @@ def test_cross_validation_starts_from_the_shipped_constants() -> None:
     assert cross_validation.recipe_with(cross_validation.SHIPPED).stages == CODE_SEARCH.stages
     assert cross_validation.recipe_with(cross_validation.SHIPPED).sources == CODE_SEARCH.sources
     assert set(cross_validation.SHIPPED) >= {use.name for use in CODE_SEARCH.sources}
+
+
+def test_plans_are_measured_beside_plain_search(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plans.main([*arguments[:4], "--budgets", "500"])
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[0] == "|  | questions | plan, 500 | plain, 500 |"
+    assert rows[2] == "| data | 9 | 1.000 | 1.000 |"

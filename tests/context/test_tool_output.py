@@ -59,6 +59,7 @@ def test_a_result_has_every_field_of_the_contract() -> None:
     assert told.values["results"] == [
         {
             "number": 1,
+            "relevance": 0.0,
             "score": 1 / 61,
             "collections": ["artifact_chunks"],
             "type": "chunk",
@@ -127,6 +128,7 @@ def test_a_memory_has_its_whole_text_day_and_kind() -> None:
     assert told.values["memories"] == [
         {
             "id": "m",
+            "relevance": 0.0,
             "score": 1 / 61,
             "text": "Ana\ndrinks tea.",
             "title": "",
@@ -165,6 +167,14 @@ def test_an_explanation_has_the_stage_the_number_and_every_source() -> None:
         "- keyword: rank 3, score 1.5000, adds 0.2500\n"
         "- vector: not found, adds 0.0000"
     )
+    duplicate = Why("m", False, "dedupe", "a chunk of it was kept: m#0", 0.0331, 0.0328, None, ())
+    assert render_explanation(duplicate).text == (
+        "m is not in the answer. Decided by dedupe: a chunk of it was kept: m#0"
+    )
+    close = Why("m", False, "limit", "rank 6 of 9", 0.25001, 0.250012, None, ())
+    assert "It has 0.250010 and would need 0.250012." in render_explanation(close).text
+    tied = Why("m", False, "limit", "rank 6 of 9", 0.25, 0.25, None, ())
+    assert "equal scores are ordered by id" in render_explanation(tied).text
     kept = Why("m", True, "limit", "among the best 5", 0.5, 0.5, 2, ())
     assert render_explanation(kept).text == "m is in the answer, at rank 2: among the best 5"
 

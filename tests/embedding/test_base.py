@@ -81,8 +81,8 @@ def test_a_misplaced_credential_is_rejected_and_not_repeated() -> None:
     assert "hunter2" not in str(key_as_name.value) + str(password_in_url.value)
 
 
-def test_every_provider_has_a_default_model_except_none() -> None:
-    assert [p for p in PROVIDERS if not EmbeddingSpec(provider=p).model] == ["none"]  # type: ignore[arg-type]
+def test_every_provider_that_computes_has_a_default_model() -> None:
+    assert [p for p in PROVIDERS if not EmbeddingSpec(provider=p).model] == ["given", "none"]  # type: ignore[arg-type]
 
 
 def test_an_unknown_static_model_is_an_error_that_lists_the_known_ones() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.facts import Fact
-from sennit.graph.extraction import MAX_FACTS_PER_RECORD, extract_stated_facts
+from sennit.graph.extraction import MAX_FACTS_PER_RECORD, extract_stated_facts, supersedes_former
 from sennit.records import Record
 
 
@@ -108,3 +108,67 @@ def test_extraction_never_fails_and_is_deterministic(text: str) -> None:
     assert len(found) <= MAX_FACTS_PER_RECORD
     assert len({fact.id for fact in found}) == len(found)
     assert found == extract_stated_facts(record)
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("I moved to Porto.", ("Nadia", "lives in", "Porto")),
+        ("Big news: I moved to Porto last weekend.", ("Nadia", "lives in", "Porto")),
+        ("Yes, I work at Corvin Bank, in the fraud team.", ("Nadia", "works at", "Corvin Bank")),
+        ("From September I work for Lantern.", ("Nadia", "works at", "Lantern")),
+        ("I left the studio and I work for Radio Bremen now.", ("Nadia", "works at", "Radio Bremen")),
+        ("My birthday is on the 3rd of June.", ("Nadia", "birthday", "3rd of June")),
+        ("I prefer tea in the morning, by the way.", ("Nadia", "prefers", "tea in the morning")),
+        ("Rohan is allergic to shellfish, which is sad.", ("Rohan", "allergic to", "shellfish")),
+        ("I'm allergic to walnuts.", ("Nadia", "allergic to", "walnuts")),
+        ("We adopted a cat called Miso today!", ("Nadia", "has a cat", "Miso")),
+        ("We got a small dog named Biscuit from the shelter.", ("Nadia", "has a dog", "Biscuit")),
+        ("My favorite restaurant is Adega Rita these days.", ("Nadia", "favourite restaurant", "Adega Rita")),
+        ("Yeah, I play clarinet!", ("Nadia", "plays", "clarinet")),
+        ("I love hiking, but it has been ages.", ("Nadia", "likes", "hiking")),
+        ("I went there with my colleague Rob.", ("Nadia", "colleague", "Rob")),
+        ("Nadia: I moved to Porto.", ("Nadia", "lives in", "Porto")),
+    ],
+)
+def test_what_a_speaker_states_plainly_is_a_fact(text: str, fact: tuple[str, str, str]) -> None:
+    assert read(text, metadata={"speaker": "Nadia"}) == [fact]
+
+
+def test_a_birthday_in_the_family_names_the_person_and_the_relation() -> None:
+    assert read("My sister Clara's birthday is 4 May.", metadata={"speaker": "Nadia"}) == [
+        ("Clara", "birthday", "4 May"),
+        ("Nadia", "sister", "Clara"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If I moved to Porto, I would cry.",
+        "I never lived in Porto.",
+        "I don't live in Porto.",
+        "Maybe I work at Acme next year.",
+        "She said I work at Acme.",
+        "I wish I lived in Porto.",
+        "Did I tell you that I moved to Porto?",
+        "I used to think I live in Paradise.",
+        "I love it!",
+        "I love your painting.",
+        "I like to think so.",
+        "Painting is a great way to relax.",
+        "I moved to the left.",
+        "I work for Time.",
+    ],
+)
+def test_what_is_not_stated_outright_is_no_fact(text: str) -> None:
+    assert read(text, metadata={"speaker": "Nadia"}) == []
+
+
+def test_a_fact_says_how_sure_its_rule_is_and_whether_it_replaces_the_former() -> None:
+    record = Record(id="r", text="I moved to Porto. I prefer tea.", metadata={"speaker": "Nadia"})
+    moved, prefers = extract_stated_facts(record)
+    assert moved.metadata["confidence"] == 0.9
+    assert prefers.metadata["confidence"] == 0.7
+    assert supersedes_former(moved)
+    assert not supersedes_former(prefers)

@@ -40,6 +40,12 @@ class ListCatalogue:
     def files_named(self, names: frozenset[str]) -> list[str]:
         return sorted({one.path for one in self.units if one.path.rpartition("/")[2] in names})
 
+    def paths(self) -> list[str]:
+        return sorted({one.path for one in self.units})
+
+    def occurrences(self, word: str) -> tuple[int, int]:
+        return sum(word in f"{one.qualified} {one.text}".lower() for one in self.units), len(self.units)
+
     def in_file(self, path: str) -> list[CodeUnit]:
         return [one for one in self.units if one.path == path]
 

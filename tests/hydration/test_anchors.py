@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.hydration import AnchorOptions, CodeUnit, find_anchors
+from sennit.hydration.anchors import strip_extensions
 
 from .conftest import ListCatalogue, unit
 
@@ -40,6 +41,19 @@ def test_a_file_mention_anchors_all_its_entities_in_file_order() -> None:
     assert found("what is in web/main.ts ?") == [
         ("web/main.ts::handleLogin", "explicit_file_mention", 100),
         ("web/main.ts::login", "explicit_file_mention", 100),
+    ]
+
+
+def test_the_most_relevant_anchors_of_a_priority_come_first() -> None:
+    scores = {"/p/auth.py::check": 2.0, "/p/auth.py::Session.logout": 1.0, "/p/lib/text.py::log": 9.0}
+    anchors = find_anchors("fix `log` in /p/auth.py", ALL, relevance=lambda units: scores)
+    assert [one.unit.key.removeprefix("/p/") for one in anchors][:6] == [
+        "auth.py::check",
+        "auth.py::Session.logout",
+        "auth.py#1",
+        "auth.py::Session",
+        "auth.py::Session.login",
+        "lib/text.py::log",
     ]
 
 
@@ -121,13 +135,51 @@ def test_an_exact_name_excludes_other_naming_styles() -> None:
     assert [one.unit.key for one in find_anchors("fix read_file", both)] == ["a.py::read_file"]
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("log it", ["lib/text.py::log"]),
+        ("fix login", ["auth.py::Session.login", "web/main.ts::login"]),
+        ("handle login better", ["web/main.ts::handleLogin", "auth.py::Session.login", "web/main.ts::login"]),
+        ("look at main", ["web/main.ts::handleLogin", "web/main.ts::login"]),
+        ("what is in lib", ["lib/text.py::check", "lib/text.py::log", "lib/auth.py::digest"]),
+    ],
+)
+def test_a_plain_word_that_is_a_name_is_an_inferred_mention(query: str, expected: list[str]) -> None:
+    anchors = found(query)
+    assert sorted(key for key, _, _ in anchors) == sorted(expected)
+    assert {(reason, priority) for _, reason, priority in anchors} == {("inferred_mention", 70)}
+
+
 def test_common_words_anchor_nothing() -> None:
-    assert found("why does the login check fail in the log") == []
+    assert found("why does it fail when we check this") == []
+    many = ListCatalogue([unit(f"/p/m{n}.py::run", "run") for n in range(4)])
+    assert find_anchors("how does it run", many) == []
+    frequent = [unit(f"/p/m{n}.py::f{n}", "the request of a user") for n in range(200)]
+    assert find_anchors("what is a request", ListCatalogue([*frequent, unit("/p/r.py::request")])) == []
+
+
+def test_at_most_three_entities_of_a_file_are_inferred_the_most_relevant_ones() -> None:
+    scores = {"/p/auth.py::check": 2.0, "/p/auth.py#1": 1.0}
+    one_file = ListCatalogue([one for one in UNITS if one.path == "/p/auth.py"])
+    anchors = find_anchors("Fix auth bug", one_file, relevance=lambda units: scores)
+    assert [one.unit.key.removeprefix("/p/") for one in anchors] == [
+        "auth.py::check",
+        "auth.py#1",
+        "auth.py::Session",
+    ]
+
+
+def test_the_extension_of_a_named_file_is_not_searched_for() -> None:
+    assert (
+        strip_extensions("fix web/main.ts:11 and Session.login", ALL)
+        == "fix web/main   :11 and Session.login"
+    )
 
 
 def test_a_capitalised_word_inside_a_sentence_means_only_a_type() -> None:
     assert found("why does a Session end")[0][:2] == ("auth.py::Session", "explicit_symbol_mention")
-    assert found("why does a Login end") == []
+    assert "explicit_symbol_mention" not in [reason for _, reason, _ in found("why does a Login end")]
 
 
 def test_a_stack_trace_anchors_the_functions_of_its_frames() -> None:

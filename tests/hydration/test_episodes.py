@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,10 +52,16 @@ def test_introspection_lists_every_entity_with_its_reason_and_preview(shop: Open
     plan = db.plan("auth.go", episode="e", max_tokens=200)
     found = db.introspect("e")
     assert found.turns == (1,)
-    values = found.to_dict()
-    assert values["query"] == "auth.go"
-    assert values["entries"] == [entry.to_dict(text=False) for entry in plan.entries]
-    assert all(entry.preview == entry.text[:200] for entry in plan.entries)
+    values: Any = found.to_dict()
+    assert (values["episode_id"], values["query"]) == ("e", "auth.go")
+    fields = ("entity_key", "reason", "priority", "token_count", "included_at", "content")
+    assert [tuple(one[name] for name in fields) for one in values["entities"]] == [
+        (entry.key, entry.reason, entry.priority, entry.tokens, number, entry.preview)
+        for number, entry in enumerate(plan.entries, 1)
+    ]
+    assert all(0 < len(one["content"]) <= 200 for one in values["entities"])
+    assert [one["entity_key"] for one in values["dropped"]] == [one.key for one in plan.dropped]
+    assert all(one["reason"] for one in values["dropped"])
     assert found.plan.dropped == plan.dropped
     assert found.plan.warnings == plan.warnings
 
@@ -102,9 +109,10 @@ def test_an_episode_stores_no_text_of_removed_entities(shop: Open, project: Path
     db.plan("basket.go", episode="e")
     (project / "internal" / "store" / "basket.go").unlink()
     index_code(db, project)
-    with db.store.pool.read() as connection:
-        kept = str(connection.execute("SELECT plan FROM plans").fetchall())
-    assert "about to buy" not in kept
+    with db.store.state() as state:
+        kept = state.scan(b"", b"\xff")
+    assert any(b"basket.go" in value for _, value in kept)
+    assert not any(b"about to buy" in value for _, value in kept)
     entries = [entry for entry in db.introspect("e").plan.entries if entry.path.endswith("basket.go")]
     assert [entry.preview for entry in entries] == [""] * 4
 

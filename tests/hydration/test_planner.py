@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.hydration import Anchor, Budget, Candidate, HydrationPlan, Tokenizer, make_plan, render_plan
+from sennit.hydration import Anchor, Budget, Candidate, CodeUnit, HydrationPlan, Tokenizer, make_plan
 from sennit.hydration.planner import SEAM_TOKENS
 from sennit.hydration.prompt_blocks import render_unit
 from sennit.hydration.tokenizer import estimate_tokens, load_tokenizer
@@ -24,20 +24,27 @@ anchored = st.lists(
     max_size=12,
 ).map(
     lambda listed: sorted(
-        (Anchor(unit(f"a.py::a{n}", text, (n + 1, n + 1)), p, r) for n, (r, p), text in listed),
+        (
+            Anchor(unit(f"a.py::a{n}", text, (n + 1, n + 1), signature=text[:20]), p, r)
+            for n, (r, p), text in listed
+        ),
         key=lambda anchor: -anchor.priority,
     )
 )
 near = st.lists(
     st.builds(
-        lambda n, score, text: Candidate(unit(f"a.py::a{n}", text, (n + 1, n + 1)), score),
+        lambda n, score, text: Candidate(
+            unit(f"a.py::a{n}", text, (n + 1, n + 1), signature=text[:20]), score
+        ),
         st.integers(0, 40),
-        st.floats(0.7, 1.0).map(lambda score: round(score, 3)),
+        st.floats(0.7, 1.0).map(lambda score: round(score, 2)),
         texts,
     ),
     max_size=12,
+).map(lambda listed: sorted(listed, key=lambda one: -one.score))
+budgets = st.builds(
+    Budget, st.integers(1, 600), st.integers(1, 15), st.booleans(), st.none() | st.integers(1, 600)
 )
-budgets = st.builds(Budget, st.integers(1, 600), st.integers(1, 15), st.booleans())
 
 
 def plan(anchors: list[Anchor], candidates: list[Candidate], budget: Budget) -> HydrationPlan:
@@ -50,8 +57,10 @@ def test_the_budget_is_never_exceeded(
 ) -> None:
     made = plan(anchors, candidates, budget)
     assert made.tokens <= budget.max_tokens
-    assert len(made.entries) <= budget.max_entities
-    assert estimate_tokens(render_plan(made)) <= budget.max_tokens
+    semantic = [entry for entry in made.entries if entry.reason.startswith("semantic:")]
+    assert len(semantic) <= budget.max_entities
+    assert sum(entry.tokens for entry in semantic) <= (budget.semantic_tokens or budget.max_tokens)
+    assert estimate_tokens(made.prompt) <= budget.max_tokens
     assert [entry.position for entry in made.entries] == list(range(1, len(made.entries) + 1))
 
 
@@ -62,8 +71,21 @@ def test_no_candidate_comes_before_an_anchor(
     made = plan(anchors, candidates, budget)
     kinds = [entry.reason.startswith("anchor:") for entry in made.entries]
     assert kinds == sorted(kinds, reverse=True)
-    priorities = [entry.priority for entry in made.entries]
-    assert priorities == sorted(priorities, reverse=True)
+    for is_anchor in (True, False):
+        priorities = [
+            entry.priority for entry in made.entries if entry.reason.startswith("anchor:") == is_anchor
+        ]
+        assert priorities == sorted(priorities, reverse=True)
+
+
+@given(anchored, near, budgets)
+def test_the_priority_of_a_candidate_is_its_score_in_percent(
+    anchors: list[Anchor], candidates: list[Candidate], budget: Budget
+) -> None:
+    for entry in plan(anchors, candidates, budget).entries:
+        kind, _, rest = entry.reason.partition(":")
+        if kind == "semantic":
+            assert entry.priority == int(float(rest) * 100)
 
 
 @given(anchored, near, budgets)
@@ -72,15 +94,18 @@ def test_an_anchor_is_dropped_only_for_the_budget_and_with_a_warning(
 ) -> None:
     made = plan(anchors, candidates, budget)
     warned = {notice.key for notice in made.warnings}
-    left, free = budget.max_tokens, budget.max_entities
+    # What lower priorities and candidates take is free for an anchor.
     for anchor in anchors:
-        entry = next((one for one in made.entries if one.key == anchor.unit.key), None)
-        if entry is None:
-            assert free == 0 or estimate_tokens(render_unit(anchor.unit)) + SEAM_TOKENS > left
-            assert anchor.unit.key in warned
-            assert anchor.unit.key in {one.key for one in made.dropped}
-        else:
-            left, free = left - entry.tokens, free - 1
+        if anchor.unit.key in made.keys:
+            continue
+        taken = sum(
+            entry.tokens
+            for entry in made.entries
+            if entry.reason.startswith("anchor:") and entry.priority >= anchor.priority
+        )
+        assert taken + estimate_tokens(render_unit(anchor.unit)) + SEAM_TOKENS > budget.max_tokens
+        assert anchor.unit.key in warned
+        assert anchor.unit.key in {one.key for one in made.dropped}
 
 
 @given(anchored, near, budgets)
@@ -94,17 +119,12 @@ def test_every_entity_is_in_the_plan_or_dropped_with_a_reason(
     assert all(one.reason and one.selection_reason for one in made.dropped)
 
 
-@given(anchored, near, budgets, st.randoms())
+@given(anchored, near, budgets)
 def test_the_same_inputs_give_the_same_bytes(
-    anchors: list[Anchor], candidates: list[Candidate], budget: Budget, chance: object
+    anchors: list[Anchor], candidates: list[Candidate], budget: Budget
 ) -> None:
     made = plan(anchors, candidates, budget)
-    # Of two candidates with one key and one score the source decides the text; here the first.
-    unique = list({one.unit.key: one for one in reversed(candidates)}.values())
-    shuffled = list(unique)
-    chance.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert plan(anchors, unique, budget).to_json() == plan(anchors, shuffled, budget).to_json()
-    assert made.to_json() == plan(anchors, candidates, budget).to_json()
+    assert made.to_json() == plan(list(anchors), list(candidates), budget).to_json()
     assert HydrationPlan.from_dict(json.loads(made.to_json())) == made
 
 
@@ -130,18 +150,57 @@ def test_the_first_candidate_that_does_not_fit_ends_the_expansion() -> None:
     made = plan([], candidates, Budget(50, 10))
     assert made.keys == ("a::first",)
     assert [(one.key, one.reason) for one in made.dropped] == [
-        ("a::big", f"it has {90 + SEAM_TOKENS} tokens, and {30 - SEAM_TOKENS} of 50 are left"),
+        ("a::big", f"it has {90 + SEAM_TOKENS} tokens, and {30 - SEAM_TOKENS} are left for candidates"),
         ("a::small", "after the first candidate that did not fit"),
     ]
 
 
-def test_candidates_are_ordered_by_score_then_key() -> None:
+def test_candidates_keep_the_order_of_the_search() -> None:
     candidates = [
-        Candidate(unit(f"a::{name}"), score) for name, score in [("b", 0.8), ("a", 0.8), ("c", 0.9)]
+        Candidate(unit(f"a::{name}"), score) for name, score in [("c", 0.9), ("b", 0.8), ("a", 0.8)]
     ]
     made = plan([], candidates, Budget(1000, 10))
-    assert made.keys == ("a::c", "a::a", "a::b")
+    assert made.keys == ("a::c", "a::b", "a::a")
     assert [entry.reason for entry in made.entries] == ["semantic:0.90", "semantic:0.80", "semantic:0.80"]
+    assert [entry.priority for entry in made.entries] == [90, 80, 80]
+
+
+def function(name: str, lines: int, doc: str = "What it does.") -> CodeUnit:
+    """A function of so many lines."""
+    body = "".join(f"    step_{n} = compute({n})\n" for n in range(lines))
+    text = f'def {name}(one):\n    """{doc}"""\n{body}'.rstrip("\n")
+    return unit(f"a.py::{name}", text, signature=f"def {name}(one):", doc=doc)
+
+
+def test_anchors_are_limited_by_tokens_and_not_by_entities() -> None:
+    anchors = [Anchor(function(f"f{n}", 1), 100, "explicit_file_mention") for n in range(8)]
+    made = plan(anchors, [Candidate(unit("b::x"), 0.9)], Budget(1000, 1))
+    assert len(made.entries) == 9
+
+
+def test_anchors_that_do_not_all_fit_are_outlined_and_the_most_relevant_are_whole() -> None:
+    anchors = [Anchor(function(f"f{n}", 30), 100, "explicit_file_mention") for n in range(6)]
+    made = plan(anchors, [], Budget(400, 10))
+    assert [entry.qualified for entry in made.entries] == [f"f{n}" for n in range(6)]
+    assert [entry.partial for entry in made.entries] == [False, True, True, True, True, True]
+    assert made.entries[1].text == 'def f1(one):\n    """What it does."""\n… (30 lines left out)'
+    assert [notice.code for notice in made.warnings] == ["anchors_shortened"]
+
+
+def test_a_long_candidate_is_outlined_and_leaves_room_for_others() -> None:
+    candidates = [Candidate(function("long_way", 60), 0.9), Candidate(function("short", 2), 0.8)]
+    made = plan([], candidates, Budget(400, 10))
+    assert [(entry.qualified, entry.partial) for entry in made.entries] == [
+        ("long_way", True),
+        ("short", False),
+    ]
+
+
+def test_candidates_have_a_budget_of_their_own() -> None:
+    candidates = [Candidate(function(f"f{n}", 3), 0.9) for n in range(9)]
+    made = plan([], candidates, Budget(10_000, 20, semantic_tokens=200))
+    assert 0 < made.tokens <= 200
+    assert len(plan([], candidates, Budget(10_000, 4)).entries) == 4
 
 
 def test_a_dropped_anchor_does_not_return_as_a_candidate() -> None:

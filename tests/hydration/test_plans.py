@@ -6,14 +6,16 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sennit
 from sennit.errors import InvalidInput
-from sennit.hydration import HydrationPlan, render_plan
+from sennit.hydration import HydrationPlan
 from sennit.hydration.tokenizer import estimate_tokens, load_tokenizer
+from sennit.stores.embedded.store import EmbeddedStore
 
 from .conftest import Open, index_code
 
@@ -28,27 +30,87 @@ def codes(plan: HydrationPlan) -> list[str]:
     return [notice.code for notice in plan.warnings]
 
 
-def test_the_example_of_the_specification(shop: Open, caplog: pytest.LogCaptureFixture) -> None:
+SERVICE = Path(__file__).resolve().parent.parent / "fixtures" / "goservice"
+
+
+@pytest.fixture
+def service() -> Iterator[sennit.Database]:
+    """The database of a small service in Go: authentication, billing and users."""
+    with sennit.open(":memory:") as db:
+        index_code(db, SERVICE)
+        yield db
+
+
+def test_the_example_of_the_specification(service: sennit.Database) -> None:
+    plan = service.plan(QUERY, max_tokens=4000, max_entities=10)
+    files = [Path(entry.path).name for entry in plan.entries]
+    anchors = [entry for entry in plan.entries if entry.reason == "anchor:explicit_file_mention"]
+    assert anchors == list(plan.entries[: len(anchors)])
+    assert {entry.qualified for entry in anchors} >= {"Login", "Authenticate", "Logout"}
+    assert anchors[0].qualified == "Authenticate"
+    assert set(files[: len(anchors)]) == {"auth.go"}
+    related = plan.entries[len(anchors) :]
+    assert related[0].qualified == "verifyPassword"
+    assert all(entry.reason.startswith("semantic:") for entry in related)
+    assert {"password.go", "token.go", "session.go"} <= set(files)
+    assert not [entry.path for entry in plan.entries if "billing" in entry.path]
+    assert not plan.warnings
+
+
+@pytest.mark.parametrize(("query", "name"), [("fix login", "Login"), ("Fix auth bug", "Authenticate")])
+def test_a_name_in_plain_words_is_an_anchor(service: sennit.Database, query: str, name: str) -> None:
+    plan = service.plan(query, max_tokens=2000)
+    assert plan.entries[0].reason == "anchor:inferred_mention"
+    assert plan.entries[0].priority == 70
+    assert name in [entry.qualified for entry in plan.entries if entry.reason == "anchor:inferred_mention"]
+    assert not [entry.path for entry in plan.entries if "billing" in entry.path]
+
+
+def test_candidates_are_ranked_as_the_recipe_ranks(service: sennit.Database) -> None:
+    query = "who has paid how much"
+    plan = service.plan(query, max_tokens=4000, max_entities=30)
+    found = [hit.id for hit in service.search(query, recipe="code", limit=50)]
+    ranks = [found.index(entry.key) for entry in plan.entries]
+    assert ranks
+    assert ranks == sorted(ranks)
+    assert [entry.priority for entry in plan.entries] == sorted(
+        (entry.priority for entry in plan.entries), reverse=True
+    )
+
+
+def test_the_most_relevant_entities_of_a_named_file_come_first(
+    shop: Open, caplog: pytest.LogCaptureFixture
+) -> None:
     db = shop()
-    everything = db.plan(QUERY, max_tokens=4000, max_entities=40)
+    everything = db.plan(QUERY, max_tokens=4000, max_entities=1)
     anchors = [entry for entry in everything.entries if entry.reason == "anchor:explicit_file_mention"]
     assert len(anchors) >= 20
-    assert [entry.lines for entry in anchors] == sorted(entry.lines or (0, 0) for entry in anchors)
-    assert {entry.priority for entry in anchors} == {100}
-    assert "Authenticator.Authenticate" in [entry.qualified for entry in anchors]
-    assert len(everything.entries) > len(anchors), "what is near is found in other files, too"
-    assert all(entry.priority == 0 for entry in everything.entries[len(anchors) :])
-
     with caplog.at_level(logging.WARNING, "sennit.hydration"):
-        tight = db.plan(QUERY, max_tokens=300, max_entities=10)
-    assert tight.tokens <= 300
-    assert load_tokenizer().count(render_plan(tight)) <= 300
-    assert len(tight.entries) <= 10
-    assert all(entry.reason == "anchor:explicit_file_mention" for entry in tight.entries)
+        tight = db.plan("why does issueToken fail in auth.go", max_tokens=400)
+    assert tight.tokens <= 400
+    assert load_tokenizer().count(tight.prompt) <= 400
+    assert tight.entries[0].qualified == "issueToken"
+    assert not tight.entries[0].partial
     dropped = [one.key for one in tight.dropped if one.selection_reason.startswith("anchor:")]
     assert len(dropped) + len(tight.entries) == len(anchors)
-    for key in dropped:
-        assert any(key in record.getMessage() for record in caplog.records)
+    (line,) = [one.getMessage() for one in caplog.records if one.getMessage().startswith("anchor_dropped")]
+    assert all(key in line for key in dropped), "one line names them all"
+
+
+def test_the_log_of_a_plan_has_the_numbers_and_the_anchors(
+    shop: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "sennit.hydration"):
+        plan = shop().plan(f"{QUERY} {'x' * 200}", episode="e")
+    (event,) = [vars(one)["sennit"] for one in caplog.records if one.levelno == logging.INFO]
+    assert event["episode"] == "e"
+    assert event["query"] == plan.query[:100]
+    anchors = [one.getMessage() for one in caplog.records if one.levelno == logging.DEBUG]
+    assert event["anchors"] == len(anchors) > 0
+    assert all("explicit_file_mention, priority 100" in line for line in anchors)
+    assert event["candidates"] > 0
+    assert 0.7 < event["top_score"] <= 1
+    assert (event["entities"], event["tokens"], event["max_tokens"]) == (len(plan.entries), plan.tokens, 4000)
 
 
 def test_a_symbol_anchors_its_type_callees_and_callers(shop: Open) -> None:
@@ -61,9 +123,9 @@ def test_a_symbol_anchors_its_type_callees_and_callers(shop: Open) -> None:
     assert {e.qualified: e.reason for e in callers.entries}["Authenticator.Authenticate"] == "anchor:caller"
 
 
-def test_a_semantic_candidate_has_its_cosine_as_reason(shop: Open) -> None:
-    db = shop(hydration__semantic_threshold=0.2)
-    plan = db.plan("put a thing into the basket", max_entities=3)
+def test_a_semantic_candidate_has_its_cosine_as_reason_where_the_metric_is_cosine(shop: Open) -> None:
+    db = shop(hydration__semantic_threshold=0.2, hydration__semantic_metric="cosine")
+    plan = db.plan("put a thing into it", max_entities=3)
     assert "Basket.AddItem" in names(plan)
     scores = [float(entry.reason.removeprefix("semantic:")) for entry in plan.entries]
     assert scores == sorted(scores, reverse=True)
@@ -72,9 +134,8 @@ def test_a_semantic_candidate_has_its_cosine_as_reason(shop: Open) -> None:
 
 
 def test_a_score_equal_to_the_threshold_is_excluded(shop: Open) -> None:
-    assert (
-        shop(hydration__semantic_threshold=1.0).plan("in the basket").entries[0].reason.startswith("keyword:")
-    )
+    plan = shop(hydration__semantic_threshold=1.0).plan("things that somebody buys")
+    assert not [entry for entry in plan.entries if entry.reason.startswith("semantic:")]
 
 
 # The three failure modes
@@ -97,8 +158,9 @@ def test_the_keyword_source_is_the_fallback_below_the_threshold(
 ) -> None:
     db = shop(hydration__semantic_threshold=0.99)
     with caplog.at_level(logging.WARNING, "sennit.hydration"):
-        plan = db.plan("things in a basket", episode="e")
+        plan = db.plan("things that somebody is about to buy", episode="e")
     assert plan.entries[0].reason.startswith("keyword:")
+    assert 0 < plan.entries[0].priority <= 100
     assert "Basket" in plan.entries[0].qualified
     assert "no candidate is above the threshold of 0.99" in caplog.text
     assert codes(db.introspect("e").plan) == ["below_threshold"]
@@ -136,7 +198,7 @@ def test_the_plan_is_structural_when_the_embedding_service_is_down(
 def test_the_plan_is_structural_when_the_settings_exclude_the_vectors(
     shop: Open, settings: dict[str, object]
 ) -> None:
-    plan = shop(**settings).plan("things in a basket")
+    plan = shop(**settings).plan("things that somebody buys")
     assert plan.entries == ()
     assert codes(plan) == ["structural_only"]
 
@@ -149,8 +211,19 @@ def test_vectors_that_match_the_settings_are_used(shop: Open, settings: dict[str
     assert "structural_only" not in codes(shop(**settings).plan("things in a basket"))
 
 
+def test_entities_without_vectors_are_not_called_below_the_threshold(shop: Open, project: Path) -> None:
+    with shop() as db:
+        assert isinstance(db.store, EmbeddedStore)
+        with db.store.pool.write() as connection:
+            connection.execute("DELETE FROM vectors")
+    plan = shop().plan("things that somebody is about to buy")
+    assert codes(plan) == ["no_vectors"]
+    assert "have no vectors yet" in plan.warnings[0].message
+    assert plan.entries[0].reason.startswith("keyword:")
+
+
 def test_semantic_ranking_can_be_switched_off_without_a_warning(shop: Open) -> None:
-    plan = shop(hydration__enable_semantic_ranking=False).plan("things in a basket")
+    plan = shop(hydration__enable_semantic_ranking=False).plan("things that somebody buys")
     assert (plan.entries, plan.warnings) == ((), ())
 
 
@@ -169,7 +242,7 @@ def test_token_counts_are_estimates_without_a_tokenizer(
     for plan in plans:
         assert plan.tokenizer == "estimate"
         assert "estimated_tokens" in codes(plan)
-        assert estimate_tokens(render_plan(plan)) <= plan.tokens
+        assert estimate_tokens(plan.prompt) <= plan.tokens
     assert caplog.text.count("token counts are estimates") == 1
 
 
@@ -222,6 +295,7 @@ def test_a_changed_file_is_read_alone_and_only_new_entities_are_embedded(shop: O
 
 
 def vectors_of(db: sennit.Database) -> set[bytes]:
+    assert isinstance(db.store, EmbeddedStore)
     with db.store.pool.read() as connection:
         return {digest for (digest,) in connection.execute("SELECT hash FROM vectors")}
 
@@ -266,5 +340,5 @@ def test_an_empty_database_gives_an_empty_plan() -> None:
     with sennit.open(":memory:") as db:
         plan = db.plan(QUERY)
         assert plan.entries == ()
-        assert render_plan(plan) == ""
+        assert plan.prompt == ""
         assert db.plan("").entries == ()

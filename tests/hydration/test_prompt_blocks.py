@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.hydration import Anchor, Budget, Tokenizer, make_plan, render_plan
-from sennit.hydration.prompt_blocks import render_unit, shorten_unit
+from sennit.hydration import Anchor, Budget, Tokenizer, make_plan
+from sennit.hydration.prompt_blocks import outline_unit, render_unit, shorten_unit
 from sennit.hydration.tokenizer import estimate_tokens
 
 from .conftest import unit
@@ -34,7 +35,7 @@ def test_an_entry_is_fenced_under_its_path_and_lines() -> None:
         Budget(99, 9),
         COUNT,
     )
-    assert render_plan(plan) == "/p/a.py:3-4 f\n```python\ndef f(): ...\n```\n\n"
+    assert plan.prompt == "/p/a.py:3-4 f\n```python\ndef f(): ...\n```\n\n"
 
 
 def test_a_fence_in_the_text_does_not_end_the_block() -> None:
@@ -82,9 +83,11 @@ def test_a_shortened_entity_fits(text: str, query: str, max_tokens: int) -> None
     assert short is None or estimate_tokens(render_unit(short)) <= max_tokens
 
 
-def test_partial_entities_are_marked_and_need_permission() -> None:
+def test_relevant_lines_of_an_entity_that_does_not_fit_need_permission() -> None:
     anchors = [Anchor(LOGIN, 100, "file")]
-    assert make_plan("expired token", anchors, [], Budget(60, 9), COUNT).entries == ()
+    (outline,) = make_plan("expired token", anchors, [], Budget(60, 9), COUNT).entries
+    assert outline.partial
+    assert outline.text.splitlines()[1:] == ["… (84 lines left out)"]
     (entry,) = make_plan("expired token", anchors, [], Budget(60, 9, allow_partial=True), COUNT).entries
     assert entry.partial
     assert entry.tokens <= 60
@@ -92,3 +95,35 @@ def test_partial_entities_are_marked_and_need_permission() -> None:
     (whole,) = make_plan("expired token", anchors, [], Budget(9999, 9, allow_partial=True), COUNT).entries
     assert not whole.partial
     assert whole.content == entry.content
+
+
+@pytest.mark.parametrize(
+    ("text", "signature", "doc", "expected"),
+    [
+        (
+            'def f(a):\n    """Do it.\n\n    More.\n    """\n    x = 1\n    return x',
+            "def f(a):",
+            "Do it.\n\nMore.",
+            'def f(a):\n    """Do it.\n… (5 lines left out)',
+        ),
+        (
+            "// F does it.\n// Slowly.\nfunc F(a int) int {\n\tx := 1\n\treturn x\n}",
+            "func F(a int) int",
+            "F does it.\nSlowly.",
+            "// F does it.\nfunc F(a int) int {\n… (4 lines left out)",
+        ),
+    ],
+)
+def test_an_outline_has_the_signature_and_the_first_line_of_the_doc(
+    text: str, signature: str, doc: str, expected: str
+) -> None:
+    outline = outline_unit(
+        unit("a::f", text, signature=signature, doc=doc, name="f" if "def" in text else "F")
+    )
+    assert outline is not None
+    assert outline.text == expected
+
+
+def test_a_passage_and_a_one_line_entity_have_no_outline() -> None:
+    assert outline_unit(unit("a#1", "import os\nimport sys")) is None
+    assert outline_unit(unit("a::x", "x = 1", signature="x = 1")) is None

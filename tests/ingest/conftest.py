@@ -51,7 +51,8 @@ def contents_of(db: sennit.Database) -> dict[str, str]:
 
 def paths_of(db: sennit.Database, root: Path) -> set[str]:
     """The paths of files with records, relative to the root."""
-    return {os.path.relpath(record.path or "", os.path.realpath(root)) for record in db}
+    places = db.indexed_folders.places()
+    return {os.path.relpath(places.absolute(record) or "", os.path.realpath(root)) for record in db}
 
 
 def counts(report: IndexReport) -> tuple[int, int, int, int, int]:

@@ -13,6 +13,7 @@ from ingest.conftest import counts, locked, paths_of, reasons, write
 from ingest.test_file_reader import archives
 from sennit.ingest import index, walk
 from sennit.ingest.walk import WalkResult
+from sennit.places import path_to_text
 
 
 def test_a_broken_file_does_not_stop_the_rest(db: sennit.Database, root: Path) -> None:
@@ -42,7 +43,7 @@ def test_a_broken_file_does_not_stop_the_rest(db: sennit.Database, root: Path) -
         "loop": "a symbolic link, not a file",
     }
     by_name = {Path(record.path or "").name: record for record in db}
-    assert by_name["latin.txt"].metadata == {"encoding": "cp1252", "language": "text"}
+    assert by_name["latin.txt"].metadata["encoding"] == "cp1252"
     assert by_name["broken.txt"].metadata["replaced_characters"] == by_name["broken.txt"].text.count("\ufffd")
     assert by_name["half.txt"].text == "half"
 
@@ -76,7 +77,7 @@ def test_any_name_can_be_indexed_again_and_removed(db: sennit.Database, root: Pa
     place.write_bytes(b"content of a file with an odd name")
     assert index(db, root).added == 1
     (record,) = db
-    assert record.path == walk.path_to_text(os.path.realpath(place))
+    assert record.path == path_to_text(os.fsdecode(name))
     assert db.search("odd name", limit=1)[0].id == record.id
     assert counts(index(db, root)) == (0, 0, 0, 0, 1)
     place.unlink()
@@ -91,7 +92,9 @@ def test_path_longer_than_an_id_is_stored_in_full(db: sennit.Database, root: Pat
         {f"{folder.relative_to(root)}/a.txt": "far down", f"{folder.relative_to(root)}/b.txt": "far down"},
     )
     assert index(db, root).added == 2
-    assert {record.path for record in db} == {os.path.realpath(folder / name) for name in ("a.txt", "b.txt")}
+    assert {record.path for record in db} == {
+        str((folder / name).relative_to(root)) for name in ("a.txt", "b.txt")
+    }
     (folder / "a.txt").unlink()
     assert index(db, root).removed == 1
 

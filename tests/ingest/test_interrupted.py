@@ -18,7 +18,8 @@ import pytest
 import sennit
 from ingest.conftest import contents_of, counts, write
 from sennit.ingest import IndexInterrupted, Scope, index, indexer
-from sennit.stores.embedded.transaction import Transaction
+from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.embedded.transaction import EmbeddedTransaction
 
 REAL_FILES = 10_000
 PROGRAM = Path(__file__).with_name("run_index.py")
@@ -114,7 +115,7 @@ def test_failed_write_leaves_each_file_unchanged(
         raise OSError("the disk has gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Transaction, "_insert", fail)
+        patch.setattr(EmbeddedTransaction, "_insert", fail)
         with pytest.raises(OSError, match="the disk has gone"):
             index(db, root)
     assert contents_of(db) == before
@@ -144,6 +145,7 @@ def real_files(root: Path, count: int, leave_out: Callable[[str], NoReturn]) -> 
 
 
 def vectors_of(db: sennit.Database) -> tuple[int, int, float]:
+    assert isinstance(db.store, EmbeddedStore)
     with db.store.pool.read() as connection:
         found: tuple[int, int, float] = connection.execute(
             "SELECT count(*), max(number), max(created) FROM vectors"

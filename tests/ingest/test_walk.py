@@ -87,6 +87,70 @@ def test_include_and_exclude_take_patterns(root: Path) -> None:
         Scope(exclude=("!a",))
 
 
+BY_DEFAULT = {
+    "env-of-mine/pyvenv.cfg": "home = x\n",
+    "env-of-mine/lib/site.py": "",
+    "web/node_modules/x/index.js": "",
+    "web/package.json": "{}",
+    "web/dist/app.js": "",
+    "web/app.min.js": "",
+    "web/app.js.map": "",
+    "src/__pycache__/a.txt": "",
+    "src/old.pyc": "",
+    "rust/Cargo.toml": "",
+    "rust/target/debug.txt": "",
+    "rust/Cargo.lock": "",
+    "tagged/CACHEDIR.TAG": "",
+    "tagged/x.txt": "",
+    "x.egg-info/PKG-INFO": "",
+}
+KEPT = {
+    "src/build/rules.py": "",
+    "docs/target/page.md": "",
+    "dist/notes.md": "",
+    "lock.txt": "",
+    "a.min.md": "",
+}
+
+
+def test_what_programs_write_is_ignored_by_default(root: Path) -> None:
+    write(root, {**BY_DEFAULT, **KEPT})
+    assert found(root) == {*KEPT, "web/package.json", "rust/Cargo.toml"}
+    ignored = looked(root).ignored
+    assert {os.path.relpath(path, os.path.realpath(root)): why for path, why in ignored.items()} == {
+        "env-of-mine": "virtual environment",
+        "web/node_modules": "installed packages",
+        "web/dist": "build output",
+        "web/app.min.js": "generated file",
+        "web/app.js.map": "generated file",
+        "src/__pycache__": "cache",
+        "src/old.pyc": "generated file",
+        "rust/target": "build output",
+        "rust/Cargo.lock": "lock file",
+        "tagged": "cache",
+        "x.egg-info": "build output",
+    }
+
+
+def test_default_ignores_can_be_turned_off(root: Path) -> None:
+    write(root, {**BY_DEFAULT, **KEPT})
+    tree = looked(root, Scope(default_ignores=False))
+    assert len(tree.files) == len(BY_DEFAULT) + len(KEPT)
+    assert not tree.ignored
+
+
+def test_a_named_folder_is_indexed_whatever_it_is(root: Path) -> None:
+    write(root, BY_DEFAULT)
+    assert found(root / "env-of-mine") == {"pyvenv.cfg", "lib/site.py"}
+    assert found(root / "web" / "node_modules") == {"x/index.js"}
+    assert found(root / "rust" / "Cargo.lock") == {"."}
+
+
+def test_an_ignore_file_includes_again_what_is_ignored_by_default(root: Path) -> None:
+    write(root, {**BY_DEFAULT, ".sennitignore": "!dist/\n!env-of-mine/\n!*.lock\n"})
+    assert {"web/dist/app.js", "env-of-mine/lib/site.py", "rust/Cargo.lock"} <= found(root)
+
+
 def test_sennit_toml_in_a_folder_can_only_exclude_more(root: Path) -> None:
     write(
         root,

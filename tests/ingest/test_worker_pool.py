@@ -23,18 +23,21 @@ from sennit.embedding import EmbeddingSpec
 from sennit.embedding_service import EmbeddingService
 from sennit.ingest import index, worker_pool
 from sennit.ingest.file_reader import UnreadableFile
-from sennit.ingest.profiles import PROFILES
 from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, InProcessBuilder, PortableModel
 from sennit.ingest.worker_pool import MIN_POOL_FILES, WorkerPool, choose_builder
 from sennit.ingest.worker_protocol import decode_outcome, encode_outcome
+from sennit.places import Folder
 from sennit.records import Record
-from sennit.stores.embedded.codec import embedding_hash
-from sennit.stores.embedded.prepared_records import PreparedRecord, prepare_record
+from sennit.stores.codec import embedding_hash
+from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.prepared_records import PreparedRecord, prepare_record
 from sennit.workers import read_message, write_message
 
 INDEX_SCRIPT = Path(__file__).with_name("run_index.py")
-TASK = IndexTask("code", "mine", ("/tree",))
-FILES = [FileContent(f"/tree/f{n}.py", f"def f{n}():\n    return {n}\n".encode(), 10**18) for n in range(5)]
+TASK = IndexTask((Folder("tree", "/tree", tenant="acme", collection="mine", metadata={"team": "search"}),))
+FILES = [
+    FileContent("tree", f"f{n}.py", "", f"def f{n}():\n    return {n}\n".encode(), 10**18) for n in range(5)
+]
 PARSER_FAILS = "the parser fails on this file"
 
 
@@ -77,14 +80,15 @@ def tree(root: Path, count: int, times: int = 1) -> None:
 
 
 def vectors_of(db: sennit.Database) -> dict[bytes, bytes]:
+    assert isinstance(db.store, EmbeddedStore)
     with db.store.pool.read() as connection:
         return dict(connection.execute("SELECT hash, vector FROM vectors"))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("target", ["", "artifacts"])
 @pytest.mark.usefixtures("pool_for_small_files")
 def test_worker_pool_builds_the_same_records_and_vectors(
-    tmp_path: Path, root: Path, profile: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, root: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree(root, MIN_POOL_FILES)
 
@@ -95,16 +99,16 @@ def test_worker_pool_builds_the_same_records_and_vectors(
         pooled.embeddings.select_model()
         # All vectors come from the workers.
         patch.setattr("sennit.embedding.cache.CachingEmbedder.embed_documents", fail_on_embedding)
-        report = index(pooled, root, profile=profile)
+        report = index(pooled, root, target=target)
     with sennit.open(tmp_path / "pool.sennit") as pooled, sennit.open(tmp_path / "here.sennit") as here:
         monkeypatch.setattr(worker_pool, "MIN_POOL_BYTES", 10**9)
-        assert reasons(index(here, root, profile=profile), root) == reasons(report, root)
+        assert reasons(index(here, root, target=target), root) == reasons(report, root)
         assert len(here) > 32
         assert contents_of(pooled) == contents_of(here)
         assert vectors_of(pooled) == vectors_of(here)
         assert not pooled.store.has_pending_vectors()
         # Both recognise each other's files as unchanged.
-        assert index(pooled, root, profile=profile).records == 0
+        assert index(pooled, root, target=target).records == 0
 
 
 @pytest.mark.usefixtures("pool_for_small_files")
@@ -129,7 +133,7 @@ def test_threads_share_the_workers_of_a_pool() -> None:
 
 
 def test_binary_file_is_reported_and_the_next_file_is_parsed(pool_of_one: WorkerPool) -> None:
-    binary, good = pool_of_one.build([FileContent("/tree/a.py", b"\x00\x01\x02", 0), FILES[0]])
+    binary, good = pool_of_one.build([FileContent("tree", "a.py", "", b"\x00\x01\x02", 0), FILES[0]])
     assert isinstance(binary, UnreadableFile)
     assert binary.permanent
     assert "binary" in str(binary)
@@ -211,7 +215,7 @@ def test_nothing_is_imported_from_the_indexed_folder(
         {f"{name}.py": "raise SystemExit('imported')" for name in ("json", "sennit", "tree_sitter", "numpy")},
     )
     monkeypatch.chdir(root)
-    assert index(db, root, profile="code").added > 32
+    assert index(db, root).added > 32
 
 
 def run_and_stop(tmp_path: Path, root: Path, stop: Callable[[int], None]) -> str:
@@ -247,7 +251,7 @@ def test_workers_end_when_the_run_is_killed(tmp_path: Path, root: Path) -> None:
 def test_vectors_of_another_model_are_neither_computed_nor_stored(db: sennit.Database) -> None:
     ((fingerprint, spec),) = db.embeddings.portable_models()
     other = PortableModel(f"{fingerprint}-of-another-table", spec)
-    with WorkerPool(IndexTask("code", "mine", (), (other,)), 1) as pool_of_one:
+    with WorkerPool(IndexTask(TASK.folders, (), (other,)), 1) as pool_of_one:
         (built,) = pool_of_one.build(FILES[:1])
     assert isinstance(built, FileRecords)
     assert not built.vectors
@@ -270,8 +274,8 @@ def test_every_requested_model_gets_vectors(tmp_path: Path) -> None:
         other = EmbeddingService(db.store, EmbeddingSpec(dimensions=64), explicit=True)
         models = tuple(PortableModel(*model) for model in other.portable_models())
         assert len(models) == 2
-        with WorkerPool(IndexTask("text", "mine", (), models), 1) as pool_of_one:
-            (built,) = pool_of_one.build([FileContent("/tree/a.txt", b"some other words", 0)])
+        with WorkerPool(IndexTask(TASK.folders, (), models), 1) as pool_of_one:
+            (built,) = pool_of_one.build([FileContent("tree", "a.txt", "", b"some other words", 0)])
         assert isinstance(built, FileRecords)
         given = other.embed_records(list(map(prepare_record, built.records)), built.vectors)
         assert given == other.embed_records(list(map(prepare_record, built.records)))

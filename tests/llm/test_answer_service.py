@@ -189,7 +189,21 @@ def test_the_question_itself_is_searched_when_keywords_come_too_late(
     assert answer.trace.transform["used"] == "what is a lease?"
     assert "error" in answer.trace.transform
     found = [answer.trace.ids[key] for key in answer.trace.stages[-1].keys.tolist()]
-    assert found == [hit.id for hit in db.search("what is a lease?", recipe="docs", limit=5)]
+    assert found == [hit.id for hit in db.search("what is a lease?", recipe="docs", limit=5, transform=False)]
+
+
+def test_search_transforms_with_the_model_and_reports_its_failure(server: ChatServer, opened: Open) -> None:
+    db = opened("openai")
+    server.script = [as_json(whole("", "slots processes worker"))]
+    found = db.search("where does it run?", recipe="docs", explain=True)
+    assert found.trace is not None
+    assert found.trace.transform["used"] == "slots processes worker"
+    assert found.pages[0].name == "Workers"
+    db = opened("openai", llm__transform_timeout=0.2)
+    server.script = [Response(act=hang)]
+    late = db.search("what is a lease?", recipe="docs")
+    assert [one.source for one in late.degraded] == ["transform"]
+    assert late.hits == db.search("what is a lease?", recipe="docs", transform=False).hits
 
 
 def test_the_transform_can_be_disabled_and_works_offline(server: ChatServer, opened: Open) -> None:

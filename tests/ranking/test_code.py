@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sennit.ranking.code import CodeRanking, PerFile
+from sennit.ranking.code import CodeRanking, PerFile, match_names
+from sennit.ranking.code_names import QueryWords
 from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage_from_dict, stage_to_dict
 from sennit.records import Record
 
@@ -81,7 +82,7 @@ def test_best_record_of_a_file_replaces_its_outline() -> None:
     [
         ("Flask", "a.py::Flask"),
         ("where is Flask configured", "a.py::Flask"),
-        ("what does flask do", "b.py::helper"),
+        ("what does flask do", "a.py::Flask"),
         ("how does read_file work", "c.py::Reader.read_file"),
         ("`Reader.read_file`", "c.py::Reader.read_file"),
         ("Writer.read_file", "b.py::helper"),
@@ -212,3 +213,56 @@ def test_per_file_keeps_all_records_and_interleaves_files(
     firsts = sum(min(most, sum(r.path == f for r in records)) for f in {r.path for r in records})
     head = shown[: min(limit, firsts)]
     assert all(head.count(path) <= most for path in head) or files == 0
+
+
+@pytest.mark.parametrize("query", ["suggest a similar command", "how are similar commands suggested"])
+def test_a_query_that_nearly_spells_a_name_finds_it(query: str) -> None:
+    listed = [
+        (entity("a.go", "Command.Execute"), 1.4),
+        (entity("b.go", "Command.Find"), 1.2),
+        (entity("c.go", "suggestSimilarCommand"), 0.9),
+        (entity("d.go", "Command.commandPath"), 0.8),
+    ]
+    ranked = ranking(query, listed)
+    staged = CodeRanking(file_name_boost=0).apply(*ranked)
+    assert ids(ranked, staged)[0] == "c.go::suggestSimilarCommand"
+    assert "by its name suggestSimilarCommand" in staged.reasons[2]
+    assert (
+        ids(ranked, CodeRanking(file_name_boost=0, name_boost=0).apply(*ranked))[0] == "a.go::Command.Execute"
+    )
+
+
+def test_a_named_symbol_gives_similar_names_no_boost() -> None:
+    listed = [(entity("a.py", "Dependant"), 1.0), (entity("b.py", "Depends"), 0.5)]
+    ranked = ranking("Depends", listed)
+    assert ids(ranked, CodeRanking(file_name_boost=0).apply(*ranked))[0] == "b.py::Depends"
+
+
+def test_an_older_version_ranks_below_the_newer_one_unless_the_query_names_it() -> None:
+    listed = [
+        (entity("src/v3/types.ts", "parse"), 1.0),
+        (entity("src/v4/core.ts", "parse"), 0.8),
+        (entity("lib/v1/main.py", "parse"), 0.7),
+        (entity("lib/main.py", "parse"), 0.6),
+        (entity("api/v1/users.go", "parse"), 0.55),
+    ]
+    ranked = ranking("parsing of values", listed)
+    assert [one.rpartition("::")[0] for one in ids(ranked, CodeRanking().apply(*ranked))] == [
+        "src/v4/core.ts",
+        "lib/main.py",
+        "api/v1/users.go",
+        "src/v3/types.ts",
+        "lib/v1/main.py",
+    ]
+    named = ranking("parsing of values in v3", listed)
+    assert ids(named, CodeRanking().apply(*named))[0] == "src/v3/types.ts::parse"
+
+
+@given(
+    st.lists(st.sampled_from(["parse", "parseToken", "Outer.parse_url", "x", ""]), max_size=6),
+    st.text(max_size=40),
+)
+def test_a_name_match_is_between_0_and_1(names: list[str], query: str) -> None:
+    for at, share in match_names(QueryWords(query), names).items():
+        assert names[at]
+        assert 0 < share <= 1 + 1e-9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -82,6 +83,37 @@ def test_the_settings_can_be_changed() -> None:
             db.search("x", recipe="artifacts", limit=10)
     with pytest.raises(SettingsError, match="rrf_constant"):
         sennit.open(":memory:", artifacts__rrf_constant=0)
+
+
+def test_plain_variables_set_the_constants_and_prefixed_ones_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RRF_CONSTANT", "10")
+    monkeypatch.setenv("OVERFETCH_MULTIPLIER", "7")
+    monkeypatch.setenv("MAX_HYBRID_SEARCH_RESULTS", "9")
+    with sennit.open(":memory:") as db:
+        recipe = db.recipes["artifacts"]
+        assert (recipe.fusion, recipe.max_limit) == (RRF(k=10, first_rank=0), 9)
+        assert recipe.sources[0].candidates.for_limit(2) == 14
+        # The constant of the recipe `memory` is another setting.
+        assert db.recipes["memory"].fusion == RRF(k=60, first_rank=1)
+    monkeypatch.setenv("SENNIT_ARTIFACTS_RRF_CONSTANT", "20")
+    with sennit.open(":memory:") as db:
+        assert db.recipes["artifacts"].fusion == RRF(k=20, first_rank=0)
+    monkeypatch.setenv("OVERFETCH_MULTIPLIER", "many")
+    with pytest.raises(
+        SettingsError, match=r"^OVERFETCH_MULTIPLIER: artifacts.overfetch_multiplier is 'many'"
+    ):
+        sennit.open(":memory:")
+
+
+def test_by_meaning_alone_a_single_rank_0_scores_one_sixtieth() -> None:
+    with sennit.open(":memory:", artifacts__sources=("vector",)) as db:
+        db.add([Record(id="a", collection="artifacts", text="harbour lights")])
+        (hit,) = db.search("harbour", recipe="artifacts")
+        assert hit.score == pytest.approx(1 / 60)
+        assert hit.sources == ("vector:artifacts",)
+    for wrong in ((), ("vector", "grep")):
+        with pytest.raises(SettingsError, match="one or more of vector, keyword"):
+            sennit.open(":memory:", artifacts__sources=wrong)
 
 
 @pytest.mark.parametrize(
@@ -354,14 +386,27 @@ def test_filtered_search_returns_limit_results_when_enough_match(db: sennit.Data
 # Logs
 
 
-def test_a_search_is_logged_with_counts_before_and_after_fusion_and_dedupe(
+def test_a_search_logs_its_merge_its_deduplication_and_a_summary(
     db: sennit.Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     db.add_artifacts([Record(id="secret-name", text="harbour lights"), Record(id="b", text="harbour")])
     with caplog.at_level(logging.INFO, logger="sennit.search"):
         db.search("harbour lights", recipe="artifacts")
-    (record,) = [record for record in caplog.records if record.name == "sennit.search"]
-    event = record.sennit  # type: ignore[attr-defined]
+    records = [record for record in caplog.records if record.name == "sennit.search"]
+    merge, dedupe, event = (record.sennit for record in records)  # type: ignore[attr-defined]
+    assert merge == {
+        "event": "rrf_merge_completed",
+        "collections_searched": ["artifact_chunks", "artifacts"],
+        "results_before_merge": 8,
+        "results_after_merge": 4,
+    }
+    assert dedupe == {
+        "event": "deduplication_completed",
+        "results_before": 4,
+        "results_after": 2,
+        "duplicates_removed": 2,
+    }
+    assert event["event"] == "search"
     assert event["before_fusion"] == 8
     assert event["after_fusion"] == 4
     assert event["after_stages"] == {"dedupe": 2}
@@ -369,8 +414,10 @@ def test_a_search_is_logged_with_counts_before_and_after_fusion_and_dedupe(
     assert set(event["sources"]) == {
         f"{s}:{c}" for s in ("vector", "keyword") for c in ("artifacts", "artifact_chunks")
     }
-    assert "harbour" not in record.message
-    assert "secret-name" not in record.message
+    for record in records:
+        assert json.loads(record.message) == record.sennit  # type: ignore[attr-defined]
+        assert "harbour" not in record.message
+        assert "secret-name" not in record.message
 
 
 @settings(max_examples=30)

@@ -18,6 +18,7 @@ from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.vector import VectorSource
 from sennit.stores.contract import ScoredKeys
+from sennit.stores.embedded.roles import LocalGraph, LocalKeyword, LocalVector
 
 SOURCES = ("keyword", "vector", "graph")
 SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(SOURCES, size)]
@@ -53,9 +54,9 @@ class CustomSource:
 
 
 REAL: dict[str, Callable[[], Any]] = {
-    "keyword": KeywordSource,
-    "vector": lambda: VectorSource(inline=True),
-    "graph": GraphSource,
+    "keyword": lambda: KeywordSource(LocalKeyword()),
+    "vector": lambda: VectorSource(LocalVector(), inline=True),
+    "graph": lambda: GraphSource(LocalGraph(), LocalKeyword(), LocalVector()),
 }
 
 

@@ -117,7 +117,7 @@ def test_vector_search_gets_the_rewrite_and_keyword_search_the_query(
     db: sennit.Database,
 ) -> None:
     query = "borrowed thing"
-    plain = db.search(query, recipe="docs", explain=True)
+    plain = db.search(query, recipe="docs", transform=False, explain=True)
     changed = db.search(query, recipe="docs", rewrite=QueryRewrite("lease loan of a job"), explain=True)
     assert changed[0].title.startswith("Leases")
     vector = db.search("lease loan of a job", recipe="vector", limit=10, filters={"collection": "docs"})
@@ -133,6 +133,32 @@ def test_vector_search_gets_the_rewrite_and_keyword_search_the_query(
     assert words[0].scores.tolist() == words[1].scores.tolist()
     assert changed.trace.to_dict()["transform"] == {"used": "lease loan of a job"}
     assert "transform" not in plain.trace.to_dict()
+
+
+@pytest.mark.parametrize("recipe", ["docs", "examples"])
+def test_search_transforms_the_query_and_augments_it_from_the_editor(
+    db: sennit.Database, recipe: str
+) -> None:
+    code = "from ferry import worker\n\nworker(slots=3)\n"
+    found = db.search("the leeses of slots", recipe=recipe, editor=code, explain=True)
+    assert found.trace is not None
+    assert found.trace.transform["by"] == "offline"
+    assert found.trace.transform["used"] == "the leeses of slots slots leases"
+    assert "worker" in str(found.trace.transform["hints"])
+    for hit in found:
+        assert db.why("the leeses of slots", hit.id, recipe=recipe, editor=code).number == hit.score
+
+
+def test_an_empty_editor_and_another_recipe_change_nothing(db: sennit.Database) -> None:
+    for options in ({"recipe": "docs", "transform": False, "editor": " \n"}, {"recipe": "default"}):
+        found = db.search("how many leeses?", explain=True, **options)
+        assert found.trace is not None
+        assert found.trace.transform == {}
+    # Another recipe transforms when it is asked to, and takes hints from an editor.
+    found = db.search("leeses", transform=True, editor="lease(slots=1)", language="python", explain=True)
+    assert found.trace is not None
+    assert found.trace.transform["by"] == "offline"
+    assert found.trace.transform["hints"]
 
 
 def test_hints_weigh_less_than_the_query_in_both_searches(db: sennit.Database) -> None:

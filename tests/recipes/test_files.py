@@ -48,6 +48,27 @@ def db(tmp_path: Path, folder: Path) -> Iterator[sennit.Database]:
 # grep_search
 
 
+def test_a_filter_by_path_fills_the_limit_with_passages_of_its_files(tmp_path: Path) -> None:
+    """The files that the filter excludes have more matches each, and are more than grep returns."""
+    for folder, count, repeats in (("src", 150, 6), ("docs", 12, 1)):
+        (tmp_path / "notes" / folder).mkdir(parents=True)
+        for n in range(count):
+            lines = "".join(f"the lighthouse {m}\n" for m in range(repeats))
+            (tmp_path / "notes" / folder / f"{n}.txt").write_text(lines)
+    with sennit.open(
+        tmp_path / "db", embedding__provider="none", files__folders=[str(tmp_path / "notes")]
+    ) as db:
+        for form in ('path like "*/docs/*"', {"path": {"contains": "/docs/"}}, 'not path contains "/src/"'):
+            found = db.search("lighthouse", recipe="files", keywords=["lighthouse"], filters=form, limit=10)
+            assert len(found) == 10
+            assert all("/docs/" in (hit.record.path or "") for hit in found)
+        many = db.search(
+            "lighthouse", recipe="files", keywords=["lighthouse"], filters="matches > 1", limit=10
+        )
+        assert len(many) == 10
+        assert all("/src/" in (hit.record.path or "") for hit in many)
+
+
 def test_a_match_comes_with_ten_lines_around_it(db: sennit.Database, folder: Path) -> None:
     (passage,) = db.files.grep("lighthouse").passages
     assert (passage.first, passage.last) == (20, 40)
@@ -105,7 +126,7 @@ def test_the_trace_names_the_metric_and_why_gives_the_distance(db: sennit.Databa
     assert result.trace is not None
     vector = next(s for s in result.trace.recipe["sources"] if s["source"] == "vector")
     assert (vector["metric"], vector["max_distance"]) == ("cosine", 0.5)
-    kitchen = next(record.id for record in db if record.path == str(folder / "kitchen.md"))
+    kitchen = next(record.id for record in db if record.path == "kitchen.md")
     why = db.why(query, kitchen, recipe="files")
     assert not why.kept
     assert "cosine distance" in why.reason
@@ -148,8 +169,8 @@ def test_missing_keywords_are_extracted_from_the_query(
 
 def test_overlapping_passage_and_chunk_are_one_result(db: sennit.Database, folder: Path) -> None:
     hits = db.search("ferry cars people island water", recipe="files", keywords=["ferry"])
-    assert [hit.record.path for hit in hits].count(str(folder / "boats.md")) == 1
-    chunk = next(record.id for record in db if record.path == str(folder / "boats.md"))
+    assert [hit.record.path for hit in hits].count("boats.md") == 1
+    chunk = next(record.id for record in db if record.path == "boats.md")
     why = db.why("ferry cars people island water", chunk, recipe="files", keywords=["ferry"])
     assert why.stage == "merge_overlaps"
     assert "overlaps" in why.reason
@@ -234,12 +255,11 @@ def test_each_read_failure_has_its_code(db: sennit.Database, folder: Path, path:
 def test_a_file_that_the_caller_may_not_see_is_neither_found_nor_read(
     db: sennit.Database, folder: Path
 ) -> None:
-    hidden = [record for record in db if record.path == str(folder / "boats.md")]
+    hidden = [record for record in db if record.path == "boats.md"]
     db.add([Record.from_dict({**record.to_dict(), "sensitivity": "private"}) for record in hidden])
     assert not db.files.grep("ferry").passages
     assert all(
-        hit.record.path != str(folder / "boats.md")
-        for hit in db.search("ferry", recipe="files", keywords=["ferry"])
+        hit.record.path != "boats.md" for hit in db.search("ferry", recipe="files", keywords=["ferry"])
     )
     missing: list[str] = []
     unseen: list[str] = []

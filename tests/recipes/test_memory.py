@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import sennit
 from sennit import Fact, Record
 from sennit.context.briefing import HEADING, briefing, memory_from_record
-from sennit.errors import InvalidInput
+from sennit.errors import InvalidInput, SettingsError
 from sennit.ranking.decay import Decay
 from sennit.ranking.diversity import MMR, jaccard, select
 from sennit.ranking.evidence import Evidence
@@ -60,13 +60,14 @@ def test_default_numbers_match_the_specification() -> None:
         "keyword": CandidateCount(times=4),
         "vector": CandidateCount(times=2),
         "graph": CandidateCount(times=1),
+        "recent": CandidateCount(times=1),
     }
     assert RECIPE.fusion == RRF(k=60, first_rank=1)
     assert RECIPE.stages[-2:] == (
         Decay(30.0, 0.3, ("person", "place", "relationship")),
         MMR(0.7, 20, "jaccard"),
     )
-    assert RECIPE.limit == 10
+    assert RECIPE.limit == 5
 
 
 def test_ranks_1_2_2_score_0_0486() -> None:
@@ -108,7 +109,10 @@ def test_fact_does_not_decay() -> None:
 def test_decay_reorders_by_the_new_scores(drawn: list[tuple[float, float]]) -> None:
     records = [turn(f"turn {n}", days) for n, (_, days) in enumerate(drawn)]
     staged = Decay().apply(*ranked(records, [score for score, _ in drawn]))
-    expected = {n + 1: s * Decay().factor("", records[n].timestamp, NOW) for n, (s, _) in enumerate(drawn)}
+    expected = {
+        n + 1: s * (1 - 0.1 * (1 - Decay().factor("", records[n].timestamp, NOW)))
+        for n, (s, _) in enumerate(drawn)
+    }
     assert [pytest.approx(expected[key]) for key in staged.keys.tolist()] == staged.scores.tolist()
     assert staged.scores.tolist() == sorted(staged.scores.tolist(), reverse=True)
 
@@ -227,7 +231,7 @@ def example() -> sennit.Database:
 
 
 def test_worked_example_fuses_and_decays_as_specified(example: sennit.Database) -> None:
-    result = example.search("What did I tell Priya about vacation?", recipe="memory", explain=True)
+    result = example.search("What did I tell Priya about vacation?", recipe="memory", recency=1, explain=True)
     hits = {hit.text: hit for hit in result}
     told = hits[TOLD].explanation
     assert told is not None
@@ -354,10 +358,269 @@ def test_evidence_does_not_change_a_short_ranking() -> None:
 
 def test_evidence_is_a_setting() -> None:
     with sennit.open(":memory:", memory__evidence=False) as db:
-        assert [step.name for step in db.recipes["memory"].stages] == ["decay", "mmr"]
+        assert [step.name for step in db.recipes["memory"].stages] == ["facts", "window", "decay", "mmr"]
 
 
 def test_custom_recipe_can_express_memory() -> None:
     table = RECIPE.to_dict()
     assert sennit.recipes.recipe_from_dict("memory", table) == RECIPE
     assert SourceConfig(source="keyword", where='kind = "x"').where == 'kind = "x"'
+
+
+# Time
+
+
+def remembered(*entries: tuple[str, float | None]) -> sennit.Database:
+    """A database of turns, each with its age in days."""
+    db = sennit.open(":memory:")
+    db.add(
+        [
+            Record(id=text, text=text, timestamp=None if days is None else days_ago(days))
+            for text, days in entries
+        ]
+    )
+    return db
+
+
+def first(db: sennit.Database, query: str, **options: Any) -> str:
+    return db.search(query, recipe="memory", now=NOW, **options)[0].text
+
+
+def test_age_decides_between_texts_that_say_the_same() -> None:
+    with remembered(("the ferry leaves at nine", 300), ("the ferry leaves at ten", 3)) as db:
+        assert first(db, "When does the ferry leave?") == "the ferry leaves at ten"
+
+
+def test_an_old_answer_stands_before_recent_small_talk() -> None:
+    talk = [(f"we talked about lunch number {n}", 0.5) for n in range(12)]
+    with remembered(("my passport number is 4711", 250), *talk) as db:
+        assert first(db, "What is my passport number?") == "my passport number is 4711"
+
+
+def test_a_question_for_recent_things_counts_age_in_full() -> None:
+    with remembered(("a walk by the harbour, with gulls", 60), ("a harbour dinner", 1)) as db:
+        query = "harbour walk lately"
+        trace = db.search(query, recipe="memory", now=NOW, explain=True).trace
+        assert trace is not None
+        assert trace.time["recency"] == 1.0
+        assert trace.time["recent"] == "lately"
+        assert first(db, query) == "a harbour dinner"
+        assert first(db, query, recency=0) == "a walk by the harbour, with gulls"
+
+
+def test_recency_is_a_setting_a_part_of_the_recipe_and_an_argument() -> None:
+    assert RECIPE.with_recency(0.4).stages[-2] == Decay(recency=0.4)
+    assert BUILTIN_RECIPES["default"].with_recency(1) == BUILTIN_RECIPES["default"]
+    with sennit.open(":memory:", memory__recency=0.25) as db:
+        assert db.recipes["memory"].stages[-2] == Decay(recency=0.25)
+        with pytest.raises(InvalidInput, match="recency must be a number from 0 to 1, or auto"):
+            db.search("x", recipe="memory", recency=2)
+    with pytest.raises(SettingsError, match="a number from 0 to 1, or auto"):
+        sennit.open(":memory:", memory__recency="often")
+
+
+@given(st.floats(0, 1), st.floats(0, 4000))
+def test_recency_is_the_share_of_the_factor_that_counts(recency: float, days: float) -> None:
+    decay = Decay(recency=recency)
+    (score,) = decay.apply(*ranked([turn("a", days)], [0.5])).scores.tolist()
+    assert score == pytest.approx(0.5 * (1 - recency * (1 - 2 ** (-days / 30))))
+
+
+def test_a_stated_period_comes_first_and_why_says_so() -> None:
+    said = [
+        ("we painted the boat green", 250),
+        ("we painted the boat red", 20),
+        ("the boat is painted blue", 2),
+    ]
+    with remembered(*said) as db:
+        query = "What did we say about painting the boat in March?"
+        assert first(db, query) == "we painted the boat green"
+        why = db.why(query, "we painted the boat green", recipe="memory", now=NOW)
+        assert "in March" in str(db.search(query, recipe="memory", now=NOW, explain=True).trace.time)  # type: ignore[union-attr]
+        assert why.kept
+        hit = db.search(query, recipe="memory", now=NOW, explain=True)[0]
+        assert hit.explanation is not None
+        reasons = {one.stage: one.reason for one in hit.explanation.adjustments}
+        assert "in 'in March' (from 2026-03-01 until 2026-04-01)" in reasons["window"]
+
+
+def test_a_record_in_the_period_is_found_among_many_others() -> None:
+    others = [(f"the boat in the harbour, day {n}", 2.0 + n / 10) for n in range(200)]
+    with remembered(("the boat has a leak", 250), *others) as db:
+        assert first(db, "What about the boat in the harbour in March?") == "the boat has a leak"
+
+
+def test_a_period_without_records_is_ignored_and_the_answer_says_so() -> None:
+    with remembered(("the boat is green", 20)) as db:
+        found = db.search("What about the boat in January 2020?", recipe="memory", now=NOW)
+        assert [hit.text for hit in found] == ["the boat is green"]
+        (degraded,) = found.degraded
+        assert degraded.source == "window"
+        assert "'in January 2020'" in degraded.reason
+
+
+def test_a_period_excludes_neither_records_without_a_time_nor_texts_that_name_it() -> None:
+    with remembered(
+        ("the boat needs paint", None),
+        ("the boat sails in March", 300),
+        ("the boat was sold", 250),
+        ("a boat", 2),
+    ) as db:
+        found = db.search("the boat in March", recipe="memory", now=NOW, explain=True)
+        window = next(stage for stage in found.trace.stages if stage.name == "window")  # type: ignore[union-attr]
+        reasons = {found.trace.ids[key]: reason for key, reason in window.reasons.items()}  # type: ignore[union-attr]
+    assert "no time" in reasons["the boat needs paint"]
+    assert "names 'in March' itself" in reasons["the boat sails in March"]
+    assert reasons["a boat"].startswith("× 0.3, of 2026-11-14, outside of 'in March'")
+
+
+def test_look_back_keeps_records_without_a_time_and_is_in_the_trace() -> None:
+    with remembered(("harbour walk", None), ("harbour walk long ago", 30)) as db:
+        found = db.search("harbour walk", recipe="memory", now=NOW, look_back=True, explain=True)
+        assert [hit.id for hit in found] == ["harbour walk"]
+        assert found.trace is not None
+        assert found.trace.time["look_back_since"] == days_ago(7).isoformat()
+
+
+# Facts that are found
+
+
+def talk(*lines: str, speaker: str = "Nadia", days: float = 1) -> list[sennit.Turn]:
+    return [sennit.Turn(text=line, session="s", speaker=speaker, timestamp=days_ago(days)) for line in lines]
+
+
+def test_a_fact_is_found_by_its_own_words_without_a_name() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="Nadia", relation="favourite restaurant", object="Adega Rita")])
+        hit = db.search("Which restaurant is my favourite?", recipe="memory", explain=True)[0]
+        assert hit.text == "Nadia -> Adega Rita: favourite restaurant"
+        assert hit.explanation is not None
+        assert hit.explanation.source_scores[2].match_reason == "its text matches (1.00)"
+
+
+def test_a_fact_is_found_by_a_word_that_asks_for_its_relation() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="Nadia", relation="works at", object="Brightwater")])
+        db.add_turns(talk("the company of good people", "an employer of last resort"))
+        assert db.search("Who is my employer?", recipe="memory")[0].text == "Nadia -> Brightwater: works at"
+
+
+@pytest.mark.parametrize("turns", [2, 40])
+def test_the_current_fact_stands_before_small_talk_and_before_what_it_superseded(turns: int) -> None:
+    said = [f"I live in Lisbon, so to say, day {n}, where do you live?" for n in range(turns)]
+    with sennit.open(":memory:") as db:
+        db.add_turns(talk(*said))
+        for city, days in (("Lisbon", 300), ("Porto", 90)):
+            db.add_facts(
+                [Fact(subject="Nadia", relation="lives in", object=city, timestamp=days_ago(days))],
+                same_relation=True,
+            )
+        found = db.search("Where does Nadia live now?", recipe="memory")
+        assert found[0].text == "Nadia -> Porto: lives in"
+        assert "Nadia -> Lisbon: lives in" not in [hit.text for hit in found]
+        former = next(record for record in db if record.text == "Nadia -> Lisbon: lives in")
+        why = db.why("Where does Nadia live now?", former.id, recipe="memory")
+        assert not why.kept
+        assert why.reason.startswith("superseded by 'Nadia -> Porto: lives in'")
+        assert "2026-08-18" in why.reason
+
+
+def test_why_does_not_name_a_successor_that_the_caller_may_not_see() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="Nadia", relation="lives in", object="Lisbon")])
+        hidden = Fact(subject="Nadia", relation="lives in", object="Porto", sensitivity="private")
+        db.add_facts([hidden], same_relation=True)
+        former = next(record for record in db if record.metadata.get("object") == "Lisbon")
+        caller = sennit.Caller(clearance="normal", scopes=frozenset({"public"}))
+        why = db.why("Where does Nadia live?", former.id, recipe="memory", caller=caller)
+        assert why.reason.startswith("it ended on")
+        assert "Porto" not in str(why)
+
+
+def test_a_fact_that_shares_only_a_name_gives_way() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="Nadia", relation="lives in", object="Porto")])
+        db.add_turns(
+            talk(*(f"Portuguese lesson {n}" for n in range(12)), "I am learning Portuguese with Nadia")
+        )
+        found = db.search("Which language is Nadia learning?", recipe="memory")
+        assert "Nadia -> Porto: lives in" not in [hit.text for hit in found]
+        why = db.why(
+            "Which language is Nadia learning?", next(r.id for r in db if r.kind == "fact"), recipe="memory"
+        )
+        assert (why.stage, why.number) == ("facts", 0.0)
+
+
+def test_the_question_before_a_session_brings_the_weightiest_facts_and_the_newest_turns() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_turns(talk("an old conversation about key facts", days=200))
+        db.add_turns([*talk("we sold the boat", days=2), *talk("the boat is gone", days=1)])
+        db.add_facts(
+            [
+                Fact(subject="A", relation="knows", object=f"B{n}", weight=weight, timestamp=days_ago(400))
+                for n, weight in enumerate((1.0, 9.0, 3.0))
+            ]
+        )
+        found = db.search("recent conversations and key facts", recipe="memory", limit=4, now=NOW)
+        assert {hit.text for hit in found} == {
+            "A -> B1: knows",
+            "A -> B2: knows",
+            "the boat is gone",
+            "we sold the boat",
+        }
+
+
+def test_a_question_without_a_topic_brings_what_the_named_person_said_in_the_period() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_turns([*talk("Lena, I am here", days=1), *talk("the ferry was late", speaker="Lena", days=1)])
+        db.add_turns(talk("the train was early", speaker="Lena", days=9))
+        found = db.search("What did Lena say yesterday?", recipe="memory", now=NOW)
+        assert [hit.text for hit in found] == ["the ferry was late"]
+
+
+def test_a_changed_fact_of_an_extraction_supersedes_the_former() -> None:
+    turns = [*talk("I live in Lisbon now.", days=300), *talk("Big news: I moved to Porto.", days=60)]
+    with sennit.open(":memory:") as db:
+        db.add_turns(turns)
+        db.memory.extract_facts([one.to_record() for one in turns])
+        assert db.search("Where do I live?", recipe="memory")[0].text == "Nadia -> Porto: lives in Porto"
+
+
+# Evidence of conversations
+
+
+def test_the_turn_after_a_question_answers_it() -> None:
+    filler = [f"talk about the weather, part {n}" for n in range(30)]
+    turns = conversation(
+        *filler, "I bought a cargo bike", "How much did you pay?", "1,200, with a cover", *filler
+    )
+    with sennit.open(":memory:") as db:
+        db.add(turns)
+        query = "How much was the cargo bike?"
+        assert "1,200, with a cover" in [hit.text for hit in db.search(query, recipe="memory")[:3]]
+        hit = next(
+            hit for hit in db.search(query, recipe="memory", explain=True) if hit.text.startswith("1,200")
+        )
+        assert hit.explanation is not None
+        assert any("by the question before" in one.reason for one in hit.explanation.adjustments)
+
+
+def test_texts_that_share_only_a_word_do_not_fill_the_answer() -> None:
+    texts = [
+        f"the {noun} is quite new"
+        for noun in "chair table lamp sofa shelf clock vase mirror rug desk".split()
+    ]
+    with sennit.open(":memory:") as db:
+        db.add(conversation(*texts, "the passport number of Leo is new: 4711"))
+        found = db.search("What is the new passport number of Leo?", recipe="memory", limit=10)
+        assert found[0].text == "the passport number of Leo is new: 4711"
+        assert len(found) < 6
+
+
+def test_what_a_named_speaker_said_stands_before_texts_with_the_name() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_turns(talk(*(f"Priya, hello, number {n}" for n in range(12)), speaker="Tom"))
+        db.add_turns(talk("I am learning a language with an app", speaker="Priya"))
+        assert (
+            "learning a language" in db.search("Which language is Priya learning?", recipe="memory")[0].text
+        )

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 import sennit
 from sennit import Database, Recipe, Record, SearchResult
-from sennit.errors import SourceError
-from sennit.ranking.fusion import RRF
+from sennit.errors import InvalidInput, SourceError
+from sennit.ranking.fusion import RRF, Weighted
 from sennit.recipes import SourceConfig
 from sennit.sources.base import SourceRequest
+from sennit.sources.keyword import KeywordSource
 from sennit.stores.contract import ScoredKeys
 
 RECIPE = Recipe(
@@ -188,7 +189,7 @@ def test_hanging_source_is_abandoned_and_not_called_without_end(
     def hang(request: SourceRequest) -> Any:
         calls.append(1)
         never.wait(60)
-        return request.context.snapshot.keyword_search([], request.bm25, 5, request.where)
+        return request.context.snapshot.count(request.where)
 
     db = open_database(CustomSource(hang))
     threads = threading.active_count()
@@ -254,3 +255,15 @@ def test_when_every_source_fails_the_result_is_empty_and_degraded(
     assert len(result) == 0
     assert [entry.source for entry in result.degraded] == ["mine"]
     assert db.why("harbour", "r1", recipe=recipe).kept is False
+
+
+def test_a_source_can_be_made_from_the_backend_and_anything_else_is_refused() -> None:
+    own = {"mine": lambda backend: KeywordSource(backend.keyword)}
+    recipe = Recipe(
+        name="mine", sources=(SourceConfig(source="mine"),), fusion=Weighted({"mine": 1.0}, "none")
+    )
+    with sennit.open(":memory:", sources=own) as db:
+        db.add([Record(id="a", text="harbour")])
+        assert [hit.id for hit in db.search("harbour", recipe=recipe)] == ["a"]
+    with pytest.raises(InvalidInput, match="'mine' must have inline, search and scores"):
+        sennit.open(":memory:", sources={"mine": "keyword"})  # type: ignore[dict-item]

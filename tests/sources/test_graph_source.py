@@ -15,6 +15,7 @@ from sennit.privacy import OWNER, Caller
 from sennit.ranking.fusion import Weighted
 from sennit.recipes import Recipe, SourceConfig
 from sennit.sources.graph import GraphSource
+from sennit.stores.embedded.roles import LocalGraph, LocalKeyword, LocalVector
 
 ONLY = Recipe(name="graph", sources=(SourceConfig(source="graph"),), fusion=Weighted({"graph": 1.0}, "none"))
 
@@ -88,7 +89,12 @@ def test_superseded_facts_leave_the_results_and_stay_in_the_database(db: Databas
     db.add([fact("Rajesh", "Priya", 2.0, superseded_at="2020-01-01")])
     assert found(db, "Rajesh") == []
     assert db.get("Rajesh-Priya") is not None
-    past = GraphSource(WalkOptions(hops=1, as_of=datetime(2019, 1, 1, tzinfo=UTC)))
+    past = GraphSource(
+        LocalGraph(),
+        LocalKeyword(),
+        LocalVector(),
+        WalkOptions(hops=1, as_of=datetime(2019, 1, 1, tzinfo=UTC)),
+    )
     recipe = Recipe(
         name="past", sources=(SourceConfig(source="past"),), fusion=Weighted({"past": 1.0}, "none")
     )

@@ -137,7 +137,7 @@ def test_candidate_count_is_never_exceeded_and_ties_are_ordered_by_id() -> None:
 
 
 def test_source_uses_its_own_settings() -> None:
-    own = {"near": LinkSource(LinkOptions(seeds=0))}
+    own = {"near": lambda backend: LinkSource(backend.graph, backend.keyword, LinkOptions(seeds=0))}
     recipe = Recipe(
         name="near", sources=(SourceConfig(source="near"),), fusion=Weighted({"near": 1.0}, "none")
     )

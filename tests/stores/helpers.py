@@ -41,6 +41,12 @@ def versioned_record(record_id: str, number: int, **fields: object) -> Record:
     return Record.from_dict({"id": record_id, "text": text, **fields})
 
 
+def embedded_store(db: Database) -> EmbeddedStore:
+    """The embedded store of a database, for tests that look below the contract."""
+    assert isinstance(db.store, EmbeddedStore)
+    return db.store
+
+
 def add_records(store: EmbeddedStore, records: Iterable[Record]) -> None:
     """Add records without vectors."""
     with store.transaction() as transaction:

@@ -18,12 +18,15 @@ import sennit
 from sennit.embedding import EmbeddingSpec, create_embedder
 from sennit.filters import field
 from sennit.stores import open as stores
+from sennit.stores.codec import to_float16_bytes
+from sennit.stores.contract import Model
 from sennit.stores.embedded import field_index
 from sennit.stores.embedded.arrays import read_arrays, write_arrays
-from sennit.stores.embedded.checks import Finding, check, repair
-from sennit.stores.embedded.codec import to_float16_bytes
-from sennit.stores.embedded.models import Model
+from sennit.stores.embedded.checks import check
 from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.findings import Finding, repair
+
+from .helpers import embedded_store
 
 
 @pytest.fixture
@@ -122,7 +125,7 @@ def test_an_intact_database_has_no_problems(folder: Path, quick: bool) -> None:
 def test_in_memory_and_empty_databases_are_checked(tmp_path: Path) -> None:
     with sennit.open(":memory:") as db:
         db.add([record(at) for at in range(5)])
-        assert [f for f in check(db.store) if f.level == "problem"] == []
+        assert [f for f in check(embedded_store(db)) if f.level == "problem"] == []
     assert problems_of_new_database(tmp_path / "new") == []
 
 

@@ -1,14 +1,26 @@
-"""The conformance kit on the embedded store, and what the kit says of a store that breaks a promise."""
+"""The conformance kit on SQLite, on the naive backend, and on indexes that lag behind on a server."""
 
 from __future__ import annotations
 
+import ast
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from sennit.testing import RecordsConformance
-from sennit.testing.records import NewTarget
+import sennit.testing.naive
+from sennit.stores.buffered_index import BufferedKeyword, BufferedVector, IndexFeeder
+from sennit.stores.contract import Backend
+from sennit.stores.open import open_backend
+from sennit.testing import GraphConformance, KeywordConformance, RecordsConformance, VectorConformance
+from sennit.testing.indexes import Outage
+from sennit.testing.naive import naive_backend
+from sennit.testing.records import NewTarget, Target
+
+from .dict_server import DictKeywordServer, DictServers, DictVectorServer
+
+MAX_LINES = 400
+"""Lines of code of the naive backend. A contract that needs more of a backend is too large."""
 
 
 class TestSqlite(RecordsConformance):
@@ -16,3 +28,112 @@ class TestSqlite(RecordsConformance):
     def new_target(self, tmp_path: Path) -> NewTarget:
         numbers = count()
         return lambda: str(tmp_path / f"db{next(numbers)}")
+
+
+class TestLocalKeyword(KeywordConformance):
+    new_target = TestSqlite.new_target
+
+
+class TestLocalVector(VectorConformance):
+    new_target = TestSqlite.new_target
+
+
+class TestLocalGraph(GraphConformance):
+    new_target = TestSqlite.new_target
+
+
+class TestNaive(RecordsConformance):
+    @pytest.fixture
+    def new_target(self) -> NewTarget:
+        return new_naive_target
+
+
+class TestNaiveKeyword(KeywordConformance):
+    new_target = TestNaive.new_target
+
+
+class TestNaiveVector(VectorConformance):
+    new_target = TestNaive.new_target
+
+
+class TestNaiveGraph(GraphConformance):
+    new_target = TestNaive.new_target
+
+
+class _OnServers:
+    """Keyword and vector index on servers that lag, know few filters, and can fail."""
+
+    @pytest.fixture
+    def servers(self) -> DictServers:
+        return DictServers()
+
+    @pytest.fixture
+    def outage(self, servers: DictServers) -> Outage:
+        return servers.outage
+
+
+class TestServersOnNaiveRecords(_OnServers, VectorConformance):
+    @pytest.fixture
+    def new_target(self, servers: DictServers) -> NewTarget:
+        def new() -> Target:
+            local, machines = naive_backend(), Machines(servers)
+            return lambda: on_servers(local, machines)
+
+        return new
+
+
+class TestKeywordServerOnNaiveRecords(_OnServers, KeywordConformance):
+    new_target = TestServersOnNaiveRecords.new_target
+
+
+class TestServersOnSqlite(_OnServers, VectorConformance):
+    @pytest.fixture
+    def new_target(self, servers: DictServers, tmp_path: Path) -> NewTarget:
+        numbers = count()
+
+        def new() -> Target:
+            folder, machines = tmp_path / f"db{next(numbers)}", Machines(servers)
+            return lambda: on_servers(open_backend(folder), machines)
+
+        return new
+
+
+class Machines:
+    """The servers of one database; each has its own."""
+
+    def __init__(self, servers: DictServers) -> None:
+        self.keyword, self.vector = DictKeywordServer(servers), DictVectorServer(servers)
+
+
+def new_naive_target() -> Target:
+    backend = naive_backend()
+    return lambda: backend
+
+
+def on_servers(local: Backend, machines: Machines) -> Backend:
+    """The records of a backend, with its keyword and vector index on servers."""
+    keyword, vector = machines.keyword, machines.vector
+    return Backend(
+        records=local.records,
+        keyword=BufferedKeyword(keyword),
+        vector=BufferedVector(vector),
+        graph=local.graph,
+        upkeep=(
+            *local.upkeep,
+            *(IndexFeeder(local.records, one, retry_seconds=()) for one in (keyword, vector)),
+        ),
+    )
+
+
+def test_the_naive_backend_is_short() -> None:
+    source = Path(sennit.testing.naive.__file__).read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    without = {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    lines = [line for at, line in enumerate(source.splitlines(), 1) if line.strip() and at not in without]
+    assert len(lines) < MAX_LINES

@@ -15,11 +15,13 @@ import xxhash
 
 import sennit
 from sennit import Record
-from sennit.stores.embedded import maintenance
+from sennit.engine import maintenance
+from sennit.stores.embedded import store
 
 from .helpers import (
     COMMON_WORD,
     assert_contains_exactly,
+    embedded_store,
     index_files,
     scores,
     segments,
@@ -222,7 +224,7 @@ def test_older_copy_of_the_index_folder_gives_right_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The copy precedes writes whose tombstones have been purged."""
-    monkeypatch.setattr(maintenance, "MIN_TOMBSTONES_TO_PURGE", 1)
+    monkeypatch.setattr(store, "MIN_TOMBSTONES_TO_PURGE", 1)
     folder, expected = tmp_path / "db", {}
     with sennit.open(folder) as db:
         db.add([versioned_record(f"r{n}", n) for n in range(30)])
@@ -234,7 +236,7 @@ def test_older_copy_of_the_index_folder_gives_right_results(
         db.add(expected.values())
         db.remove([f"r{n}" for n in range(10)])
         db.admin.optimise()
-        assert db.store.purge_tombstones(1) == 30
+        assert embedded_store(db).purge_tombstones(1) == 30
     shutil.rmtree(folder / "index")
     shutil.copytree(tmp_path / "earlier", folder / "index")
     with sennit.open(folder) as db:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import sennit
 from sennit import Database, Filter, Record
-from sennit.filters import matches
+from sennit.errors import FilterError
+from sennit.filters import BUILTIN_FIELDS, compared_fields, flatten, matches
 from sennit.stores.embedded import field_index
 from test_filters import filters, records
 
@@ -27,6 +28,11 @@ def named(found: list[Record], start: int = 0) -> list[Record]:
 
 
 def assert_filter_matches(db: Database, wanted: Filter, expected: dict[str, Record]) -> None:
+    known = {*BUILTIN_FIELDS, *(name for record in expected.values() for name, _ in flatten(record))}
+    if expected and not compared_fields(wanted) <= known:
+        with pytest.raises(FilterError, match="No record has the field"):
+            db.search(WORD, filters=wanted)
+        return
     passing = sorted(name for name, record in expected.items() if matches(wanted, record))
     for recipe in ("keyword", "vector", "default"):
         result = db.search(WORD, recipe=recipe, limit=1000, filters=wanted)

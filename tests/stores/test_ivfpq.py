@@ -19,7 +19,7 @@ from sennit.stores.embedded.selection import Selection
 from sennit.stores.embedded.vector_math import Float16Vectors
 from sennit.stores.embedded.vector_segment import VectorSegment
 
-from .helpers import assert_contains_exactly, search_vector, segments, versioned_record
+from .helpers import assert_contains_exactly, embedded_store, search_vector, segments, versioned_record
 
 Floats = NDArray[np.float32]
 
@@ -150,13 +150,13 @@ def test_index_is_used_extended_and_reopened(tmp_path: Path, monkeypatch: pytest
         with db.store.snapshot() as snapshot:
             query = db.embeddings.embed_query(snapshot.model, expected["r7"].text)
             wanted = parse_filter({"n": {"gte": 0}})
-            assert len(snapshot.vector_search(query, 50, wanted).keys) == 50
+            assert len(db.backend.vector.search(snapshot, query, 50, wanted).keys) == 50
 
 
 def test_catching_up_reads_only_new_records() -> None:
     with sennit.open(":memory:") as db:
         db.add(versioned_record(f"r{n}", n) for n in range(50))
-        with db.store.pool.read() as connection:
+        with embedded_store(db).pool.read() as connection:
             sql, values = vector_index.select_vectors(connection.dialect, 1, 49, 50)
             plan = connection.execute(f"EXPLAIN QUERY PLAN {sql}", values).fetchall()
     steps = [step for *_, step in plan if step.startswith(("SEARCH", "SCAN"))]
@@ -294,7 +294,7 @@ def test_only_a_merge_with_the_oldest_segment_builds_an_index_at_once(
             db.add(versioned_record(f"r{n}", n) for n in range(start, stop))
             db.maintainer.flush(wait=True)
         db.maintainer.merge(wait=True)
-        (index,) = db.store._vectors.values()
+        (index,) = embedded_store(db)._vectors.values()
         db.search("anything")
         assert index._view is not None
         segments = [view.segment for view in index._view.segments]

@@ -10,10 +10,11 @@ import pytest
 
 import sennit
 from sennit import Database, Record
-from sennit.stores.embedded import maintenance, segmented_index
+from sennit.engine import maintenance
+from sennit.stores.embedded import segmented_index
 
 from .embedding_server import EmbeddingServer
-from .helpers import COMMON_WORD, search_keyword, segments, versioned_record, wait_until
+from .helpers import COMMON_WORD, embedded_store, search_keyword, segments, versioned_record, wait_until
 
 
 @pytest.fixture
@@ -127,7 +128,7 @@ def test_late_vectors_are_indexed_once_in_any_order_of_flushes(
         wait_until(lambda: found(db) == set(records))
         db.maintainer.flush(wait=True)
         (model,) = db.store.models.current()
-        infos = db.store.vector_index(model).segment_infos()
+        infos = embedded_store(db).vector_index(model).segment_infos()
         assert sum(info.count for info in infos) == 10
         assert found(db) == set(records)
     # A lost segment is rebuilt. Its range includes late vectors, which another segment already holds.
@@ -138,7 +139,7 @@ def test_late_vectors_are_indexed_once_in_any_order_of_flushes(
         assert sorted(hit.id for hit in result) == sorted(records)
         db.admin.optimise()
         assert found(db) == set(records)
-        (info,) = db.store.vector_index(model).segment_infos()
+        (info,) = embedded_store(db).vector_index(model).segment_infos()
         assert info.count == 10
 
 

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 import sennit
 from sennit import Database, Fact, Record
-from sennit.stores.embedded import maintenance
-from sennit.stores.embedded.codec import SELECT, embedding_hash
-from sennit.stores.embedded.prepared_records import WritableRecords, prepare_record
-from sennit.stores.embedded.transaction import WriteResult
+from sennit.engine import maintenance
+from sennit.stores.codec import embedding_hash
+from sennit.stores.contract import WriteResult
+from sennit.stores.prepared_records import WritableRecords, prepare_record
+from sennit.stores.sql.records import SELECT
 
-from .helpers import assert_contains_exactly, versioned_record
+from .helpers import assert_contains_exactly, embedded_store, versioned_record
 
 BATCHES = [[versioned_record(f"r{n}", n) for n in range(at, at + 8)] for at in range(0, 48, 8)]
 EXPECTED = {record.id: record for batch in BATCHES for record in batch}
@@ -29,7 +30,7 @@ def low_load_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def segment_counts(db: Database) -> list[int]:
     """The number of segments of each index."""
-    return [len(index.segment_infos()) for index in db.store.live_indexes()]
+    return [len(index.segment_infos()) for index in embedded_store(db).live_indexes()]
 
 
 def load(db: Database) -> None:
@@ -49,10 +50,10 @@ def test_segments_of_a_load_are_merged_when_it_ends(tmp_path: Path) -> None:
             assert_contains_exactly(db, {**EXPECTED, "buffered": versioned_record("buffered", 99)})
         assert max(segment_counts(db)) < len(BATCHES)
     with sennit.open(tmp_path / "db") as db:
-        with db.store.pool.read() as connection:
+        with embedded_store(db).pool.read() as connection:
             (last,) = connection.execute("SELECT max(row) FROM records").fetchone()
         # No record is left to be read into a buffer.
-        assert all(index.segment_infos()[-1].high >= last for index in db.store.live_indexes())
+        assert all(index.segment_infos()[-1].high >= last for index in embedded_store(db).live_indexes())
         assert_contains_exactly(db, {**EXPECTED, "buffered": versioned_record("buffered", 99)})
 
 
@@ -104,7 +105,7 @@ def test_prepared_records_are_written_like_others(tmp_path: Path) -> None:
         with sennit.open(tmp_path / name) as db:
             assert write_all(db, given_records).added == len(RECORDS)
             assert write_all(db, given_records).unchanged == len(RECORDS)
-            with db.store.pool.read() as connection:
+            with embedded_store(db).pool.read() as connection:
                 found.append([sorted(connection.execute(select), key=repr) for select in everything])
             assert [record for record in db.store.iter_records() if not record.tenant] == [
                 RECORDS[2],

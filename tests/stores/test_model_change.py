@@ -11,11 +11,13 @@ import pytest
 
 import sennit
 from sennit import Database
-from sennit.stores.embedded import maintenance, models, segmented_index
+from sennit.engine import maintenance
+from sennit.stores.embedded import models, segmented_index
 
 from .helpers import (
     COMMON_WORD,
     assert_contains_exactly,
+    embedded_store,
     is_nearest,
     search_keyword,
     search_vector,
@@ -36,7 +38,7 @@ def model_of(db: Database) -> str:
 
 def stored_vectors(db: Database) -> dict[int, int]:
     """The number of stored vectors by their dimensions."""
-    with db.store.pool.read() as connection:
+    with embedded_store(db).pool.read() as connection:
         found = connection.execute("SELECT length(vector) / 2, count(*) FROM vectors GROUP BY 1").fetchall()
     return dict(found)
 
@@ -231,7 +233,7 @@ def test_a_rebuilt_index_contains_each_record_once(tmp_path: Path, monkeypatch: 
         wait_until(lambda: only_model_is(db, 64))
         db.maintainer.flush(wait=True)
         (model,) = db.store.models.current()
-        entries = db.store.vector_index(model).segment_infos()
+        entries = embedded_store(db).vector_index(model).segment_infos()
         assert sum(entry.count for entry in entries) == 100
         assert_contains_exactly(db, expected)
         db.admin.optimise()

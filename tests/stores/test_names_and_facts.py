@@ -16,12 +16,15 @@ from sennit.facts import Entity, Fact
 from sennit.filters import EVERYTHING, parse_filter
 from sennit.graph.names import name_hash
 from sennit.records import Record
+from sennit.repositories.facts import find_superseded
+from sennit.stores.codec import record_to_row
 from sennit.stores.embedded import graph, name_index
-from sennit.stores.embedded.codec import INSERT, record_to_row
-from sennit.stores.embedded.graph import NEVER, Graph
+from sennit.stores.embedded.graph import Graph
 from sennit.stores.embedded.name_index import NameIndex, TextCache
 from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.graph_rows import NEVER
 from sennit.stores.open import open_store
+from sennit.stores.sql.records import INSERT
 from sennit.stores.sql.schema import APPLICATION_ID, MIGRATIONS
 from sennit.stores.sql.sqlite import SqliteConnection
 
@@ -269,15 +272,15 @@ def test_facts_with_a_known_end_do_not_hide_heavier_ones(store: EmbeddedStore) -
 def test_facts_that_new_facts_may_end_are_found(store: EmbeddedStore) -> None:
     add_records(store, [lives("Pune"), lives("Delhi", superseded_at=NOW), lives("Goa")])
     new = Fact(subject="priya", relation="lives in", object="Kochi", supersedes=("Pune",))
-    with store.pool.read() as connection:
-        assert {old.id for old in graph.find_superseded(connection, [new], same_relation=False)} == {"Pune"}
-        assert {old.id for old in graph.find_superseded(connection, [new], same_relation=True)} == {
+    with store.transaction() as transaction:
+        assert {old.id for old in find_superseded(transaction, [new], same_relation=False)} == {"Pune"}
+        assert {old.id for old in find_superseded(transaction, [new], same_relation=True)} == {
             "Pune",
             "Goa",
         }
         unknown = Fact(subject="a", relation="b", object="c", supersedes=("nothing",))
         with pytest.raises(LookupError, match="There is no fact 'nothing'"):
-            graph.find_superseded(connection, [unknown], same_relation=False)
+            find_superseded(transaction, [unknown], same_relation=False)
 
 
 def test_many_new_names_reload_the_name_index() -> None:

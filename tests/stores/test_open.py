@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import sennit
 from sennit.errors import StoreCorrupt, StoreError, StoreFull, StoreVersion
+from sennit.stores.sql.dialect import SQLITE
 from sennit.stores.sql.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
-from .helpers import assert_contains_exactly, search_keyword, versioned_record
+from .helpers import assert_contains_exactly, embedded_store, search_keyword, versioned_record
 
 
 def test_a_file_cannot_be_opened_as_a_database(tmp_path: Path) -> None:
@@ -37,6 +39,25 @@ def test_an_empty_folder_and_missing_parents_are_accepted(tmp_path: Path) -> Non
         with sennit.open(folder) as db:
             db.add([versioned_record("a", 1)])
             assert len(db) == 1
+
+
+def test_git_ignores_a_database(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    with sennit.open(tmp_path / ".sennit") as db:
+        db.add([versioned_record("a", 1)])
+    status = subprocess.run(
+        ["git", "-C", str(tmp_path), "status", "--porcelain", "--untracked-files=all"],
+        check=True,
+        capture_output=True,
+    )
+    assert status.stdout == b""
+
+
+def test_a_gitignore_of_ones_own_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    with pytest.raises(StoreError, match="holds other files"):
+        sennit.open(tmp_path)
+    assert (tmp_path / ".gitignore").read_text() == "*.log\n"
 
 
 def test_a_database_of_another_program_is_refused_untouched(tmp_path: Path) -> None:
@@ -76,7 +97,7 @@ def test_a_damaged_page_is_reported_when_it_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "db"
     with sennit.open(folder) as db:
         db.add(versioned_record(f"r{n}", n) for n in range(500))
-        with db.store.pool.write() as connection:
+        with embedded_store(db).pool.write() as connection:
             (page,) = connection.execute(
                 "SELECT rootpage FROM sqlite_master WHERE name = 'records'"
             ).fetchone()
@@ -100,13 +121,13 @@ def test_an_empty_file_becomes_an_empty_database(tmp_path: Path) -> None:
 def test_a_full_disk_loses_no_committed_write(tmp_path: Path) -> None:
     with sennit.open(tmp_path / "db") as db:
         db.add([versioned_record("a", 1, metadata={"colour": "red"})])
-        with db.store.pool.write() as connection:
+        with embedded_store(db).pool.write() as connection:
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
             connection.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreFull, match="Free some space"):
             db.add(versioned_record(f"r{n}", 10 + n, metadata={"shape": "round"}) for n in range(300))
         assert_contains_exactly(db, {"a": versioned_record("a", 1, metadata={"colour": "red"})})
-        with db.store.pool.write() as connection:
+        with embedded_store(db).pool.write() as connection:
             connection.execute("PRAGMA max_page_count = 1073741823")
         db.add([versioned_record("b", 2, metadata={"shape": "round"})])
         # A field that first occurred in the failed batch works in filters.
@@ -137,7 +158,7 @@ def test_a_full_disk_under_the_indexes_fails_no_write(
         assert_contains_exactly(db, expected)
 
 
-def schema(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+def tables(connection: sqlite3.Connection) -> set[tuple[str, str]]:
     found = connection.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
     return {(name, " ".join(sql.split())) for name, sql in found if sql}
 
@@ -149,7 +170,7 @@ def test_a_database_of_any_earlier_version_is_migrated(tmp_path: Path, start: in
     folder.mkdir()
     connection = sqlite3.connect(folder / "sennit.db")
     for step in MIGRATIONS[:start]:
-        connection.executescript(step)
+        connection.executescript(step.format_map(SQLITE.types))
     if start:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {start}")
@@ -158,7 +179,7 @@ def test_a_database_of_any_earlier_version_is_migrated(tmp_path: Path, start: in
         db.add([versioned_record("a", 1)])
         assert_contains_exactly(db, {"a": versioned_record("a", 1)})
     fresh, older = (sqlite3.connect(tmp_path / name / "sennit.db") for name in ("fresh", "older"))
-    assert schema(fresh) == schema(older)
+    assert tables(fresh) == tables(older)
     for pragma in ("application_id", "user_version", "journal_mode"):
         assert fresh.execute(f"PRAGMA {pragma}").fetchone() == older.execute(f"PRAGMA {pragma}").fetchone()
     fresh.close()
@@ -168,14 +189,14 @@ def test_a_database_of_any_earlier_version_is_migrated(tmp_path: Path, start: in
 def test_a_failed_migration_leaves_the_database_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sennit.stores.sql import sqlite
+    from sennit.stores.sql import schema, sqlite
 
     folder = tmp_path / "db"
     with sennit.open(folder) as db:
         db.add([versioned_record("a", 1)])
     with monkeypatch.context() as patch:
         broken = (*MIGRATIONS, "CREATE TABLE later (x); INSERT INTO nowhere VALUES (1);")
-        patch.setattr(sqlite, "MIGRATIONS", broken)
+        patch.setattr(schema, "MIGRATIONS", broken)
         patch.setattr(sqlite, "VERSION", VERSION + 1)
         with pytest.raises(StoreError):
             sennit.open(folder)

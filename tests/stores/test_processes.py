@@ -17,10 +17,10 @@ from .helpers import assert_contains_exactly, versioned_record
 TESTS = Path(__file__).resolve().parent.parent
 
 
-def share(folder: Path, processes: int, seconds: float) -> None:
+def share(target: str, processes: int, seconds: float) -> None:
     running = [
         subprocess.Popen(
-            [sys.executable, "-m", "stores.sharing_process", str(folder), str(process), str(seconds)],
+            [sys.executable, "-m", "stores.sharing_process", target, str(process), str(seconds)],
             cwd=TESTS,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -36,30 +36,34 @@ def share(folder: Path, processes: int, seconds: float) -> None:
         report = json.loads(output)
         assert report["rounds"] > 0
         expected.update((name, versioned_record(name, number)) for name, number in report["own"].items())
-    with sennit.open(folder) as db:
+    with sennit.open(target) as db:
         assert_contains_exactly(db, expected)
         assert not db.store.notices, db.store.notices
 
 
 def test_three_processes_share_a_database(tmp_path: Path) -> None:
-    share(tmp_path / "db", 3, 3)
+    share(str(tmp_path / "db"), 3, 3)
 
 
 @pytest.mark.slow
 def test_eight_processes_share_a_database_for_a_minute(tmp_path: Path) -> None:
-    share(tmp_path / "db", 8, 60)
+    share(str(tmp_path / "db"), 8, 60)
 
 
-def test_processes_can_create_the_same_database_at_once(tmp_path: Path) -> None:
+def create_at_once(target: str) -> None:
+    """Create one database in four processes, each of which adds a record."""
     code = (
         "import sys, sennit; from stores.helpers import versioned_record;"
         "db = sennit.open(sys.argv[1]); db.add([versioned_record(sys.argv[2], int(sys.argv[2]))]); db.close()"
     )
     running = [
-        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "db"), str(who)], cwd=TESTS)
-        for who in range(4)
+        subprocess.Popen([sys.executable, "-c", code, target, str(who)], cwd=TESTS) for who in range(4)
     ]
     assert [process.wait(120) for process in running] == [0] * 4
-    with sennit.open(tmp_path / "db") as db:
+    with sennit.open(target) as db:
         assert_contains_exactly(db, {str(who): versioned_record(str(who), who) for who in range(4)})
         assert len(db.store.models.current()) == 1
+
+
+def test_processes_can_create_the_same_database_at_once(tmp_path: Path) -> None:
+    create_at_once(str(tmp_path / "db"))

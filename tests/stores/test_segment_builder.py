@@ -18,7 +18,7 @@ from sennit.stores.embedded.segment_builder import SegmentBuilder
 from sennit.stores.embedded.segment_store import SegmentInfo
 from sennit.workers import Message, WorkerProcess
 
-from .helpers import assert_contains_exactly, versioned_record
+from .helpers import assert_contains_exactly, embedded_store, versioned_record
 
 RECORDS = [versioned_record(f"r{n}", n) for n in range(40)]
 TITLED = [versioned_record(f"t{n}", 50 + n, title=f"Title {n}") for n in range(9)]
@@ -50,7 +50,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 
 def arrays_of(db: Database) -> list[Arrays]:
-    segments = db.store.keyword._store
+    segments = embedded_store(db).keyword._store
     return [segments.read(info) for info in segments.infos()]
 
 
@@ -92,9 +92,10 @@ def test_running_worker_also_builds_small_segments(db: Database, built: list[Seg
 def test_flush_is_local_if_the_worker_does_not_answer(
     db: Database, built: list[SegmentInfo | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert db.store._builder is not None
+    builder = embedded_store(db)._builder
+    assert builder is not None
     # This module ends without an answer.
-    db.store._builder._worker = WorkerProcess("sennit.errors")
+    builder._worker = WorkerProcess("sennit.errors")
     db.add(RECORDS)
     db.maintainer.flush(wait=True)
     assert built == [None]
@@ -104,7 +105,7 @@ def test_flush_is_local_if_the_worker_does_not_answer(
 
 def test_worker_of_another_version_is_refused(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     db.add(RECORDS)
-    builder = db.store._builder
+    builder = embedded_store(db)._builder
     assert builder is not None
     monkeypatch.setitem(builder._request, "identity", "keyword-0")
     assert builder.build(0, 40) is None
@@ -112,7 +113,7 @@ def test_worker_of_another_version_is_refused(db: Database, monkeypatch: pytest.
 
 def test_record_deleted_during_a_build_stays_visible_to_an_older_snapshot(db: Database) -> None:
     db.add(RECORDS)
-    builder = db.store._builder
+    builder = embedded_store(db)._builder
     assert builder is not None
     with db.store.snapshot() as before:
         assert before.count() == len(RECORDS)
@@ -124,7 +125,7 @@ def test_record_deleted_during_a_build_stays_visible_to_an_older_snapshot(db: Da
             assert info.count == len(RECORDS) - 1
             # The segment has applied a later delete, so the older snapshot does not use it.
             assert info.deletes_applied == before.seq + 1
-            db.store.keyword._store.publish([info])
+            embedded_store(db).keyword._store.publish([info])
         assert before.count() == len(RECORDS)
         assert len(before.records_matching(sennit.filters.EVERYTHING)) == len(RECORDS)
     assert len(db) == len(RECORDS) - 1
@@ -142,14 +143,14 @@ def test_worker_imports_nothing_from_the_working_directory(
 
 def test_worker_ends_when_idle_and_when_the_database_is_closed(tmp_path: Path) -> None:
     db = sennit.open(tmp_path / "db")
-    builder = db.store._builder
+    builder = embedded_store(db)._builder
     assert builder is not None
     db.add(RECORDS)
     db.maintainer.flush(wait=True)
     first = builder._worker
     assert first is not None
     assert not first.has_ended
-    db.store.stop_worker()
+    embedded_store(db).rest()
     assert first.has_ended
     db.add(versioned_record(f"s{n}", 100 + n) for n in range(20))
     db.maintainer.flush(wait=True)
@@ -170,7 +171,7 @@ def test_worker_that_ends_or_prints_something_else_returns_no_message(module: st
 
 def test_closing_kills_a_busy_worker(tmp_path: Path) -> None:
     db = sennit.open(tmp_path / "db")
-    builder = db.store._builder
+    builder = embedded_store(db)._builder
     assert builder is not None
     # This module reads all of its input before it answers.
     builder._worker = WorkerProcess("json.tool")

@@ -15,20 +15,22 @@ import sennit
 from sennit import Record
 from sennit.errors import StoreClosed
 from sennit.filters import parse_filter
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.embedded.snapshot import EmbeddedSnapshot
 
-from .helpers import COMMON_WORD, ids, search_keyword, search_vector, versioned_record, word
+from .helpers import COMMON_WORD, embedded_store, ids, search_keyword, search_vector, versioned_record, word
 
 
 @contextmanager
-def earlier_snapshot(db: sennit.Database, look: Callable[[Snapshot], list[int]]) -> Iterator[list[int]]:
+def earlier_snapshot(
+    db: sennit.Database, look: Callable[[EmbeddedSnapshot], list[int]]
+) -> Iterator[list[int]]:
     """Another thread opens a snapshot before the block and calls `look` on it after the block. The list then holds the
     result."""
     ready, go = threading.Event(), threading.Event()
     seen: list[int] = []
 
     def hold() -> None:
-        with db.store.snapshot() as snapshot:
+        with embedded_store(db).snapshot() as snapshot:
             ready.set()
             go.wait(10)
             seen.extend(look(snapshot))
@@ -104,7 +106,7 @@ def test_an_earlier_snapshot_does_not_see_later_writes(tmp_path: Path) -> None:
         db.add([versioned_record(f"r{n}", n) for n in range(5)])
         db.admin.optimise()
 
-        def look(snapshot: Snapshot) -> list[int]:
+        def look(snapshot: EmbeddedSnapshot) -> list[int]:
             vector = db.embeddings.embed_query(snapshot.model, COMMON_WORD)
             return [snapshot.count(), len(snapshot.vector_search(vector, 100).keys)]
 
@@ -214,7 +216,7 @@ def test_a_snapshot_is_freed_without_the_garbage_collector() -> None:
         gc.disable()
         try:
             with db.store.snapshot() as snapshot:
-                has_names = snapshot.graph.has_names
+                has_names = db.backend.graph.view(snapshot).has_names
                 reference = weakref.ref(snapshot)
             del snapshot
             assert not has_names

@@ -21,7 +21,15 @@ from hypothesis.stateful import (
 import sennit
 from sennit import Database, Record
 
-from .helpers import COMMON_WORD, assert_contains_exactly, is_nearest, search_keyword, versioned_record, word
+from .helpers import (
+    COMMON_WORD,
+    assert_contains_exactly,
+    embedded_store,
+    is_nearest,
+    search_keyword,
+    versioned_record,
+    word,
+)
 
 NAMES = st.sampled_from([f"r{n}" for n in range(12)])
 
@@ -99,7 +107,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 1))
     def purge(self, index: int) -> None:
-        self.handles[index % len(self.handles)].store.purge_tombstones(1)
+        embedded_store(self.handles[index % len(self.handles)]).purge_tombstones(1)
 
     @rule(name=NAMES, index=st.integers(0, 1))
     def check_one(self, name: str, index: int) -> None:

@@ -36,10 +36,10 @@ def short_id(record_id: str) -> str:
     return f"{found[1]}{found[2][:SHORT_HASH_CHARACTERS]}" if found else record_id
 
 
-def display_citation(record: Record) -> str:
-    """Return where a record's text is: path with lines, URL, or short id."""
-    if record.path is not None:
-        return shorten_path(cite_record(record))
+def display_citation(record: Record, location: str | None) -> str:
+    """Return where a record's text is: path with lines, URL, or short id. `location` is the path of its file."""
+    if location is not None:
+        return cite_record(record, location)
     return cite_record(record) if record.url is not None else short_id(record.id)
 
 
@@ -49,8 +49,8 @@ def file_link(path: str, line: int | None = None) -> str:
     return f"file://{quote(absolute)}" + (f"#L{line}" if line else "")
 
 
-def record_link(record: Record) -> str | None:
+def record_link(record: Record, location: str | None) -> str | None:
     """Return the address that a terminal opens when the citation is clicked; None if there is none."""
-    if record.path is not None:
-        return file_link(record.path, record.lines[0] if record.lines else None)
+    if location is not None:
+        return file_link(location, record.lines[0] if record.lines else None)
     return record.url if record.url is not None and record.url.startswith(("https://", "http://")) else None

@@ -62,13 +62,13 @@ class Citation:
         return f"[{self.number}] {self.title or self.id} — {self.location}{url}"
 
 
-def make_citation(number: int, record: Record) -> Citation:
-    """Return the citation of a record."""
+def make_citation(number: int, record: Record, location: str | None = None) -> Citation:
+    """Return the citation of a record. `location` is its path as it is shown."""
     anchor = record.metadata.get("anchor")
     url = record.url
     if url is not None:
         url = one_line(f"{url}#{anchor}" if isinstance(anchor, str) and anchor and "#" not in url else url)
-    return Citation(number, record.id, one_line(record.title), one_line(cite_record(record)), url)
+    return Citation(number, record.id, one_line(record.title), one_line(cite_record(record, location)), url)
 
 
 def filter_citations(text: str, known: Iterable[int]) -> tuple[str, tuple[int, ...], tuple[int, ...]]:

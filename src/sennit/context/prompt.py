@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from sennit.context.citations import Citation, make_citation
 from sennit.context.expansion import PAGE_EXAMPLES, PAGE_SUMMARY
 from sennit.context.sanitize import one_line, sanitize, truncate
+from sennit.places import Locate
 from sennit.records import Record
 from sennit.results.hits import Hit, Page, cite_record
 
@@ -60,10 +62,12 @@ class PromptPassage:
     record: Record
     score: float
     """The score of the hit, or a share of its page's score if it only came with the page."""
+    location: str | None = None
+    """The path of its file as it is shown."""
 
     @property
     def citation(self) -> Citation:
-        return make_citation(self.number, self.record)
+        return make_citation(self.number, self.record, self.location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ def build_prompt(
     editor: str = "",
     keywords: Sequence[str] = (),
     max_characters: int = MAX_PROMPT_CHARACTERS,
+    locate: Locate = attrgetter("path"),
 ) -> Prompt:
     """Build the prompt from what was found. `hits` give the passages of a page their scores."""
     scores = {hit.id: hit.score for hit in hits}
@@ -95,14 +100,17 @@ def build_prompt(
     finished = [(hit.record, hit.score, _KINDS["EXAMPLE"]) for hit in examples]
     code = _editor(editor, keywords, max_characters // EDITOR_SHARE)
     left = max_characters - len(RULES) - len(code) - len(NO_PASSAGES)
-    reserved = min(left // EXAMPLES_SHARE, sum(len(_block(0, *one[::2])) for one in finished))
+    reserved = min(
+        left // EXAMPLES_SHARE, sum(len(_block(0, one[0], one[2], locate(one[0]))) for one in finished)
+    )
     passages: list[PromptPassage] = []
     blocks: list[str] = []
     for candidates, reserve in ((chunks, reserved), (finished, 0)):
         for record, score, kind in candidates:
-            block = _block(len(passages) + 1, record, kind)
+            location = locate(record)
+            block = _block(len(passages) + 1, record, kind, location)
             if len(block) <= left - reserve:
-                passages.append(PromptPassage(len(passages) + 1, record, score))
+                passages.append(PromptPassage(len(passages) + 1, record, score, location))
                 blocks.append(block)
                 left -= len(block)
     system = RULES + ("".join(blocks) or NO_PASSAGES) + code
@@ -122,11 +130,11 @@ def fence(text: str, language: str = "") -> str:
     return f"{marks}{language}\n{text}\n{marks}"
 
 
-def _block(number: int, record: Record, kind: str) -> str:
+def _block(number: int, record: Record, kind: str, location: str | None) -> str:
     labels = {
         "page": record.metadata.get("page_name"),
         "title": record.title,
-        "place": cite_record(record),
+        "place": cite_record(record, location),
         "address": record.url,
     }
     head = "".join(

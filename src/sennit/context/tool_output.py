@@ -46,6 +46,7 @@ class ResultItem:
     """One search result as a tool shows it."""
 
     number: int
+    relevance: float
     score: float
     collections: tuple[str, ...]
     """The collections in which it was found."""
@@ -66,6 +67,7 @@ class ResultItem:
     def to_dict(self) -> dict[str, Json]:
         out: dict[str, Json] = {
             "number": self.number,
+            "relevance": self.relevance,
             "score": self.score,
             "collections": list(self.collections),
             "type": self.result_type,
@@ -108,6 +110,7 @@ def render_results(
     values: dict[str, Json] = {
         "query": result.query,
         "recipe": result.recipe,
+        "fits": result.fits,
         "count": len(found),
         "collections": list(collections),
         "results": [one.to_dict() for one in found],
@@ -129,6 +132,7 @@ def render_memories(result: SearchResult) -> ToolOutput:
     missing = degraded_lines(result.degraded)
     values: dict[str, Json] = {
         "query": result.query,
+        "fits": result.fits,
         "count": len(result),
         "memories": [_memory(hit) for hit in result],
         "degraded": degraded_to_json(result.degraded),
@@ -215,8 +219,8 @@ def render_explanation(why: Why) -> ToolOutput:
         lines = [f"{name} is in the answer, at rank {why.rank}: {one_line(why.reason)}"]
     else:
         lines = [f"{name} is not in the answer. Decided by {why.stage}: {one_line(why.reason)}"]
-        if why.number is not None and why.needed is not None:
-            lines.append(f"It has {why.number:.4f} and would need {why.needed:.4f}.")
+        if why.shortfall:
+            lines.append(f"{why.shortfall[0].upper()}{why.shortfall[1:]}.")
     for source_score in why.source_scores:
         rank = "not found" if source_score.rank is None else f"rank {source_score.rank}"
         score = "" if source_score.score is None else f", score {source_score.score:.4f}"
@@ -248,6 +252,7 @@ def _item(hit: Hit, excerpt: Excerpt, *, passages: bool) -> ResultItem:
     record = hit.record
     return ResultItem(
         number=hit.rank,
+        relevance=hit.relevance,
         score=hit.score,
         collections=tuple(one_line(name) for name in hit.collections),
         result_type="artifact" if record.parent is None and record.lines is None else "chunk",
@@ -273,6 +278,7 @@ def _memory(hit: Hit) -> dict[str, Json]:
     record = hit.record
     return {
         "id": record.id,
+        "relevance": hit.relevance,
         "score": hit.score,
         "text": sanitize(record.text),
         "title": one_line(record.title),

@@ -9,7 +9,7 @@ __all__ = ["PROVIDERS", "CachingEmbedder", "Embedder", "EmbeddingSpec", "Provide
 
 
 def create_embedder(spec: EmbeddingSpec) -> Embedder | None:
-    """Create the embedder that a specification describes; None for provider `none`.
+    """Create the embedder that a specification describes; None for `given` and `none`, which compute nothing.
 
     The libraries of the other providers are not imported.
     """
@@ -30,5 +30,5 @@ def create_embedder(spec: EmbeddingSpec) -> Embedder | None:
             from sennit.embedding.remote import OllamaEmbedder
 
             return OllamaEmbedder(spec)
-        case "none":
+        case "given" | "none":
             return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # importing numpy would slow down `sennit --help`
     from numpy.typing import NDArray
 
 Vectors: TypeAlias = "NDArray[np.float32]"
-Provider: TypeAlias = Literal["static", "onnx", "openai", "ollama", "none"]
+Provider: TypeAlias = Literal["static", "onnx", "openai", "ollama", "given", "none"]
 PROVIDERS: Final[tuple[str, ...]] = get_args(Provider)
 
 DEFAULT_MODELS: Final = {
@@ -23,6 +23,7 @@ DEFAULT_MODELS: Final = {
     "onnx": "minilm",
     "openai": "text-embedding-3-small",
     "ollama": "qwen3-embedding",
+    "given": "",
     "none": "",
 }
 

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Final, TypedDict, Unpack
 
 from sennit.analysis import content_terms, term_hash
 from sennit.context.citations import CitationFilter
 from sennit.context.expansion import GroupByPage
-from sennit.context.extractive_answer import Weight, format_answer, select_sentences
+from sennit.context.extractive_answer import ExtractiveAnswer, Weight, answer_from
 from sennit.context.prompt import Prompt, build_prompt, pages_from_hits
 from sennit.engine.answers import Answer, AnswerStream
+from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
 from sennit.engine.search_request import FilterLike, SearchRequest
-from sennit.errors import InvalidInput, SourceError
+from sennit.errors import SourceError
 from sennit.filters import Filter
-from sennit.ingest.editor import editor_keywords
-from sennit.llm import LanguageModel, LanguageSpec, create_language_model
-from sennit.llm.offline_transform import append_keywords
-from sennit.llm.transform import ModelTransformer, TransformedQuery, keep_query, transform_query
+from sennit.llm import LanguageModel
+from sennit.places import Locate
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.results import Degraded, Hit, Page, SearchResult
 from sennit.settings import Settings
-from sennit.sources.base import QueryRewrite, document_share
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Backend
 
 __all__ = ["Answer", "AnswerService", "AnswerStream", "AskOptions"]
 
@@ -36,6 +32,9 @@ DEFAULT_LIMIT: Final = 5
 EXAMPLES_RECIPE: Final = "examples"
 MAX_EXAMPLES: Final = 3
 """Finished examples in a prompt. Code is long, and the second and third best are already variations."""
+
+STATIC_PREFIX: Final = "static/"
+"""The beginning of the name of the model that comes with the package."""
 
 NO_ANSWER: Final = "Nothing was found that answers this."
 NO_SOURCE: Final = "No source of the search answered, so there is nothing to answer from."
@@ -74,6 +73,8 @@ class Material:
     keywords: tuple[str, ...]
     degraded: tuple[Degraded, ...]
     weight: Weight
+    similarity: float
+    """The highest cosine of a hit with the static model; 0 with another one, whose scale differs."""
     began: float
 
 
@@ -84,34 +85,22 @@ class AnswerService:
         self,
         settings: Settings,
         recipes: Mapping[str, Recipe],
-        snapshot: Callable[[Filter], AbstractContextManager[Snapshot]],
+        backend: Backend,
         audience: Callable[[Caller | None], Filter],
         search: Search,
+        rewriter: QueryRewriter,
+        model: ConfiguredModel,
+        locator: Callable[[], Locate],
     ) -> None:
         self._settings = settings
         self._recipes = recipes
-        self._snapshot = snapshot
+        self._snapshot = backend.records.snapshot
+        self._keyword = backend.keyword
         self._audience = audience
         self._search = search
-        self._model: LanguageModel | None = None
-        self._transformer: ModelTransformer | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def model(self) -> LanguageModel | None:
-        """The configured language model, created at its first use."""
-        llm = self._settings.llm
-        with self._lock:
-            if self._model is None and llm.provider != "none":
-                spec = LanguageSpec(
-                    provider=llm.provider,
-                    model=llm.model,
-                    base_url=llm.base_url,
-                    api_key_env=llm.api_key_env,
-                    retries=llm.retries,
-                )
-                self._model = create_language_model(spec)
-            return self._model
+        self._rewriter = rewriter
+        self._model = model
+        self._locator = locator
 
     def ask(self, query: str, **options: Unpack[AskOptions]) -> Answer:
         """Return the whole answer."""
@@ -121,36 +110,13 @@ class AnswerService:
         """Return the answer in parts; the search runs when the first part is read."""
         return AnswerStream(self._answer_parts(query, options, stream=True))
 
-    def close(self) -> None:
-        """Close the connections of the language model."""
-        if self._model is not None:
-            self._model.close()
-
-    def transform_query(self, query: str, audience: Filter) -> TransformedQuery:
-        """Return the question as the vector search gets it."""
-        mode = self._settings.llm.transform
-        model = self.model if mode == "auto" else None
-        if model is not None:
-            with self._lock:
-                if self._transformer is None:
-                    self._transformer = ModelTransformer(model, timeout=self._settings.llm.transform_timeout)
-            return transform_query(query, model.name, self._transformer)
-        if mode != "none":
-            with self._snapshot(audience) as snapshot:
-                return transform_query(
-                    query,
-                    "offline",
-                    lambda text: append_keywords(text, lambda word: document_share(snapshot, word)),
-                )
-        return keep_query(query)
-
     def _answer_parts(self, query: str, options: AskOptions, *, stream: bool) -> Generator[str | Answer]:
         material = self._collect_material(query, options)
         known = {passage.number: passage.citation for passage in material.prompt.passages}
         citations = CitationFilter(known)
         degraded = list(material.degraded)
         write = options.get("write", True)
-        model = self.model if known and write else None
+        model = self._model.get() if known and write else None
         text = ""
         if model is not None:
             try:
@@ -167,7 +133,9 @@ class AnswerService:
                 degraded.append(Degraded("citations", "the answer cites no passage; judge it with care"))
         model_name = model.name if model is not None and text.strip() else ""
         if not model_name and write:
-            text = self._extractive_answer(material)
+            extracted = _extractive_answer(material)
+            known = {citation.number: citation for citation in extracted.citations}
+            text = extracted.text
             citations = CitationFilter(known)
             text = citations.feed(text) + citations.finish()
             yield text
@@ -199,12 +167,6 @@ class AnswerService:
                 material.prompt.system, material.query, max_tokens=llm.max_tokens, timeout=llm.timeout
             )
 
-    def _extractive_answer(self, material: Material) -> str:
-        sentences = select_sentences(material.query, material.prompt.passages, material.weight)
-        if sentences:
-            return format_answer(sentences)
-        return NO_ANSWER if material.result.answered else NO_SOURCE
-
     def _collect_material(self, query: str, options: AskOptions) -> Material:
         """Search sections and finished examples, and build the prompt from them."""
         began = time.perf_counter()
@@ -218,33 +180,16 @@ class AnswerService:
             limit=DEFAULT_LIMIT if limit is None else limit,
             filters=options.get("filters"),
             caller=options.get("caller"),
+            editor=options.get("editor"),
+            language=options.get("language"),
+            transform=options.get("transform", True),
             explain=True,
         )
         audience = self._audience(request.caller)
-        editor = _check_editor(options.get("editor"))
-        hints: tuple[str, ...] = ()
-        if editor.strip() and settings.docs.editor_keywords:
-            with self._snapshot(audience) as snapshot:
-                hints = editor_keywords(
-                    editor,
-                    options.get("language"),
-                    document_share=lambda word: document_share(snapshot, word),
-                    limit=settings.docs.editor_keywords,
-                )
-        transformed = keep_query(query)
-        if options.get("transform", True):
-            transformed = self.transform_query(query, audience)
-        rewrite = QueryRewrite(
-            None if transformed.used == query else transformed.used,
-            hints,
-            settings.docs.editor_weight,
-            transformed.to_dict() if transformed.by else {},
-        )
-        degraded = [] if transformed.error is None else [Degraded("transform", transformed.error)]
-
-        request = replace(request, rewrite=rewrite)
+        # Two searches follow, and both use the same rewrite.
+        request = replace(request, rewrite=self._rewriter.rewrite(request, recipe, audience))
         result = self._search(request)
-        degraded += [failure for failure in result.degraded if failure not in degraded]
+        degraded = list(result.degraded)
         examples: tuple[Hit, ...] = ()
         if EXAMPLES_RECIPE in self._recipes and any(
             isinstance(stage, GroupByPage) for stage in recipe.stages
@@ -262,26 +207,42 @@ class AnswerService:
                 pages,
                 examples,
                 hits=result.hits,
-                editor=editor,
-                keywords=hints,
+                editor=request.editor or "",
+                keywords=request.rewrite.hints,
                 max_characters=settings.llm.prompt_characters,
+                locate=self._locator(),
             ),
-            hints,
+            request.rewrite.hints,
             tuple(degraded),
             self._weights(query, audience),
+            self._similarity(result, audience),
             began,
         )
+
+    def _similarity(self, result: SearchResult, audience: Filter) -> float:
+        with self._snapshot(audience) as snapshot:
+            if snapshot.model is None or not snapshot.model.name.startswith(STATIC_PREFIX):
+                return 0.0
+        scores = [
+            one.score
+            for hit in result
+            if hit.explanation is not None
+            for one in hit.explanation.source_scores
+            if one.source == "vector" and one.score is not None
+        ]
+        return max(scores, default=0.0)
 
     def _weights(self, query: str, audience: Filter) -> Weight:
         """Return how informative the terms of a question are in this corpus: their inverse document frequency."""
         with self._snapshot(audience) as snapshot:
-            shares = {term: snapshot.document_share(term_hash(term)) for term in content_terms(query)}
-        return lambda term: math.log(1.0 / share) + 0.1 if (share := shares.get(term, 0.0)) else 0.0
+            rarest = 1.0 / (snapshot.count() + 1)
+            shares = {
+                term: max(self._keyword.document_share(snapshot, term_hash(term)), rarest)
+                for term in content_terms(query)
+            }
+        return lambda term: math.log(1.0 / shares[term]) + 0.1 if term in shares else 0.0
 
 
-def _check_editor(code: object) -> str:
-    if code is None:
-        return ""
-    if not isinstance(code, str):
-        raise InvalidInput(f"editor must be the code in the editor as a string, not {type(code).__name__}")
-    return code
+def _extractive_answer(material: Material) -> ExtractiveAnswer:
+    found = answer_from(material.query, material.prompt.passages, material.weight, material.similarity)
+    return found or ExtractiveAnswer(NO_ANSWER if material.result.answered else NO_SOURCE)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sennit.analysis import query_terms
 from sennit.filters import Equal, Filter, In
 from sennit.hydration import CodeUnit
+from sennit.places import Places
 from sennit.records import Record, full_id
-from sennit.stores.embedded.files import FileManifest
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Backend, Floats, Keys, Snapshot
 
 CODE: Final = "code"
 """The collection of code entities."""
+
+OUTLINES: Final = "code_files"
+"""The collection of outlines, one for each file of code."""
+
+MAX_FILES: Final = 100_000
+"""Files whose names are compared with the words of a query."""
 
 MAX_OVERLAP_LINES: Final = 2
 """Lines that a part of a long entity may repeat from the part before."""
@@ -22,17 +33,35 @@ MAX_OVERLAP_LINES: Final = 2
 class StoreCatalogue:
     """The code in a snapshot. An entity that is stored as several records is one unit."""
 
-    def __init__(self, snapshot: Snapshot, tenant: str, files: FileManifest) -> None:
+    def __init__(self, snapshot: Snapshot, tenant: str, backend: Backend, places: Places) -> None:
         self.snapshot = snapshot
         self._tenant = tenant
-        self._files = files
+        self._backend = backend
+        self._places = places
+
+    def document_share(self, term: int) -> float:
+        """Return the share of records that contain a term, given by its hash."""
+        return self._backend.keyword.document_share(self.snapshot, term)
+
+    def cosines(self, query: NDArray[np.float32], keys: Keys) -> Floats:
+        """Return the cosine of each record with the vector of a query; nan without a vector."""
+        return self._backend.vector.scores(self.snapshot, query, keys)
 
     def files_named(self, names: frozenset[str]) -> Sequence[str]:
-        return self._files.paths_named(names)
+        return self._backend.records.files.places_named(names)
+
+    def paths(self) -> Sequence[str]:
+        outlines = self.snapshot.sample(Equal("collection", OUTLINES), MAX_FILES)
+        return sorted(place for (place,) in self.snapshot.columns(outlines, ("parent",)) if place)
+
+    def occurrences(self, word: str) -> tuple[int, int]:
+        of = self.snapshot.count()
+        share = max((self.document_share(term.hash) for term in query_terms(word)), default=1.0)
+        return round(share * of), of
 
     def in_file(self, path: str) -> Sequence[CodeUnit]:
         parts = self.snapshot.children(path, CODE)
-        return [join_parts(list(group)) for _, group in groupby(parts, _key)]
+        return [self._join(list(group)) for _, group in groupby(parts, _key)]
 
     def entities_named(self, names: Iterable[str]) -> Sequence[CodeUnit]:
         return self._where(In("name", tuple(sorted(set(names)))))
@@ -61,10 +90,14 @@ class StoreCatalogue:
     def _unit_of(self, record: Record) -> CodeUnit:
         part, parts = _number(record, "part"), _number(record, "parts")
         if not part or record.position is None:
-            return join_parts([record])
+            return self._join([record])
         first = record.position - part + 1
         near = self.snapshot.siblings(record, first, first + parts - 1)
-        return join_parts([one for one in near if _key(one) == _key(record)])
+        return self._join([one for one in near if _key(one) == _key(record)])
+
+    def _join(self, parts: Sequence[Record]) -> CodeUnit:
+        unit = join_parts(parts)
+        return replace(unit, location=self._places.show(parts[0]) or unit.path)
 
 
 def join_parts(parts: Sequence[Record]) -> CodeUnit:
@@ -78,13 +111,14 @@ def join_parts(parts: Sequence[Record]) -> CodeUnit:
     last = parts[-1].lines or first.lines
     return CodeUnit(
         key=_key(first),
-        path=first.path or "",
+        path=first.parent or first.path or "",
         text="\n".join(lines),
         lines=(first.lines[0], max(first.lines[1], last[1])) if first.lines and last else first.lines,
         kind=first.kind,
         name=_text(first, "name"),
         qualified=_text(first, "qualified"),
         signature=_text(first, "signature"),
+        doc=_text(first, "doc"),
         language=_text(first, "language"),
         outer=_text(first, "outer"),
         calls=_texts(first, "calls"),

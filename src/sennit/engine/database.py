@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Unpack
+from typing import Any, Unpack
 
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
@@ -19,15 +19,27 @@ from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.inventory import PAGE_RECORDS, Inventory, NamedCount, RecordPage, Status
+from sennit.engine.maintenance import IndexMaintainer
+from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
 from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_planner import SearchPlanner
 from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request
-from sennit.engine.validation import check_collections, check_id, check_included, check_instances, check_list
+from sennit.engine.validation import (
+    check_collections,
+    check_fields,
+    check_id,
+    check_included,
+    check_instances,
+    check_list,
+    check_query_vector,
+    check_records,
+    check_removal,
+)
 from sennit.engine.writes import WriteService
 from sennit.errors import InvalidInput
 from sennit.explain import explain_record
 from sennit.facts import Fact
-from sennit.filters import EVERYTHING, Filter, matches, parse_filter
+from sennit.filters import Filter, matches, parse_filter
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest.artifacts import ArtifactSplitter, split_artifact
@@ -35,20 +47,19 @@ from sennit.pipeline import Pipeline, SearchPlan
 from sennit.privacy import Caller, Rule
 from sennit.recipes import Recipe, load_recipes
 from sennit.records import Json, Record, full_id
+from sennit.repositories.folders import IndexedFolders
+from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult, Why
 from sennit.settings import Settings
-from sennit.sources.base import SearchContext, Source
+from sennit.sources.base import MakeSource, SearchContext, Source, make_source
 from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
+from sennit.sources.recent import RecentSource
 from sennit.sources.vector import VectorSource
-from sennit.stores.embedded.files import IndexedFolders
-from sennit.stores.embedded.maintenance import IndexMaintainer
-from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.tokens import TokenStore
-from sennit.stores.embedded.transaction import WriteResult
-from sennit.stores.open import MEMORY, open_store
-from sennit.stores.sql.target import is_postgres
+from sennit.stores.contract import Backend, Snapshot, WriteResult
+from sennit.stores.open import MEMORY, open_backend
+from sennit.stores.target import is_postgres
 from sennit.turns import Turn
 
 
@@ -57,14 +68,17 @@ class Database:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        target: str | os.PathLike[str] | Backend,
         settings: Settings,
-        sources: Mapping[str, Source] | None = None,
+        sources: Mapping[str, Source | MakeSource] | None = None,
         rule: Rule | None = None,
+        *,
+        background: bool = True,
     ) -> None:
+        """`background=False` starts no thread: indexes stay as they are, and pending vectors pending."""
         self.settings = settings
-        is_folder = os.fspath(path) != MEMORY and not is_postgres(os.fspath(path))
-        self.path = Path(path) if is_folder else None
+        self._closed = False
+        self.path = _folder_of(target)
         """The folder of the database; None when it is in memory or on a server."""
         self.recipes: Mapping[str, Recipe] = load_recipes(settings)
         self.policy = make_policy(settings, rule)
@@ -74,52 +88,109 @@ class Database:
         self.policy.audience(self.caller)
         self._access = Access(self.policy, self.caller)
         self._planner = SearchPlanner(settings, self.recipes, self.caller)
-        self.store = open_store(path, exact_vectors=settings.privacy.exact_vectors)
-        folders = IndexedFolders(self.store.pool)
+        backend = (
+            target
+            if isinstance(target, Backend)
+            else open_backend(target, exact_vectors=settings.privacy.exact_vectors)
+        )
+        self.backend = backend
+        self.store = backend.records
+        base = None if self.path is None else str(Path(os.path.realpath(self.path)).parent)
+        self.indexed_folders = IndexedFolders(self.store, base)
+        """The folders whose files are records."""
         explicit = is_embedding_configured(settings)
         self.embeddings = EmbeddingService(self.store, embedding_spec(settings), explicit=explicit)
         self.maintainer = IndexMaintainer(
-            self.store, settings.store.flush_at, self.embeddings.embed_texts, self.embeddings.select_model
+            backend,
+            settings.store.flush_at,
+            self.embeddings.embed_texts,
+            self.embeddings.select_model,
+            background=background,
         )
         self.embeddings.on_model_change = self.maintainer.wake
         self.writes = WriteService(self.store, self.embeddings, self.maintainer)
-        file_access = FileAccess(settings.files, folders, self.path)
+        file_access = FileAccess(settings.files, self.indexed_folders, self.store.files, self.path)
         built_in: dict[str, Source] = {
-            "keyword": KeywordSource(),
-            "vector": VectorSource(inline=self.embeddings.is_inline()),
+            "keyword": KeywordSource(backend.keyword),
+            "vector": VectorSource(backend.vector, inline=self.embeddings.is_inline()),
             "grep": file_access.source,
-            "graph": GraphSource(),
-            "links": LinkSource(),
+            "graph": GraphSource(
+                backend.graph, backend.keyword, backend.vector, by_meaning=self.embeddings.is_inline()
+            ),
+            "recent": RecentSource(),
+            "links": LinkSource(backend.graph, backend.keyword),
         }
-        self._pipeline = Pipeline(built_in, sources or {})
-        hydration = HydrationService(self.store, settings, self._pipeline, self._make_context)
-        self._answers = AnswerService(settings, self.recipes, self.store.snapshot, self.audience, self.search)
+        custom = {name: make_source(name, one, backend) for name, one in (sources or {}).items()}
+        self._pipeline = Pipeline(built_in, custom, backend)
+        hydration = HydrationService(
+            backend,
+            settings,
+            self._pipeline,
+            self._planner,
+            self._make_context,
+            self.indexed_folders.places,
+        )
+        self._model = ConfiguredModel(settings.llm)
+        self._rewriter = QueryRewriter(settings, self._model, backend)
+        self._answers = AnswerService(
+            settings,
+            self.recipes,
+            backend,
+            self.audience,
+            self.search,
+            self._rewriter,
+            self._model,
+            self.indexed_folders.locator,
+        )
         self._inventory = Inventory(
-            self.store, self._access, self.embeddings, self.maintainer, file_access, self.path
+            backend,
+            self._access,
+            self.embeddings,
+            self.maintainer,
+            file_access,
+            self.indexed_folders,
+            self.path,
         )
         self.memory = MemoryGroup(
-            self._access, self.writes, self._answers, self.search, self._inventory, settings.llm.timeout
+            self._access, self.writes, self._model, self.search, self._inventory, settings.llm.timeout
         )
         """What an assistant was told and what it knows."""
         self.files = FilesGroup(
-            self._access, self, self.maintainer, file_access, folders, self._inventory, self.recipes
+            self._access,
+            self,
+            self.maintainer,
+            file_access,
+            self._inventory,
+            self.recipes,
+            settings.ingest,
         )
         """Index files, and read and grep those in the allowed folders."""
         self.code = CodeGroup(self._access, self.embeddings, hydration)
         """The code that belongs in a prompt."""
-        self.admin = AdminGroup(self.store, TokenStore(self.store.pool), self.embeddings, self.maintainer)
+        self.admin = AdminGroup(
+            self._access,
+            backend,
+            TokenStore(self.store),
+            self.embeddings,
+            self.maintainer,
+            settings.hydration.semantic_threshold,
+        )
         """Tokens, embedding models and maintenance."""
         if self.store.has_pending_vectors() or (self.embeddings.explicit and self.store.models.current()):
             self.maintainer.wake()
 
     # Writing.
 
-    def add(self, records: Iterable[Record], *, caller: Caller | None = None) -> WriteResult:
+    def add(
+        self, records: Iterable[Record | Mapping[str, Any]], *, caller: Caller | None = None
+    ) -> WriteResult:
         """Add or replace records, all or none. When it returns, they are durable and the next search sees them.
 
-        A caller writes only what it may read, and replaces only what it may see.
+        A record may be a dict with the same fields. If it has no id, it gets one that follows from its content, so that
+        the same content is stored once; `ids` of the result has them all. A caller writes only what it may read, and
+        replaces only what it may see.
         """
-        batch = check_instances(Record, records, "add()")
+        batch = check_records(records)
         return self.writes.add(batch, self._access.write_audience(caller)) if batch else WriteResult(0, 0, 0)
 
     def add_artifacts(
@@ -151,19 +222,28 @@ class Database:
             found = [record for name in names for record in resolver.find_removable(name)]
         return list({record.full_id: record for record in found}.values())
 
-    def remove(self, ids: Iterable[str], *, caller: Caller | None = None) -> int:
-        """Remove the records that the caller may see, with the chunks of documents; return how many there were."""
+    def remove(
+        self, ids: Iterable[str] | None = None, *, where: FilterLike = None, caller: Caller | None = None
+    ) -> int:
+        """Remove records that the caller may see, with the chunks of documents; return how many there were.
+
+        They are named by their ids, or by a filter: `db.remove(where='path like "old/*"')`. While others write, it
+        removes what matched when the call began and still does. `where="all()"` removes everything.
+        """
+        if (ids is None) == (where is None):
+            raise InvalidInput("remove() takes a list of ids, or a filter as where=")
+        if ids is None:
+            return self._remove_where(check_removal(where), caller)
         names = [check_id(name) for name in check_list(ids, "remove() takes a list of ids")]
         tenant = self._access.resolve(caller).tenant
         full_ids = [full_id(tenant, name) for name in names]
         return self.writes.remove(full_ids, self._access.write_audience(caller)).removed
 
-    def remove_matching(self, where: FilterLike, *, caller: Caller | None = None) -> int:
-        """Remove the records that match a filter and that the caller may see; return how many there were."""
-        condition = parse_filter(where)
-        if condition == EVERYTHING:
-            raise InvalidInput("remove_matching() needs a filter that says which records to remove")
-        return self.writes.remove_matching(condition, self.audience(caller)).removed
+    def _remove_where(self, where: Filter, caller: Caller | None) -> int:
+        audience = self.audience(caller)
+        with self.store.snapshot(audience) as snapshot:
+            check_fields(where, snapshot)
+        return self.writes.remove_matching(where, audience).removed
 
     def remember(
         self,
@@ -197,17 +277,32 @@ class Database:
         *,
         recipe: str | None = None,
         collection: str | None = None,
+        tenant: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
         scope: Scope | None = None,
         progress: Progress | None = None,
+        only: Iterable[str] | None = None,
     ) -> IndexReport:
         """The same as `db.files.index`."""
-        return self.files.index(paths, recipe=recipe, collection=collection, scope=scope, progress=progress)
+        return self.files.index(
+            paths,
+            recipe=recipe,
+            collection=collection,
+            tenant=tenant,
+            metadata=metadata,
+            scope=scope,
+            progress=progress,
+            only=only,
+        )
 
     # Reading.
 
     def get(self, record_id: str, *, caller: Caller | None = None) -> Record | None:
-        """Return the record with this id, or None."""
-        return self._get([check_id(record_id)], caller).get(record_id)
+        """Return the record with this id, or None. The path in an id may be written as it is shown."""
+        found = self._get([check_id(record_id)], caller)
+        if not found:
+            found = self._get(self.indexed_folders.places().find_ids(record_id), caller)
+        return next(iter(found.values()), None)
 
     def find(self, reference: str, *, caller: Caller | None = None) -> Record:
         """Return the record that a reference means: an id, the beginning of one, or `path`, `path:10` or `path:10-20`.
@@ -242,6 +337,13 @@ class Database:
         with self.store.snapshot(self.audience()) as snapshot:
             return snapshot.count()
 
+    def count(self, where: FilterLike = None, *, caller: Caller | None = None) -> int:
+        """Return how many records match a filter, of those that the caller may see."""
+        condition = parse_filter(where)
+        with self.store.snapshot(self.audience(caller)) as snapshot:
+            check_fields(condition, snapshot)
+            return snapshot.count(condition)
+
     def __iter__(self) -> Iterator[Record]:
         """Iterate over the records that the default caller may see, by id, in one consistent snapshot."""
         audience = self.audience()
@@ -250,31 +352,62 @@ class Database:
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResult:
         """Return the best records for a query, in one ranking.
 
-        The options are the fields of a SearchRequest, which can also be given as a whole.
+        The options are the fields of a SearchRequest, which can also be given as a whole. `collection` takes one name
+        or several, like `collections`.
         """
-        request = as_request(query, options)
-        audience = self.audience(request.caller)
-        plan = self._planner.plan(request)
+        return self._search_all([as_request(query, options)])[0]
+
+    def search_many(
+        self, queries: Iterable[str | SearchRequest], **options: Unpack[SearchOptions]
+    ) -> list[SearchResult]:
+        """Return the result of each query, in order. All see the same snapshot, also while others write.
+
+        The options apply to every query that is a text. All searches have the same caller.
+        """
+        requests = [
+            query if isinstance(query, SearchRequest) else SearchRequest(query, **options)
+            for query in check_list(queries, "search_many() takes a list of queries")
+        ]
+        if len({request.caller for request in requests}) > 1:
+            raise InvalidInput("The searches of search_many() have different callers; call it once for each")
+        return self._search_all(requests) if requests else []
+
+    def _search_all(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        audience = self.audience(requests[0].caller)
+        plans = [self._planner.plan(request) for request in requests]
+        rewritten = [
+            self._rewrite(request, plan.recipe, audience)
+            for request, plan in zip(requests, plans, strict=True)
+        ]
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
-            check_included(plan.recipe, request.include, snapshot)
-            check_collections(request.collections, self.recipes, snapshot)
+            for request, plan in zip(rewritten, plans, strict=True):
+                self._check_names(request, plan, snapshot)
+            return [
+                self._run(request, plan, snapshot, audience)
+                for request, plan in zip(rewritten, plans, strict=True)
+            ]
 
-            def run(plan: SearchPlan, request: SearchRequest = request) -> SearchResult:
-                return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
+    def _run(
+        self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot, audience: Filter
+    ) -> SearchResult:
+        """Run a search; an empty result explains itself."""
 
-            result = run(plan)
-            if result.hits or not result.answered:
-                return result
-            hints = explain_empty(
-                request,
-                plan,
-                snapshot,
-                self.recipes,
-                run,
-                lambda relaxed: run(self._planner.plan(relaxed), relaxed),
-            )
-            return replace(result, hints=hints)
+        def run(plan: SearchPlan, request: SearchRequest = request) -> SearchResult:
+            return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
+
+        result = run(plan)
+        if result.hits or not result.answered:
+            return result
+        hints = explain_empty(
+            request,
+            plan,
+            snapshot,
+            self.recipes,
+            run,
+            lambda relaxed: run(self._planner.plan(relaxed), relaxed),
+        )
+        return replace(result, hints=hints)
 
     def why(self, query: str | SearchRequest, reference: str, **options: Unpack[SearchOptions]) -> Why:
         """Explain why a record is in the results of a search, or which stage and number excluded it.
@@ -284,9 +417,10 @@ class Database:
         request = replace(as_request(query, options), explain=True, neighbours=0)
         audience = self.audience(request.caller)
         plan = self._planner.plan(request)
+        request = self._rewrite(request, plan.recipe, audience)
         self.embeddings.ensure_model()
         with self.store.snapshot(audience) as snapshot:
-            check_included(plan.recipe, request.include, snapshot)
+            self._check_names(request, plan, snapshot)
             context = self._make_context(request, snapshot, audience)
             result = self._pipeline.run(plan, context)
             references = self._resolver(snapshot, request.caller)
@@ -317,10 +451,24 @@ class Database:
         """Return the filter of what a caller may see."""
         return self._access.audience(caller)
 
+    def wait(self, timeout: float | None = None, progress: Callable[[int, int], None] | None = None) -> bool:
+        """Wait until every record has its vector; return whether that was so within `timeout` seconds.
+
+        Only a model on a server, or one that is being changed, leaves vectors to the background. `progress` gets how
+        many records have their vector and how many there are. If the model cannot be used, the error is raised, and
+        the background goes on trying.
+        """
+        self.embeddings.select_model()
+        return self.maintainer.wait(timeout, progress)
+
+    def __repr__(self) -> str:
+        return f"<sennit.Database {str(self.path or self.store.location)!r}{' (closed)' if self._closed else ''}>"
+
     def close(self) -> None:
         """Stop background work and close the files. Confirmed writes are already on disk."""
+        self._closed = True
         self.maintainer.close()
-        self._answers.close()
+        self._model.close()
         self.embeddings.close()
         self.store.close()
 
@@ -338,22 +486,44 @@ class Database:
         found = self.store.get(full_id(tenant, name) for name in ids)
         return {record.id: record for record in found.values() if matches(audience, record)}
 
+    def _rewrite(self, request: SearchRequest, recipe: Recipe, audience: Filter) -> SearchRequest:
+        rewrite = self._rewriter.rewrite(request, recipe, audience)
+        return request if rewrite is request.rewrite else replace(request, rewrite=rewrite)
+
+    def _check_names(self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot) -> None:
+        """Refuse names of collections and fields that the caller's snapshot does not have."""
+        check_included(plan.recipe, request.include, snapshot)
+        check_collections(request.collections, self.recipes.values(), snapshot)
+        check_fields(plan.where, snapshot)
+
     @contextlib.contextmanager
     def _references(self, caller: Caller | None) -> Iterator[ReferenceResolver]:
         with self.store.snapshot(self.audience(caller)) as snapshot:
             yield self._resolver(snapshot, caller)
 
     def _resolver(self, snapshot: Snapshot, caller: Caller | None) -> ReferenceResolver:
-        return ReferenceResolver(
-            snapshot, self._access.resolve(caller).tenant, lambda: self.files.folders.roots
-        )
+        return ReferenceResolver(snapshot, self._access.resolve(caller).tenant, self.indexed_folders.places)
 
     def _make_context(self, request: SearchRequest, snapshot: Snapshot, audience: Filter) -> SearchContext:
-        return SearchContext(
+        context = SearchContext(
             request.query,
             snapshot,
             self.embeddings.embed_query,
+            self.backend.keyword,
             audience=audience,
             keywords=request.keywords,
+            now=request.now,
             rewrite=request.rewrite,
+            vector=check_query_vector(request.vector, snapshot),
+            locate=self.indexed_folders.locator(),
         )
+        failure = request.rewrite.transform.get("error")
+        if isinstance(failure, str):
+            context.warn("transform", failure)
+        return context
+
+
+def _folder_of(target: str | os.PathLike[str] | Backend) -> Path | None:
+    if isinstance(target, Backend) or os.fspath(target) == MEMORY or is_postgres(os.fspath(target)):
+        return None
+    return Path(target)

@@ -17,7 +17,7 @@ from sennit.filters import EVERYTHING, Range, parse_filter
 from sennit.pipeline import SearchPlan
 from sennit.recipes import DISTANCES, Recipe, SourceConfig
 from sennit.results import Hint, SearchResult
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Snapshot
 
 MAX_NAMED_COLLECTIONS: Final = 8
 """Collections that a hint names."""

@@ -2,45 +2,55 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Unpack
 
 from sennit.context.briefing import briefing, memory_from_record
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
-from sennit.engine.answer_service import AnswerService
+from sennit.engine.checks import check_database
 from sennit.engine.file_access import FileAccess
-from sennit.engine.file_paths import stored_paths
 from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.inventory import Inventory, NamedCount, in_session
+from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
+from sennit.engine.query_rewriter import ConfiguredModel
 from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request, build_filter
 from sennit.engine.validation import check_instances, check_list
 from sennit.engine.writes import WriteService
 from sennit.facts import Fact
+from sennit.filters import EVERYTHING, Equal, Filter, In
 from sennit.folders import FileText, Folders, ReadError
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
+from sennit.graph.extraction import supersedes_former
 from sennit.hydration import HydrationPlan, Introspection
 from sennit.ingest import IndexReport, Progress, Scope
 from sennit.ingest import index as index_files
 from sennit.ingest.indexer import IndexTarget
+from sennit.ingest.readers import fills
+from sennit.places import FOLDER_FIELD, FolderOptions
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.records import Json, Record
+from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult
-from sennit.stores.embedded.files import IndexedFolders
-from sennit.stores.embedded.maintenance import IndexMaintainer
-from sennit.stores.embedded.models import Model, ModelProgress
-from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.tokens import TokenStore
-from sennit.stores.embedded.transaction import WriteResult
+from sennit.settings import IngestSettings
+from sennit.stores.contract import (
+    Backend,
+    Capabilities,
+    CheckProgress,
+    Model,
+    ModelProgress,
+    Snapshot,
+    WriteResult,
+)
+from sennit.stores.findings import Finding
 from sennit.turns import Turn
 
 CONTEXT_QUERY: Final = "recent conversations and key facts"
@@ -54,6 +64,9 @@ class MemoryContext:
     result: SearchResult
     provenance: bool = False
     """Whether the block names the source of each line."""
+
+    def __str__(self) -> str:
+        return self.block
 
     @property
     def block(self) -> str:
@@ -69,14 +82,14 @@ class MemoryGroup:
         self,
         access: Access,
         writes: WriteService,
-        answers: AnswerService,
+        model: ConfiguredModel,
         search: Callable[[SearchRequest], SearchResult],
         inventory: Inventory,
         llm_timeout: float,
     ) -> None:
         self._access = access
         self._writes = writes
-        self._answers = answers
+        self._model = model
         self._search = search
         self._inventory = inventory
         self._llm_timeout = llm_timeout
@@ -99,9 +112,12 @@ class MemoryGroup:
 
     def extract_facts(self, records: Iterable[Record], *, keep: bool = True) -> ExtractedFacts:
         """Extract facts with the configured language model; without one, take what the texts state outright."""
-        extracted = extract_facts(records, self._answers.model, self._llm_timeout)
+        extracted = extract_facts(records, self._model.get(), self._llm_timeout)
         if keep:
-            self.add_facts(extracted.facts)
+            # Somebody lives in one place at a time, and may like many things.
+            single = [fact for fact in extracted.facts if supersedes_former(fact)]
+            self.add_facts([fact for fact in extracted.facts if not supersedes_former(fact)])
+            self.add_facts(single, same_relation=True)
         return extracted
 
     def remember(
@@ -117,7 +133,7 @@ class MemoryGroup:
         source: str = "remember",
         caller: Caller | None = None,
     ) -> Record:
-        """Store a memory with its provenance; return the record."""
+        """Store a memory with its provenance; return the record. Raises AccessDenied if the caller could not read it."""
         record = make_memory(
             self._access.policy,
             self._access.resolve(caller),
@@ -130,7 +146,8 @@ class MemoryGroup:
             scope=scope,
             source=source,
         )
-        self._writes.add([record])
+        # Also the owner, who names no caller, gets no memory that a search could not find.
+        self._writes.add([record], self._access.audience(caller))
         return record
 
     def sessions(self, *, caller: Caller | None = None) -> tuple[NamedCount, ...]:
@@ -164,15 +181,15 @@ class FilesGroup:
         target: IndexTarget,
         maintainer: IndexMaintainer,
         files: FileAccess,
-        indexed: IndexedFolders,
         inventory: Inventory,
         recipes: Mapping[str, Recipe],
+        settings: IngestSettings,
     ) -> None:
         self._access = access
         self._target = target
+        self._settings = settings
         self._maintainer = maintainer
         self._files = files
-        self._indexed = indexed
         self._inventory = inventory
         self._recipes = recipes
 
@@ -182,30 +199,44 @@ class FilesGroup:
         *,
         recipe: str | None = None,
         collection: str | None = None,
+        tenant: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
         scope: Scope | None = None,
         progress: Progress | None = None,
+        only: Iterable[str] | None = None,
     ) -> IndexReport:
         """Index files and folders incrementally: add new and changed files, remove deleted ones.
 
-        `recipe` decides how files are read, and to which collection the records go: its first, or `files`.
+        Each file is read by its kind: pages, code, conversations, examples, or passages of text. `recipe` narrows the
+        run to the files that this recipe searches. `collection`, `tenant` and `metadata` are given to every record of
+        a folder, and remembered for the next run. With `only`, a list of real paths, nothing else is visited.
         """
         as_list = [paths] if isinstance(paths, (str, os.PathLike)) else paths
         given = check_list(as_list, "index() takes paths of files and folders")
         chosen = None if recipe is None else find_recipe(recipe, self._recipes)
-        default_collection = chosen.collections[0] if chosen is not None and chosen.collections else "files"
+        searched = () if chosen is None else chosen.collections
+        # A recipe with collections of its own, which no reader fills, gets a reading of each file for the first.
+        target = searched[0] if searched and not fills(searched) else ""
+        if chosen is not None and searched:
+            searched = (*searched, *chosen.on_request)
         began = time.perf_counter()
-        with self._maintainer.bulk_load():
+        with self._maintainer.bulk_load() if only is None else contextlib.nullcontext():
             report = index_files(
                 self._target,
                 given,
-                collection=default_collection if collection is None else collection,
-                scope=scope,
+                only_collections=() if target else searched,
+                target=target and (collection or target),
+                options=FolderOptions(tenant, metadata, None if target else collection),
+                scope=scope or self.make_scope(),
                 progress=progress,
-                profile="text" if chosen is None else chosen.index_profile,
+                only=only,
             )
-            self._indexed.add(os.path.realpath(path) for path in given if Path(path).is_dir())
         report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
         return report
+
+    def locate(self, record: Record) -> str | None:
+        """Return the path of a record's file, relative to the current folder where that is shorter."""
+        return self._target.indexed_folders.locator()(record)
 
     def paths(
         self, filters: FilterLike = None, *, collections: Sequence[str] = (), caller: Caller | None = None
@@ -213,15 +244,40 @@ class FilesGroup:
         """Return the path of each file that has records, with their number, in order."""
         return self._inventory.files(caller, build_filter(filters, collections))
 
-    def stored_paths(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Return the paths that the records of these files may have; a relative one as in a citation."""
-        roots = self.folders.roots
-        return tuple(stored for path in paths for stored in stored_paths(path, roots))
+    def make_scope(
+        self,
+        *,
+        hidden: bool = False,
+        ignore_files: bool = True,
+        default_ignores: bool = True,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        max_bytes: int | None = None,
+    ) -> Scope:
+        """Return which files are indexed: what the settings say, narrowed or widened by these arguments."""
+        return Scope(
+            hidden=hidden,
+            ignore_files=ignore_files,
+            default_ignores=default_ignores and self._settings.default_ignores,
+            include=tuple(include),
+            exclude=(*self._settings.exclude, *exclude),
+            max_bytes=max_bytes or self._settings.max_bytes,
+        )
+
+    def filter_paths(self, paths: Iterable[str]) -> Filter:
+        """Return the filter of the records of these files; a relative path is written as in a citation."""
+        places = self._target.indexed_folders.places()
+        names = list(paths)
+        found = (place for path in names for place in places.find_files(path))
+        of_files: Filter = In("path", tuple(dict.fromkeys((*names, *map(os.path.realpath, names)))))
+        for folder, relative in found:
+            of_files = of_files | (Equal("path", relative) & Equal(FOLDER_FIELD, folder.key))
+        return of_files
 
     @property
     def folders(self) -> Folders:
         """The folders that may be searched and read: those of the settings, or those that were indexed."""
-        return self._files.folders()
+        return self._files.folders(self._access.audience(None))
 
     def read(
         self, path: str, *, lines: tuple[int, int] | None = None, caller: Caller | None = None
@@ -236,14 +292,15 @@ class FilesGroup:
                 return self._files.read(path, lines, snapshot, audience)
             except ReadError as error:
                 record = self._find_record(path, snapshot, caller) if error.code == "NOT_FOUND" else None
-                if record is None or record.path is None:
+                found = None if record is None else self._target.indexed_folders.places().absolute(record)
+                if record is None or found is None:
                     raise
-            return self._files.read(record.path, lines or record.lines, snapshot, audience)
+            return self._files.read(found, lines or record.lines, snapshot, audience)
 
     def _find_record(self, reference: str, snapshot: Snapshot, caller: Caller | None) -> Record | None:
         """The record of an id, or of its beginning; None if it means no record, or several."""
         tenant = self._access.resolve(caller).tenant
-        found = ReferenceResolver(snapshot, tenant, lambda: self.folders.roots).find_all(reference)
+        found = ReferenceResolver(snapshot, tenant, self._target.indexed_folders.places).find_all(reference)
         return found[0] if len(found) == 1 else None
 
     def grep(
@@ -292,14 +349,19 @@ class AdminGroup:
 
     def __init__(
         self,
-        store: EmbeddedStore,
+        access: Access,
+        backend: Backend,
         tokens: TokenStore,
         embeddings: EmbeddingService,
         maintainer: IndexMaintainer,
+        semantic_threshold: float,
     ) -> None:
         self.tokens = tokens
         """The access tokens of the servers."""
-        self._store = store
+        self._access = access
+        self._backend = backend
+        self._semantic_threshold = semantic_threshold
+        self._store = backend.records
         self._embeddings = embeddings
         self._maintainer = maintainer
 
@@ -307,6 +369,32 @@ class AdminGroup:
     def location(self) -> str:
         """Where the database is, for messages: a folder, or a server without its password."""
         return self._store.location
+
+    @property
+    def capabilities(self) -> dict[str, Capabilities]:
+        """What the index of each role promises."""
+        backend = self._backend
+        return {
+            "keyword": backend.keyword.capabilities,
+            "vector": backend.vector.capabilities,
+            "graph": backend.graph.capabilities,
+        }
+
+    def check(self, *, quick: bool = False, progress: CheckProgress | None = None) -> list[Finding]:
+        """Check that everything derived agrees with the records; `quick` checks a sample.
+
+        Open the database anew for this, without background work: what a process holds in memory is not read again.
+        """
+        return check_database(self._backend, self._semantic_threshold, quick=quick, progress=progress)
+
+    @contextlib.contextmanager
+    def export(self, *, everything: bool = False) -> Iterator[tuple[int, Iterator[Record]]]:
+        """Yield the number of records and the records, ordered by id, of one snapshot.
+
+        Those that the default caller may see; with `everything`, those of all tenants, sensitivities and scopes.
+        """
+        with self._store.snapshot(EVERYTHING if everything else self._access.audience(None)) as snapshot:
+            yield snapshot.count(), snapshot.iter_records()
 
     def optimise(self) -> None:
         """Flush the buffers and merge the segments now, for the fastest searches. It is never required."""

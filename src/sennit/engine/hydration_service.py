@@ -6,13 +6,16 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypedDict, Unpack
+from itertools import groupby
+from typing import Final, NamedTuple, TypedDict, Unpack
 
-from sennit.engine.catalogue import CODE, StoreCatalogue
+from sennit.engine.catalogue import StoreCatalogue
+from sennit.engine.plan_search import PlanSearch
+from sennit.engine.search_planner import SearchPlanner
 from sennit.engine.search_request import SearchRequest
 from sennit.engine.validation import check_count, check_episode
 from sennit.errors import NotFound
-from sennit.filters import EVERYTHING, Filter
+from sennit.filters import Filter
 from sennit.hydration import (
     Anchor,
     AnchorOptions,
@@ -26,35 +29,31 @@ from sennit.hydration import (
     load_tokenizer,
     make_plan,
 )
-from sennit.hydration.introspection import restrict_plan
+from sennit.hydration.anchors import strip_extensions
+from sennit.hydration.introspection import restrict_plan, show_keys
 from sennit.hydration.plan import PREVIEW_CHARACTERS, content_hash
-from sennit.pipeline import Pipeline, SearchPlan
+from sennit.pipeline import Pipeline
+from sennit.places import Places
 from sennit.privacy import Caller
-from sennit.ranking.fusion import Weighted
-from sennit.recipes import Recipe, SourceConfig
 from sennit.records import full_id
+from sennit.repositories.episodes import EpisodeStore
 from sennit.search_parameters import QUERY
 from sennit.settings import Settings
 from sennit.sources.base import SearchContext
-from sennit.stores.contract import BM25
-from sennit.stores.embedded.conversations import EpisodeStore
-from sennit.stores.embedded.files import FileManifest
-from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.contract import Backend, Snapshot
 
 log: Final = logging.getLogger("sennit.hydration")
 
 MAX_PLAN_TOKENS: Final = 10**7
 MAX_PLAN_ENTITIES: Final = 10_000
 
-MIN_CANDIDATES: Final = 50
-"""Candidates that are considered at least; those that do not fit are listed as dropped."""
+RECIPE: Final = "code"
+"""The recipe whose search ranks the candidates."""
+
+LOGGED_QUERY_CHARACTERS: Final = 100
 
 LOCAL_PROVIDERS: Final = ("static", "onnx")
 """Providers that `local` stands for."""
-
-SCORE_DIGITS: Final = 6
-"""Decimal digits of a score that are used; further digits differ between machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,14 @@ class PlanRequest:
     query: str
     episode: str
     budget: Budget
+
+
+class _MadePlan(NamedTuple):
+    """A plan, and what it was made from."""
+
+    plan: HydrationPlan
+    anchors: Sequence[Anchor]
+    candidates: Sequence[Candidate]
 
 
 class PlanOptions(TypedDict, total=False):
@@ -82,20 +89,21 @@ class HydrationService:
 
     def __init__(
         self,
-        store: EmbeddedStore,
+        backend: Backend,
         settings: Settings,
         pipeline: Pipeline,
+        planner: SearchPlanner,
         make_context: Callable[[SearchRequest, Snapshot, Filter], SearchContext],
+        places: Callable[[], Places],
     ) -> None:
-        self._store = store
+        self._backend = backend
+        self._store = backend.records
         self._settings = settings.hydration
-        self._search = settings.search
-        keyword = settings.keyword
-        self._bm25 = BM25(keyword.k1, keyword.b, keyword.text_weight, keyword.title_weight)
         self._pipeline = pipeline
+        self._planner = planner
         self._make_context = make_context
-        self._episodes = EpisodeStore(store.pool)
-        self._files = FileManifest(store.pool)
+        self._places = places
+        self._episodes = EpisodeStore(backend.records)
         self._estimate_reported = False
 
     def plan(
@@ -105,7 +113,8 @@ class HydrationService:
         request = self._check_request(query, options)
         turns = self._episodes.turns(caller.tenant, request.episode) if request.episode else []
         turn = (turns[-1] if turns else 0) + 1 if request.episode else 0
-        plan = self._make(request, turn, caller, audience)
+        made = self._make(request, turn, caller, audience)
+        plan = made.plan
         if request.episode:
             stored = replace(plan, entries=tuple(replace(entry, preview="") for entry in plan.entries))
             turn = self._episodes.add_plan(
@@ -116,7 +125,8 @@ class HydrationService:
                 str(audience),
             )
             plan = replace(plan, turn=turn)
-        self._log(plan)
+        plan = show_keys(plan, self._places().show_id)
+        self._log(made, plan)
         return plan
 
     def introspect(
@@ -139,17 +149,19 @@ class HydrationService:
         changed = None
         if replay:
             request = PlanRequest(
-                plan.query, episode, Budget(plan.max_tokens, plan.max_entities, plan.allow_partial)
+                plan.query, episode, self._budget(plan.max_tokens, plan.max_entities, plan.allow_partial)
             )
-            changed = compare_plans(plan, self._make(request, turn_number, caller, audience))
-        return Introspection(plan, tuple(turns), changed)
+            changed = compare_plans(plan, self._make(request, turn_number, caller, audience).plan)
+        show = self._places().show_id
+        changes = None if changed is None else changed.map_keys(show)
+        return Introspection(show_keys(plan, show), tuple(turns), changes)
 
     def _check_request(self, query: str, options: PlanOptions) -> PlanRequest:
         """Check the arguments; the settings give the default budget."""
         QUERY.check(query)
         settings = self._settings
         tokens, entities = options.get("max_tokens"), options.get("max_entities")
-        budget = Budget(
+        budget = self._budget(
             check_count("max_tokens", tokens, settings.semantic_budget_tokens, MAX_PLAN_TOKENS),
             check_count("max_entities", entities, settings.semantic_budget_entities, MAX_PLAN_ENTITIES),
             options.get("allow_partial", False),
@@ -157,7 +169,10 @@ class HydrationService:
         episode = options.get("episode")
         return PlanRequest(query, "" if episode is None else check_episode(episode), budget)
 
-    def _make(self, request: PlanRequest, turn: int, caller: Caller, audience: Filter) -> HydrationPlan:
+    def _budget(self, max_tokens: int, max_entities: int, allow_partial: bool) -> Budget:
+        return Budget(max_tokens, max_entities, allow_partial, self._settings.semantic_budget_tokens)
+
+    def _make(self, request: PlanRequest, turn: int, caller: Caller, audience: Filter) -> _MadePlan:
         settings = self._settings
         tokens = load_tokenizer()
         previous: Sequence[str] = ()
@@ -169,13 +184,17 @@ class HydrationService:
             settings.enable_previous_hydration_anchors,
         )
         with self._store.snapshot(audience) as snapshot:
-            catalogue = StoreCatalogue(snapshot, caller.tenant, self._files)
-            anchors = find_anchors(request.query, catalogue, previous, anchor_options)
-            candidates, warnings = self._candidates(request, anchors, catalogue, audience)
+            catalogue = StoreCatalogue(snapshot, caller.tenant, self._backend, self._places())
+            search, warnings = self._open_search(request, catalogue, audience)
+            anchors = find_anchors(request.query, catalogue, previous, anchor_options, search.relevance)
+            candidates: list[Candidate] = []
+            if settings.enable_semantic_ranking and not warnings and request.query.strip():
+                known = [anchor.unit.key for anchor in anchors]
+                candidates, warnings = search.candidates(known, request.budget.max_entities)
         if tokens.is_estimate:
             advice = "token counts are estimates; install the extra 'tokens' for exact ones"
             warnings.append(PlanWarning("estimated_tokens", advice))
-        return make_plan(
+        plan = make_plan(
             request.query,
             anchors,
             candidates,
@@ -185,56 +204,19 @@ class HydrationService:
             episode=request.episode,
             turn=turn,
         )
+        return _MadePlan(plan, anchors, candidates)
 
-    def _candidates(
-        self, request: PlanRequest, anchors: Sequence[Anchor], catalogue: StoreCatalogue, audience: Filter
-    ) -> tuple[list[Candidate], list[PlanWarning]]:
-        """Return the semantic candidates, or else those by keyword, and warnings about them."""
-        settings, snapshot = self._settings, catalogue.snapshot
-        if not settings.enable_semantic_ranking or not request.query.strip():
-            return [], []
-        exclusion = self._exclusion(snapshot)
-        if exclusion:
-            return [], [_structural_warning(exclusion)]
-        context = self._make_context(SearchRequest(request.query), snapshot, audience)
-        known = {anchor.unit.key for anchor in anchors}
-        max_candidates = max(request.budget.max_entities, MIN_CANDIDATES)
-        found, error = self._run_source("vector", max_candidates + len(known), context, catalogue)
-        if error is not None:
-            return [], [_structural_warning(error)]
-        near = [one for one in found if one.score > settings.semantic_threshold and one.unit.key not in known]
-        if near:
-            return near[:max_candidates], []
-        highest = max((one.score for one in found if one.unit.key not in known), default=None)
-        best = "" if highest is None else f" (the nearest has {highest:.2f})"
-        by_keyword, _ = self._run_source("keyword", max_candidates + len(known), context, catalogue)
-        fallback = [one for one in by_keyword if one.unit.key not in known][:max_candidates]
-        message = (
-            f"no candidate is above the threshold of {settings.semantic_threshold:g}{best}; "
-            f"by keyword instead: {len(fallback)}"
-        )
-        return fallback, [PlanWarning("below_threshold", message)]
-
-    def _run_source(
-        self, source: str, max_candidates: int, context: SearchContext, catalogue: StoreCatalogue
-    ) -> tuple[list[Candidate], str | None]:
-        """Return the entities that a source finds, best first, each once; or why it failed."""
-        config = SourceConfig(source=source, collections=(CODE,))
-        recipe = Recipe(name="hydration", sources=(config,), fusion=Weighted({source: 1.0}, "none"))
-        plan = SearchPlan(
-            recipe, (config,), max_candidates, EVERYTHING, self._bm25, self._search.deadline, explain=False
-        )
-        (result,) = self._pipeline.run_sources(plan, context)
-        if result.error is not None:
-            return [], result.error
-        scores = dict(zip(result.found.keys.tolist(), result.found.scores.tolist(), strict=True))
-        name = "semantic" if source == "vector" else source
-        best: dict[str, Candidate] = {}
-        for row, unit in catalogue.units(scores).items():
-            one = Candidate(unit, round(scores[row], SCORE_DIGITS), name)
-            if unit.key not in best or one.score > best[unit.key].score:
-                best[unit.key] = one
-        return sorted(best.values(), key=lambda one: (-one.score, one.unit.key)), None
+    def _open_search(
+        self, request: PlanRequest, catalogue: StoreCatalogue, audience: Filter
+    ) -> tuple[PlanSearch, list[PlanWarning]]:
+        """Return the search of a plan; by keyword alone, and with a warning, if it has no vectors to search with."""
+        query = SearchRequest(strip_extensions(request.query, catalogue), recipe=RECIPE)
+        context = self._make_context(query, catalogue.snapshot, audience)
+        search = PlanSearch(self._pipeline, self._planner.plan(query), context, catalogue, self._settings)
+        if not self._settings.enable_semantic_ranking:
+            return search.without_vectors(), []
+        error = self._exclusion(catalogue.snapshot) or search.vector_error()
+        return (search, []) if error is None else (search.without_vectors(), [_structural_warning(error)])
 
     def _exclusion(self, snapshot: Snapshot) -> str | None:
         """Return why the settings rule out the vectors of this database; None if they do not."""
@@ -260,8 +242,9 @@ class HydrationService:
         keys = list(dict.fromkeys((*plan.keys, *(one.key for one in plan.dropped))))
         existing = self._store.get(full_id(caller.tenant, key) for key in keys)
         with self._store.snapshot(audience) as snapshot:
-            units = StoreCatalogue(snapshot, caller.tenant, self._files).with_keys(keys)
+            units = StoreCatalogue(snapshot, caller.tenant, self._backend, self._places()).with_keys(keys)
         texts = {unit.key: unit.text for unit in units}
+        locations = {unit.key: unit.location for unit in units}
 
         def is_visible(key: str) -> bool:
             # The audience that the plan was made for has seen the entities that were removed since.
@@ -271,24 +254,40 @@ class HydrationService:
         return replace(
             shown,
             entries=tuple(
-                replace(entry, preview=texts[entry.key][:PREVIEW_CHARACTERS])
-                if content_hash(texts.get(entry.key, "")) == entry.content
-                else entry
+                replace(
+                    entry,
+                    path=locations.get(entry.key, entry.path),
+                    preview=texts[entry.key][:PREVIEW_CHARACTERS]
+                    if content_hash(texts.get(entry.key, "")) == entry.content
+                    else entry.preview,
+                )
                 for entry in shown.entries
             ),
         )
 
-    def _log(self, plan: HydrationPlan) -> None:
-        for warning in plan.warnings:
-            if warning.code == "estimated_tokens":
+    def _log(self, made: _MadePlan, plan: HydrationPlan) -> None:
+        for code, group in groupby(sorted(plan.warnings, key=lambda one: one.code), key=lambda one: one.code):
+            warnings = list(group)
+            if code == "estimated_tokens":
                 if self._estimate_reported:
                     continue
                 self._estimate_reported = True
-            log.warning("%s: %s", warning.code, warning.message)
+            keys = [warning.key for warning in warnings if warning.key]
+            if len(keys) > 1:
+                log.warning("%s: %d anchors do not fit into the budget: %s", code, len(keys), ", ".join(keys))
+            else:
+                log.warning("%s: %s", code, "; ".join(warning.message for warning in warnings))
+        for anchor in made.anchors:
+            log.debug("anchor %s: %s, priority %d", anchor.unit.key, anchor.reason, anchor.priority)
         event = {
             "event": "plan",
+            "episode": plan.episode,
             "turn": plan.turn,
-            "entries": len(plan.entries),
+            "query": plan.query[:LOGGED_QUERY_CHARACTERS],
+            "anchors": len(made.anchors),
+            "candidates": len(made.candidates),
+            "top_score": max((one.score for one in made.candidates), default=None),
+            "entities": len(plan.entries),
             "dropped": len(plan.dropped),
             "tokens": plan.tokens,
             "max_tokens": plan.max_tokens,

@@ -12,17 +12,17 @@ from typing import Final, overload
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
 from sennit.engine.file_access import FileAccess
+from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.search_request import FilterLike, build_filter
 from sennit.engine.validation import check_id
-from sennit.filters import Equal, Filter
+from sennit.filters import Equal, Exists, Filter
 from sennit.ingest.changes import FolderChanges, count_changes
+from sennit.places import FOLDER_FIELD, Folder, path_to_text, shown_path
 from sennit.privacy import Caller
 from sennit.records import Json, Record, full_id
+from sennit.repositories.folders import IndexedFolders
 from sennit.search_parameters import COLLECTIONS, LIMIT
-from sennit.stores.embedded.files import FileManifest, IndexedFolders, path_range
-from sennit.stores.embedded.maintenance import IndexMaintainer
-from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.contract import Backend, Snapshot
 
 PAGE_RECORDS: Final = 100
 """Records of one page, unless the caller wants another number."""
@@ -152,19 +152,21 @@ class Inventory:
 
     def __init__(
         self,
-        store: EmbeddedStore,
+        backend: Backend,
         access: Access,
         embeddings: EmbeddingService,
         maintainer: IndexMaintainer,
         files: FileAccess,
+        folders: IndexedFolders,
         database: Path | None,
     ) -> None:
-        self._store = store
+        self._backend = backend
+        self._store = backend.records
         self._access = access
         self._embeddings = embeddings
         self._maintainer = maintainer
         self._files = files
-        self._folders = IndexedFolders(store.pool)
+        self._folders = folders
         self._database = None if database is None else os.path.realpath(database)
 
     def status(self, caller: Caller | None, *, changes: bool) -> Status:
@@ -192,7 +194,13 @@ class Inventory:
     def files(self, caller: Caller | None, where: Filter) -> tuple[NamedCount, ...]:
         """Return each path with its number of records, in order."""
         with self._store.snapshot(self._access.audience(caller)) as snapshot:
-            return tuple(NamedCount(*pair) for pair in sorted(snapshot.text_counts("path", where).items()))
+            counts = {
+                shown_path(folder.absolute(path)): number
+                for folder in self._folders.places().folders
+                for path, number in snapshot.text_counts("path", where & _in_folder(folder)).items()
+            }
+            others = snapshot.text_counts("path", where & ~Exists(FOLDER_FIELD))
+            return tuple(NamedCount(*pair) for pair in sorted({**others, **counts}.items()))
 
     def sessions(self, caller: Caller | None) -> tuple[NamedCount, ...]:
         """Return each session with its number of turns and memories, in order."""
@@ -218,10 +226,8 @@ class Inventory:
         return RecordPage(tuple(found[:count]), total, found[count - 1].id if len(found) > count else None)
 
     def _roles(self) -> dict[str, str]:
-        with self._store.pool.read() as connection:
-            records = connection.dialect.name
-        vector = "off" if self._embeddings.disabled else "local"
-        return {"records": records, "keyword": "local", "vector": vector, "graph": "local"}
+        bindings = dict(self._backend.bindings)
+        return bindings | {"vector": "off"} if self._embeddings.disabled else bindings
 
     def _models(self, *, unrestricted: bool) -> tuple[ModelStatus, ...]:
         return tuple(
@@ -240,25 +246,34 @@ class Inventory:
         self, snapshot: Snapshot, audience: Filter, *, changes: bool, unrestricted: bool
     ) -> tuple[FolderStatus, ...]:
         """The indexed folders that have visible records; for the owner of the process, all of them."""
-        counts = snapshot.text_counts("path")
-        manifest = FileManifest(self._store.pool)
+        indexed_at = self._folders.indexed_at()
+        is_visible = self._files.source.visibility(snapshot, audience)
         out = []
-        for path, seconds in self._folders.indexed_at().items():
-            low, high = path_range(path)
-            inside = {name: number for name, number in counts.items() if low <= name < high}
-            if not inside and not unrestricted:
+        for folder in sorted(self._folders.places().folders, key=lambda folder: folder.root):
+            inside = snapshot.text_counts("path", _in_folder(folder))
+            if not folder.whole or (not inside and not unrestricted):
                 continue
             found = None
             if changes:
                 found = count_changes(
-                    path,
-                    (row for row, _ in manifest.under(path) if row.path in inside or not row.records),
-                    lambda name: self._files.source.may_see(Path(name), snapshot, audience),
+                    folder,
+                    (
+                        row
+                        for row, _ in self._store.files.under(folder.key)
+                        if row.path in inside or not row.records
+                    ),
+                    lambda name: is_visible(Path(name)),
                     [] if self._database is None else [self._database],
                 )
+            seconds = indexed_at.get(folder.key)
             moment = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+            path = path_to_text(folder.root)
             out.append(FolderStatus(path, len(inside), sum(inside.values()), moment, found))
         return tuple(out)
+
+
+def _in_folder(folder: Folder) -> Filter:
+    return Equal(FOLDER_FIELD, folder.key)
 
 
 def in_session(name: str) -> Filter:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sennit.errors import InvalidInput, SourceError
+from sennit.errors import SourceError
 from sennit.facts import Fact
-from sennit.filters import matches
 from sennit.graph.extraction import extract_stated_facts
 from sennit.llm import LanguageModel
 from sennit.llm.fact_extraction import extract_facts_with_model
@@ -30,8 +29,8 @@ def make_memory(
     scope: str | None,
     source: str,
 ) -> Record:
-    """Return a record for a text to remember; the caller must be able to read it afterwards."""
-    record = Record(
+    """Return a record for a text to remember."""
+    return Record(
         id=f"{collection}-{uuid.uuid4().hex}",
         text=text,
         collection=collection,
@@ -47,12 +46,6 @@ def make_memory(
             **({"remembered_by": caller.name} if caller.name else {}),
         },
     )
-    if not matches(policy.audience(caller), record):
-        raise InvalidInput(
-            f"You could not read this record after writing it: your clearance and scopes do not cover sensitivity "
-            f"{record.sensitivity!r} and scope {record.scope!r}. Choose others, or use another clearance."
-        )
-    return record
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,19 +6,18 @@ A reference is an id, the beginning of an id, or a location: `path`, `path:line`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Final
 
-from sennit.engine.file_paths import stored_paths
 from sennit.engine.validation import check_id
 from sennit.errors import AmbiguousReference, NotFound
 from sennit.filters import Equal, Filter, In, Range
 from sennit.folders import parse_location
+from sennit.places import FOLDER_FIELD, Places
 from sennit.records import Record, full_id
 from sennit.results import SearchResult, cite_record
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Snapshot
 
 MIN_PREFIX_CHARACTERS: Final = 4
 """A shorter beginning of an id is more likely a mistake than a reference; git has the same bound."""
@@ -41,11 +40,11 @@ _GENERATED_ID: Final = re.compile(r"[0-9a-f]{12,}\Z")
 class ReferenceResolver:
     """Finds the records that references mean, among those that the audience of a snapshot may see."""
 
-    def __init__(self, snapshot: Snapshot, tenant: str, folders: Callable[[], Iterable[Path]]) -> None:
-        """`folders` returns the folders from which a relative path may count."""
+    def __init__(self, snapshot: Snapshot, tenant: str, places: Callable[[], Places]) -> None:
+        """`places` returns the indexed folders."""
         self._snapshot = snapshot
         self._tenant = tenant
-        self._folders = folders
+        self._places = places
 
     def find(self, reference: str) -> Record:
         """Return the one record that a reference means."""
@@ -92,9 +91,10 @@ class ReferenceResolver:
         if key is not None:
             return reference, key
         path, lines = parse_location(reference) or (reference, None)
-        paths = self._paths(path)
+        files = self._files(path)
         for hit in result:
-            if lines is not None and hit.record.lines == lines and hit.record.path in paths:
+            file = (hit.record.metadata.get(FOLDER_FIELD), hit.record.path)
+            if lines is not None and hit.record.lines == lines and (hit.record.path == path or file in files):
                 return hit.id, hit.key
         record = self.find(reference)
         key = self._snapshot.find_key(record.full_id)
@@ -102,9 +102,9 @@ class ReferenceResolver:
             raise self.unknown(reference)
         return record.id, key
 
-    def _paths(self, path: str) -> tuple[str, ...]:
-        """Return the paths under which a file may be stored."""
-        return stored_paths(path, self._folders())
+    def _files(self, path: str) -> list[tuple[str, str]]:
+        """Return the indexed files that a path may mean, each by folder and relative path, the likeliest first."""
+        return [(folder.key, relative) for folder, relative in self._places().find_files(path)]
 
     def unknown(self, reference: str) -> NotFound:
         """Return the error about a reference that means nothing, with the nearest records."""
@@ -114,8 +114,11 @@ class ReferenceResolver:
         return NotFound(f"There is no record {reference!r}.{advice}")
 
     def _exact(self, record_id: str) -> Record | None:
-        key = self._snapshot.find_key(full_id(self._tenant, record_id))
-        return None if key is None else self._snapshot.records([key]).get(key)
+        for name in (record_id, *self._places().find_ids(record_id)):
+            key = self._snapshot.find_key(full_id(self._tenant, name))
+            if key is not None:
+                return self._snapshot.records([key]).get(key)
+        return None
 
     def _at_location(self, reference: str) -> list[Record]:
         whole = self._records_at(reference)
@@ -127,7 +130,10 @@ class ReferenceResolver:
 
     def _records_at(self, path: str) -> list[Record]:
         """Return the records of a file or of a URL, in the order of their lines."""
-        for where in (*(Equal("path", stored) for stored in self._paths(path)), Equal("url", path)):
+        files = (
+            Equal("path", relative) & Equal(FOLDER_FIELD, folder) for folder, relative in self._files(path)
+        )
+        for where in (*files, Equal("path", path), Equal("url", path)):
             found = self._snapshot.records_matching(where)
             if found:
                 return sorted(found, key=lambda record: (record.lines or (0, 0), record.id))
@@ -136,18 +142,11 @@ class ReferenceResolver:
     def _with_prefix(self, reference: str) -> list[Record]:
         if len(reference) < MIN_PREFIX_CHARACTERS:
             return []
-        for prefix in self._prefixes(reference):
+        for prefix in (reference, *self._places().find_ids(reference)):
             found = self._snapshot.page(self._ids_from(prefix), limit=MAX_CANDIDATES)
             if found:
                 return found
         return self._with_hash(reference)
-
-    def _prefixes(self, reference: str) -> Iterator[str]:
-        """Yield the beginnings that an id may have: the reference, and `path#hash` with the path as it is stored."""
-        yield reference
-        path, mark, digits = reference.rpartition("#")
-        if path and len(digits) >= MIN_PREFIX_CHARACTERS:
-            yield from (f"{stored}{mark}{digits}" for stored in self._paths(path))
 
     def _with_hash(self, reference: str) -> list[Record]:
         """Return the records whose ids have a hash after `#`, as those of files do, which begins with the reference."""
@@ -165,7 +164,8 @@ class ReferenceResolver:
         path = location[0] if location else reference
         at_path = self._records_at(path) if location else []
         if at_path:
-            return list(dict.fromkeys(cite_record(record) for record in at_path))[:MAX_NAMED]
+            show = self._places().show
+            return list(dict.fromkeys(cite_record(record, show(record)) for record in at_path))[:MAX_NAMED]
         begun = self._snapshot.page(self._ids_from(reference[: max(1, len(reference) // 2)]), MAX_COMPARED)
         ids = get_close_matches(reference, [record.id for record in begun], MAX_NAMED)
         return ids or self._similar_paths(path)

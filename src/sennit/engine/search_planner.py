@@ -31,6 +31,8 @@ class SearchPlanner:
         recipe = request.recipe
         if not isinstance(recipe, Recipe):
             recipe = find_recipe(recipe or settings.recipe, self._recipes)
+        if request.recency is not None:
+            recipe = recipe.with_recency(request.recency)
         limit = request.limit
         if limit is None:
             limit = min(recipe.limit or settings.limit, recipe.max_limit)
@@ -46,12 +48,13 @@ class SearchPlanner:
             settings.deadline,
             request.explain,
             request.neighbours,
-            self._since(request.look_back),
+            self._since(request),
+            request.min_relevance,
             caller.everything and not caller.tenant,
         )
 
-    def _since(self, look_back: float | bool) -> datetime | None:
-        if look_back is False:
+    def _since(self, request: SearchRequest) -> datetime | None:
+        if request.look_back is False:
             return None
-        hours = self._settings.memory.look_back_hours if look_back is True else look_back
-        return datetime.now(UTC) - timedelta(hours=hours)
+        hours = self._settings.memory.look_back_hours if request.look_back is True else request.look_back
+        return (request.now or datetime.now(UTC)) - timedelta(hours=hours)

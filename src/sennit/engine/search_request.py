@@ -3,41 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
+from datetime import datetime
 from typing import TypedDict
 
+from sennit.embedding.given import check_vector
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Filter, In, parse_filter
 from sennit.privacy import Caller
 from sennit.recipes import Recipe
+from sennit.records import as_utc
 from sennit.search_parameters import (
     COLLECTIONS,
+    EDITOR,
     INCLUDE,
     KEYWORDS,
+    LANGUAGE,
     LIMIT,
     LOOK_BACK,
+    MIN_RELEVANCE,
     NEIGHBOURS,
     QUERY,
+    RECENCY,
     RECIPE,
 )
+from sennit.settings import Recency
 from sennit.sources.base import NO_REWRITE, QueryRewrite
 
 FilterLike = Filter | Mapping[str, object] | str | None
 
 
 class SearchOptions(TypedDict, total=False):
-    """The optional arguments of a search: the fields of a SearchRequest."""
+    """The optional arguments of a search: the fields of a SearchRequest, and `collection` for `collections`."""
 
     recipe: str | Recipe | None
     limit: int | None
     filters: FilterLike
+    collection: str | Sequence[str]
     collections: Sequence[str]
     caller: Caller | None
     keywords: Sequence[str] | None
     include: Sequence[str]
     neighbours: int
     look_back: float | bool
+    editor: str | None
+    language: str | None
+    transform: bool | None
+    min_relevance: float
+    recency: Recency | None
+    now: datetime | None
     rewrite: QueryRewrite
+    vector: Sequence[float] | None
     explain: bool
 
 
@@ -56,6 +72,8 @@ class SearchRequest:
     """A condition on the records. Each search parses it, so "last 3 days" counts from that search."""
     collections: Sequence[str] = ()
     """Search only these collections; empty for all that the recipe searches."""
+    collection: InitVar[str | Sequence[str]] = ()
+    """One name or several: another way to give `collections`, never beside it."""
     caller: Caller | None = None
     """Who searches; None for the default caller of the database."""
     keywords: Sequence[str] | None = None
@@ -66,12 +84,31 @@ class SearchRequest:
     """How many parts before and after a result come with it, up to 50."""
     look_back: float | bool = False
     """A window in hours; True takes it from the settings."""
+    editor: str | None = None
+    """The code in the user's editor, of at most 500,000 characters; its keywords are added to the query."""
+    language: str | None = None
+    """The programming language of that code; None detects it."""
+    transform: bool | None = None
+    """Whether the vector search gets keywords in place of the query; None as the recipe says."""
+    min_relevance: float = 0.0
+    """Leave out hits with a lower relevance, from 0 to 1."""
+    recency: Recency | None = None
+    """How much age counts, from 0 to 1, or `auto`; None for what the recipe says."""
+    now: datetime | None = None
+    """The time from which ages and periods such as "yesterday" count; None for the time of the search."""
     rewrite: QueryRewrite = NO_REWRITE
-    """What some sources search for in place of the query."""
+    """What some sources search for in place of the query; given, neither editor nor transform changes it."""
+    vector: Sequence[float] | None = None
+    """The vector of the query, for a database whose vectors come with its records."""
     explain: bool = False
     """Whether the result has a trace."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, collection: str | Sequence[str]) -> None:
+        if collection != ():
+            if self.collections != ():
+                raise InvalidInput("Give collection or collections, not both; each takes the other's names")
+            names = (collection,) if isinstance(collection, str) else collection
+            object.__setattr__(self, "collections", names)
         QUERY.check(self.query)
         if isinstance(self.recipe, str):
             RECIPE.check(self.recipe)
@@ -80,10 +117,23 @@ class SearchRequest:
         NEIGHBOURS.check(self.neighbours)
         if self.look_back is not False:
             LOOK_BACK.check(self.look_back)
+        if self.min_relevance != 0.0:
+            MIN_RELEVANCE.check(self.min_relevance)
+        if self.recency is not None:
+            object.__setattr__(self, "recency", RECENCY.check(self.recency))
+        if self.now is not None:
+            object.__setattr__(self, "now", as_utc(self.now))
         if self.collections != ():
             object.__setattr__(self, "collections", COLLECTIONS.check(self.collections))
         if self.include != ():
             object.__setattr__(self, "include", INCLUDE.check(self.include))
+        if self.editor is not None:
+            EDITOR.check(self.editor)
+        if self.language is not None:
+            LANGUAGE.check(self.language)
+        if self.vector is not None:
+            unit = check_vector(self.vector, "The vector of the query")
+            object.__setattr__(self, "vector", tuple(unit.tolist()))
         if self.keywords is not None:
             object.__setattr__(self, "keywords", KEYWORDS.check(self.keywords))
 

@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
-from sennit.errors import InvalidInput, NotFound, did_you_mean
-from sennit.filters import Equal
+from sennit.embedding.given import is_given
+from sennit.engine.search_request import FilterLike
+from sennit.errors import FilterError, InvalidInput, NotFound, suggest
+from sennit.filters import (
+    BUILTIN_FIELDS,
+    EVERYTHING,
+    Equal,
+    Exists,
+    Filter,
+    compared_fields,
+    flatten,
+    format_field,
+    parse_filter,
+)
 from sennit.recipes import Recipe
-from sennit.records import MAX_ID_BYTES, is_unicode
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.records import MAX_ID_BYTES, Record, is_unicode
+from sennit.sources.grep import COLLECTION, PASSAGE_FIELDS
+from sennit.stores.contract import Snapshot
+
+USUAL_FIELDS: Final = (
+    "artifact_type",
+    "source_system",
+    "tags",
+    "artifact_id",
+    "chunk_index",
+    "speaker",
+    "session",
+)
+"""Metadata that the recipes document. A filter on one is no slip, even before any record has it."""
+
+SAMPLED_RECORDS: Final = 1000
+"""Records in which an error looks for the names of fields; all of them could take minutes."""
+
+MAX_LISTED_NAMES: Final = 12
+"""Names that an error lists."""
 
 T = TypeVar("T")
 
@@ -30,6 +60,44 @@ def check_instances(kind: type[T], values: Iterable[T], method: str) -> list[T]:
     return batch
 
 
+def check_records(values: Iterable[Record | Mapping[str, Any]]) -> list[Record]:
+    """Return records from records and dicts; a dict without an id gets one."""
+    batch = check_list(values, "add() takes a list of sennit.Record values or dicts")
+    for value in batch:
+        if not isinstance(value, (Record, Mapping)):
+            raise InvalidInput(f"add() takes sennit.Record values or dicts, not {type(value).__name__}")
+    return [value if isinstance(value, Record) else Record.from_content(value) for value in batch]
+
+
+def check_query_vector(vector: Sequence[float] | None, snapshot: Snapshot) -> Sequence[float] | None:
+    """Return the given vector of a query, if the vectors of the records are of its kind; raise InvalidInput if not."""
+    if vector is None or not snapshot.count():
+        return None
+    model = snapshot.model
+    if model is None or not is_given(model.name):
+        source = (
+            "this database has none" if model is None else f"those of this database come from {model.name}"
+        )
+        raise InvalidInput(
+            f"The search has a vector of its own, but {source}; leave it out, and the text is embedded"
+        )
+    if len(vector) != model.dimensions:
+        raise InvalidInput(
+            f"The vector of the query has {len(vector):,} numbers; those of this database have {model.dimensions:,}"
+        )
+    return vector
+
+
+def check_removal(where: FilterLike) -> Filter:
+    """Return the filter of a removal. One that is empty by accident would remove everything."""
+    condition = parse_filter(where)
+    if condition == EVERYTHING and not (isinstance(where, str) and where.strip()):
+        raise InvalidInput(
+            "The filter is empty and would remove every record; if you mean that, write 'all()'"
+        )
+    return condition
+
+
 def check_id(value: object) -> str:
     """Return a valid id."""
     if not isinstance(value, str):
@@ -43,26 +111,52 @@ def check_included(recipe: Recipe, include: Sequence[str], snapshot: Snapshot) -
     """Refuse a collection that the recipe does not know and that holds nothing the caller may see."""
     known = (*recipe.collections, *recipe.on_request)
     for name in include:
-        if name not in known and not snapshot.count(Equal("collection", name)):
+        if name not in known and not snapshot.has_any(Equal("collection", name)):
+            advice = suggest(name, (*known, *snapshot.text_counts("collection")))
             raise NotFound(
-                f"There is no collection {name!r} to include.{did_you_mean(name, known)} Known collections: "
-                f"{', '.join(known)}"
+                f"There is no collection {name!r} to include. {advice}Known collections: {', '.join(known)}"
             )
 
 
-def check_collections(names: Sequence[str], recipes: Mapping[str, Recipe], snapshot: Snapshot) -> None:
-    """Refuse the misspelt name of a collection: one that holds nothing the caller may see, and is near another name."""
-    if not names:
+def check_collections(names: Sequence[str], recipes: Iterable[Recipe], snapshot: Snapshot) -> None:
+    """Refuse a collection that no recipe knows and that holds nothing the caller may see."""
+    if not names or not snapshot.count():
         return
-    held = snapshot.text_counts("collection")
-    known = {
-        *held,
-        *(name for recipe in recipes.values() for name in (*recipe.collections, *recipe.on_request)),
+    expected = {
+        COLLECTION,
+        *(name for recipe in recipes for name in (*recipe.collections, *recipe.on_request)),
     }
     for name in names:
-        nearest = "" if name in known else did_you_mean(name, sorted(known))
-        if nearest:
-            raise NotFound(f"There is no collection {name!r}.{nearest}")
+        if name not in expected and not snapshot.has_any(Equal("collection", name)):
+            present = sorted(snapshot.text_counts("collection"))
+            raise NotFound(
+                f"There is no collection {name!r}. {suggest(name, (*present, *expected))}"
+                f"Collections with records: {_shorten(present)}"
+            )
+
+
+def check_fields(where: Filter, snapshot: Snapshot) -> None:
+    """Refuse a filter that compares a field which no record has that the caller may see."""
+    unknown = [
+        name
+        for name in sorted(compared_fields(where))
+        if name not in (*BUILTIN_FIELDS, *PASSAGE_FIELDS, *USUAL_FIELDS)
+        and not snapshot.has_any(Exists(name))
+    ]
+    if unknown and snapshot.count():
+        sampled = snapshot.records(snapshot.sample(EVERYTHING, SAMPLED_RECORDS).tolist()).values()
+        known = {name for record in sampled for name, _ in flatten(record)}
+        own = sorted(known.difference(BUILTIN_FIELDS))
+        raise FilterError(
+            f"No record has the field {unknown[0]!r}. {suggest(unknown[0], (*own, *BUILTIN_FIELDS))}"
+            f"Fields of the metadata: {_shorten(own)}. To ask for records without a field, write "
+            f"`not exists {format_field(unknown[0])}`"
+        )
+
+
+def _shorten(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MAX_LISTED_NAMES]) or "none"
+    return shown if len(names) <= MAX_LISTED_NAMES else f"{shown} and {len(names) - MAX_LISTED_NAMES:,} more"
 
 
 def check_count(name: str, value: int | None, default: int, maximum: int) -> int:

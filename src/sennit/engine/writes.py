@@ -6,21 +6,26 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Final
 
+import numpy as np
+
+from sennit.embedding.given import check_vector
 from sennit.embedding_service import NO_PRECOMPUTED_VECTORS, EmbeddingService, PrecomputedVectors
-from sennit.errors import AccessDenied, Conflict, NotFound
+from sennit.engine.maintenance import IndexMaintainer
+from sennit.errors import AccessDenied, Conflict, InvalidInput, NotFound
 from sennit.facts import Fact, end_superseded_facts, is_fact
 from sennit.filters import Exists, Filter, matches
 from sennit.ingest.artifacts import ArtifactSplitter, chunk_records
-from sennit.records import Record, full_id, split_id
-from sennit.stores.embedded.conversations import read_positions
-from sennit.stores.embedded.files import find_chunks
-from sennit.stores.embedded.graph import find_superseded
-from sennit.stores.embedded.maintenance import IndexMaintainer
-from sennit.stores.embedded.prepared_records import PreparedRecord, WritableRecords, prepare_record
-from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.transaction import NewVectors, Transaction, WriteResult
+from sennit.records import CHUNK_COLLECTION, Record, full_id, split_id
+from sennit.repositories.facts import find_superseded
+from sennit.repositories.sessions import read_positions
+from sennit.stores.contract import NewVectors, RecordsRole, Transaction, WriteResult
+from sennit.stores.prepared_records import PreparedRecord, WritableRecords, prepare_record
 from sennit.turns import Turn, position_turns
+
+FLOAT16_BYTES: Final = 2
+"""Bytes of one stored number of a vector."""
 
 Build = Callable[[Transaction], Iterable[Record]]
 """Reads in a transaction what the records depend on, and returns them."""
@@ -29,9 +34,7 @@ Build = Callable[[Transaction], Iterable[Record]]
 class WriteService:
     """All writes of one database. `audience` limits a write to what its caller may see; None is the owner."""
 
-    def __init__(
-        self, store: EmbeddedStore, embeddings: EmbeddingService, maintainer: IndexMaintainer
-    ) -> None:
+    def __init__(self, store: RecordsRole, embeddings: EmbeddingService, maintainer: IndexMaintainer) -> None:
         self._store = store
         self._embeddings = embeddings
         self._maintainer = maintainer
@@ -40,7 +43,12 @@ class WriteService:
         self, records: WritableRecords, given: PrecomputedVectors = NO_PRECOMPUTED_VECTORS
     ) -> tuple[list[PreparedRecord], NewVectors]:
         """Prepare records and compute the vectors that are missing, before a transaction makes others wait."""
-        prepared = list(map(prepare_record, records))
+        own = _own_vectors(records)
+        prepared = [prepare_record(record, own.get(at, b"")) for at, record in enumerate(records)]
+        if own:
+            length = len(next(iter(own.values()))) // FLOAT16_BYTES
+            vectors = {prepared[at].embedding_hash: vector for at, vector in own.items()}
+            given = {**given, self._embeddings.accept_given(length): vectors}
         return prepared, self._embeddings.embed_records(prepared, given) if prepared else {}
 
     @contextlib.contextmanager
@@ -57,6 +65,9 @@ class WriteService:
         with self.transaction() as transaction:
             _check_replaceable(transaction, records, audience)
             transaction.write(prepared, vectors)
+        if any(record.vector is not None for record in records):
+            # They may complete a model that is being built, which the background then activates.
+            self._maintainer.wake()
         return transaction.result
 
     def add_artifacts(self, documents: Sequence[Record], split: ArtifactSplitter) -> WriteResult:
@@ -68,7 +79,7 @@ class WriteService:
             records += [whole, *chunk_records(whole, split(whole))]
         prepared, vectors = self.embed(records)
         with self.transaction() as transaction:
-            old = [name for whole in documents for name in find_chunks(transaction, whole.tenant, whole.id)]
+            old = [name for whole in documents for name in _find_chunks(transaction, whole.tenant, whole.id)]
             transaction.write(prepared, vectors, remove=old)
         return transaction.result
 
@@ -86,7 +97,7 @@ class WriteService:
         """Add facts, and end those that they supersede."""
 
         def build(transaction: Transaction) -> list[Record]:
-            before = find_superseded(transaction.connection, facts, same_relation=same_relation)
+            before = find_superseded(transaction, facts, same_relation=same_relation)
             hidden = [record for record in before if audience is not None and not matches(audience, record)]
             if hidden:
                 raise NotFound(f"There is no fact {hidden[0].id!r} to supersede")
@@ -131,7 +142,7 @@ class WriteService:
     @staticmethod
     def _remove(transaction: Transaction, names: Sequence[str]) -> None:
         """Remove records by their full ids, with the chunks of documents."""
-        chunks = [part for name in names for part in find_chunks(transaction, *split_id(name))]
+        chunks = [part for name in names for part in _find_chunks(transaction, *split_id(name))]
         transaction.write((), remove=[*names, *chunks])
 
     def _add_built(self, drafts: Sequence[Record], build: Build, audience: Filter | None) -> WriteResult:
@@ -145,6 +156,12 @@ class WriteService:
         return transaction.result
 
 
+def _find_chunks(transaction: Transaction, tenant: str, document: str) -> list[str]:
+    """Return the full ids of the chunks that are stored for a document."""
+    found = transaction.child_ids(document, collection=CHUNK_COLLECTION)
+    return [record_id for record_id in found if split_id(record_id)[0] == tenant]
+
+
 def _has_only_sources(fact: Record, records: set[tuple[str, str]]) -> bool:
     """Whether a fact names sources, and all of them are among these records."""
     sources = fact.metadata.get("sources")
@@ -153,6 +170,20 @@ def _has_only_sources(fact: Record, records: set[tuple[str, str]]) -> bool:
         and bool(sources)
         and all((fact.tenant, source) in records for source in sources)
     )
+
+
+def _own_vectors(records: WritableRecords) -> dict[int, bytes]:
+    """The vectors that come with records, as they are stored, by the place of the record."""
+    out: dict[int, bytes] = {}
+    for at, record in enumerate(records):
+        if isinstance(record, Record) and record.vector is not None:
+            vector = check_vector(record.vector, f"The vector of record {record.id!r}")
+            out[at] = vector.astype(np.float16).tobytes()
+            if len(out[at]) != len(next(iter(out.values()))):
+                raise InvalidInput(
+                    f"The vector of record {record.id!r} has {len(vector):,} numbers, and one before it has another length"
+                )
+    return out
 
 
 def _check_readable(records: Iterable[Record], audience: Filter | None) -> None:

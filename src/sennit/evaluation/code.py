@@ -140,9 +140,11 @@ def build_ablations(recipe: Recipe) -> list[System]:
             for part in (
                 "outline_weight",
                 "definition_boost",
+                "name_boost",
                 "file_name_boost",
                 "context_boost",
                 "secondary_penalty",
+                "older_version_penalty",
             ):
                 reduced = stage_from_dict({**stage_to_dict(stage), part: 0.0})
                 out.append(System(f"without {part}", replace(recipe, stages=(*before, reduced, *after))))

@@ -11,15 +11,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, get_args
 
 import sennit
 from sennit.errors import EmbeddingError, InvalidInput
+from sennit.evaluation.clock import Clock, ClockedCollection, set_clock
 from sennit.evaluation.datasets import Collection, Query
 from sennit.evaluation.metrics import DEEP_METRIC, MetricValues, compute_metrics, mean_metrics
 from sennit.ranking.fusion import RRF, Weighted
-from sennit.recipes import BUILTIN_RECIPES, Recipe, find_recipe, recipe_from_dict
+from sennit.recipes import Recipe, find_recipe, load_recipes
 from sennit.settings import EmbeddingSettings, Provider, Settings
 
 SHALLOW_LIMIT: Final = 10
@@ -69,6 +71,8 @@ class EvaluationOptions:
     scopes: Mapping[str, str] = field(default_factory=dict)
     """By collection, a metadata field. A search returns only records whose value equals the query's."""
     max_queries: int | None = None
+    now: Clock | None = None
+    """When the queries ask. None: documents have no time."""
     cache_dir: Path | None = None
     """Where databases are kept for the next run. Without it they are temporary."""
 
@@ -144,8 +148,7 @@ def evaluate(
     systems: Callable[[Recipe], list[System]] = build_systems,
 ) -> list[Measurement]:
     """Measure every collection with every model and the systems of every recipe."""
-    own_recipes = {name: recipe_from_dict(name, table) for name, table in settings.recipes.items()}
-    known_recipes = {**BUILTIN_RECIPES, **own_recipes}
+    known_recipes = load_recipes(settings)
     recipes = [find_recipe(name, known_recipes) for name in options.recipes or (settings.search.recipe,)]
     models = [
         (model or _model_label(settings), _with_model(settings, model)) for model in options.models or ("",)
@@ -153,8 +156,16 @@ def evaluate(
     for collection in collections:
         _check_scope(collection, options.scopes.get(collection.name))
     out: list[Measurement] = []
+    now = datetime.now(UTC)
+    clocked = [
+        ClockedCollection(collection, None, {}, None)
+        if options.now is None
+        else set_clock(collection, options.now, options.scopes.get(collection.name), now)
+        for collection in collections
+    ]
     for model, model_settings in models:
-        for collection in collections:
+        for one in clocked:
+            collection = one.collection
             with _database_folder(collection, model_settings, options.cache_dir) as folder:
                 _index(collection, model_settings, folder, progress, f"{collection.name}, {model}")
                 for recipe in recipes:
@@ -162,9 +173,7 @@ def evaluate(
                         if any(m.system == system.name and _is_of(m, collection, model) for m in out):
                             continue  # a source alone is the same system in every recipe
                         out.append(
-                            _measure(
-                                collection, model_settings, folder, model, recipe, system, options, progress
-                            )
+                            _measure(one, model_settings, folder, model, recipe, system, options, progress)
                         )
     return out
 
@@ -258,7 +267,7 @@ def _wait_for_vectors(db: sennit.Database, update: ProgressUpdate) -> None:
 
 
 def _measure(
-    collection: Collection,
+    clocked: ClockedCollection,
     settings: Settings,
     folder: Path,
     model: str,
@@ -267,6 +276,7 @@ def _measure(
     options: EvaluationOptions,
     progress: Progress,
 ) -> Measurement:
+    collection = clocked.collection
     scope = options.scopes.get(collection.name)
     selected = collection.with_first_queries(options.max_queries)
     shallow, deep = (min(limit, system.recipe.max_limit) for limit in (SHALLOW_LIMIT, DEEP_LIMIT))
@@ -282,13 +292,14 @@ def _measure(
         db.search("warm up", recipe=system.recipe, limit=shallow)
         for done, query in enumerate(selected.queries, 1):
             filters = None if scope is None else {f"metadata.{scope}": query.metadata[scope]}
+            now = clocked.time_of(query)
             started = time.perf_counter()
-            result = db.search(query.text, recipe=system.recipe, limit=shallow, filters=filters)
+            result = db.search(query.text, recipe=system.recipe, limit=shallow, filters=filters, now=now)
             milliseconds[query.id] = (time.perf_counter() - started) * 1000
             shallow_rankings[query.id] = selected.ranking(query, result)
             if result.degraded:
                 degraded[query.id] = "; ".join(map(str, result.degraded))
-            result = db.search(query.text, recipe=system.recipe, limit=deep, filters=filters)
+            result = db.search(query.text, recipe=system.recipe, limit=deep, filters=filters, now=now)
             deep_rankings[query.id] = selected.ranking(query, result)
             update(done, len(selected.queries))
     shallow_metrics = compute_metrics(selected.judgements, shallow_rankings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, TypeAlias
 
@@ -15,6 +15,7 @@ from sennit.filters.expression import (
     Exists,
     Filter,
     In,
+    Like,
     Not,
     Or,
     Range,
@@ -24,15 +25,23 @@ from sennit.filters.expression import (
     to_seconds,
 )
 from sennit.filters.fields import Scalar, canonicalise
-from sennit.filters.text_parser import MAX_DEPTH, parse_text
+from sennit.filters.patterns import escape_pattern
+from sennit.filters.text_parser import LIST_OPERATORS, MAX_DEPTH, TEXT_OPERATORS, parse_text
 from sennit.records import as_utc
 
 Value: TypeAlias = Scalar | date
 """The types that a field can be compared with; a date or datetime only with `timestamp`."""
 
 _LAST_PERIOD: Final = re.compile(r"last ([0-9]{1,9}) (minute|hour|day|week)s?")
-_NEGATED_OPERATORS: Final = {"ne": "eq", "not_in": "in", "nin": "in"}
-_OPERATORS: Final = ("eq", "ne", "in", "not_in", "nin", "gt", "gte", "lt", "lte", "between", "exists")
+_NEGATED_OPERATORS: Final = {
+    "ne": "eq",
+    "nin": "in",
+    **{f"not_{operator}": operator for operator in ("has", *LIST_OPERATORS, *TEXT_OPERATORS)},
+}
+_OPERATORS: Final = (
+    *("eq", "ne", "in", "not_in", "nin", "gt", "gte", "lt", "lte", "between", "exists"),
+    *("has", "has_any", "has_all", *TEXT_OPERATORS),
+)
 
 
 def _to_span(name: str, value: object, now: datetime, *, as_bound: bool) -> tuple[Scalar, Scalar, bool]:
@@ -80,11 +89,16 @@ class _FilterBuilder:
         name = canonicalise(name)
         if operator in _NEGATED_OPERATORS:
             return Not(self.condition(name, _NEGATED_OPERATORS[operator], value))
-        if operator == "eq":
+        if operator in TEXT_OPERATORS:
+            return self._like(name, operator, value)
+        if operator in ("eq", "has"):
             low, high, closed = _to_span(name, value, self.now, as_bound=False)
             return Equal(name, low) if low == high else Range(name, low, high, include_high=closed)
-        if operator == "in":
-            return self._any_of(name, value)
+        if operator in LIST_OPERATORS:
+            values = self._list(name, operator, value)
+            if operator == "has_all":
+                return join(And, [self.condition(name, "eq", one) for one in values])
+            return self._any_of(name, values)
         if operator == "exists" and isinstance(value, bool):
             return Exists(name) if value else Not(Exists(name))
         if operator == "between" and isinstance(value, (list, tuple)) and len(value) == 2:
@@ -121,10 +135,25 @@ class _FilterBuilder:
         inclusive = operator == "lte"
         return Range(name, high=last if inclusive else first, include_high=inclusive and closed)
 
-    def _any_of(self, name: str, values: object) -> Filter:
+    def _like(self, name: str, operator: str, text: object) -> Like:
+        if not isinstance(text, str):
+            raise FilterError(
+                f"{operator!r} of {name!r} takes a text, not {type(text).__name__}; for elements of a list there are "
+                "has, has_any and has_all"
+            )
+        ignore_case, form = operator.startswith("i"), operator.removeprefix("i")
+        if form != "like":
+            before, after = form != "starts_with", form != "ends_with"
+            text = f"{'*' * before}{escape_pattern(text)}{'*' * after}"
+        return Like(name, text, ignore_case)
+
+    def _list(self, name: str, operator: str, values: object) -> Collection[object]:
         if not isinstance(values, (list, tuple, set, frozenset)):
-            raise FilterError(f"'in' of {name!r} takes a list of values, not {type(values).__name__}")
+            raise FilterError(f"{operator!r} of {name!r} takes a list of values, not {type(values).__name__}")
         check_size(len(values))
+        return values
+
+    def _any_of(self, name: str, values: Iterable[object]) -> Filter:
         spans = [_to_span(name, value, self.now, as_bound=False) for value in values]
         points = In(name, tuple(first for first, last, _ in spans if first == last))
         periods = sorted({span for span in spans if span[0] != span[1]})
@@ -206,6 +235,39 @@ class Field:
     def is_in(self, values: Iterable[Value]) -> Filter:
         """The field has one of these values."""
         return self._builder.condition(self.name, "in", values if isinstance(values, str) else tuple(values))
+
+    def has(self, value: Value) -> Filter:
+        """The field, or some element of its list, is this value."""
+        return self._builder.condition(self.name, "has", value)
+
+    def has_any(self, values: Iterable[Value]) -> Filter:
+        """Some element of the list is one of these values; the same as `is_in`."""
+        return self.is_in(values)
+
+    def has_all(self, values: Iterable[Value]) -> Filter:
+        """Each of these values is an element of the list."""
+        return self._builder.condition(
+            self.name, "has_all", values if isinstance(values, str) else tuple(values)
+        )
+
+    def like(self, pattern: str, *, ignore_case: bool = False) -> Filter:
+        """The field has a text that fits a pattern as a whole: `*` is any characters, `?` is one, `\\` escapes."""
+        return self._text_condition("like", pattern, ignore_case)
+
+    def starts_with(self, text: str, *, ignore_case: bool = False) -> Filter:
+        """The field has a text that begins with this one."""
+        return self._text_condition("starts_with", text, ignore_case)
+
+    def ends_with(self, text: str, *, ignore_case: bool = False) -> Filter:
+        """The field has a text that ends with this one."""
+        return self._text_condition("ends_with", text, ignore_case)
+
+    def contains(self, text: str, *, ignore_case: bool = False) -> Filter:
+        """The field has a text that contains this one. For an element of a list use `has`."""
+        return self._text_condition("contains", text, ignore_case)
+
+    def _text_condition(self, operator: str, text: str, ignore_case: bool) -> Filter:
+        return self._builder.condition(self.name, f"i{operator}" if ignore_case else operator, text)
 
     def between(self, low: Value, high: Value) -> Filter:
         """The field has a value from `low` to `high`, both included."""

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias, cast
 
 from sennit.errors import FilterError
 from sennit.filters.fields import Scalar, canonicalise, format_field, format_string
+from sennit.filters.patterns import normalise_pattern
 from sennit.filters.text_parser import MAX_DEPTH
 from sennit.records import as_utc
 
@@ -18,6 +19,9 @@ MAX_NODES: Final = 10_000
 
 END_OF_TIME: Final = 253_402_300_800.0
 """The end of 9999-12-31 in seconds since 1970, which no datetime can express."""
+
+NUMBER_FIELDS: Final = ("timestamp", "position")
+"""Built-in fields that never hold text."""
 
 _INT64: Final = 1 << 63
 
@@ -102,6 +106,25 @@ class Range(_Node):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Like(_Node):
+    """The field has a text that fits a pattern as a whole: `*` is any characters, `?` is one, `\\` escapes."""
+
+    field: str
+    pattern: str
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        name = canonicalise(self.field)
+        if name in NUMBER_FIELDS:
+            raise FilterError(f"{name!r} holds numbers, not text; compare it with = < > or between")
+        if not isinstance(self.pattern, str):
+            raise FilterError(f"A pattern for {name!r} must be text, not {type(self.pattern).__name__}")
+        check_value(name, self.pattern)
+        pattern = normalise_pattern(name, self.pattern, ignore_case=self.ignore_case)
+        _set_attributes(self, name, pattern, bool(self.ignore_case))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Exists(_Node):
     """The field has a value. An object is no value; only the keys in it have values."""
 
@@ -147,7 +170,8 @@ class Not(_Node):
         _set_attributes(self, self.part, *_depth_and_size((self.part,)))
 
 
-Filter: TypeAlias = Equal | In | Range | Exists | And | Or | Not
+Condition: TypeAlias = Equal | In | Range | Like | Exists
+Filter: TypeAlias = Condition | And | Or | Not
 
 
 def _set_attributes(node: Filter | _Combination, *values: object) -> None:
@@ -261,6 +285,8 @@ def _format(node: Filter) -> str:
             return f"exists {format_field(name)}"
         case Equal(name, value):
             return f"{format_field(name)} = {_format_value(name, value)}"
+        case Like(name, pattern, ignore_case):
+            return f"{format_field(name)} {'ilike' if ignore_case else 'like'} {format_string(pattern)}"
         case In(name, values):
             return f"{format_field(name)} in ({', '.join(_format_value(name, value) for value in values)})"
         case Range(name, low, high, True, True) if low is not None and high is not None:
@@ -292,5 +318,18 @@ def fields_of(expression: Filter) -> frozenset[str]:
             return frozenset().union(*map(fields_of, parts))
         case Not(part):
             return fields_of(part)
+        case _:
+            return frozenset((expression.field,))
+
+
+def compared_fields(expression: Filter) -> frozenset[str]:
+    """Return the fields that a filter compares with a value. `exists` compares nothing: it asks for the field."""
+    match expression:
+        case And(parts) | Or(parts):
+            return frozenset().union(*map(compared_fields, parts))
+        case Not(part):
+            return compared_fields(part)
+        case Exists():
+            return frozenset()
         case _:
             return frozenset((expression.field,))

@@ -6,8 +6,12 @@
                     | ("all" | "any") "(" [or_expression ("," or_expression)*] ")"
     comparison     := ("=" | "==" | "!=" | "<" | "<=" | ">" | ">=") value
                     | (">" | ">=") value "and" ("<" | "<=") value        one value within both bounds
-                    | ["not"] ("in" list | "exists" | "between" value "and" value)
+                    | ["not"] ("in" list | "exists" | "between" value "and" value | "has" value
+                    | ("has_any" | "has_all") list | ["i"] ("like" | "starts_with" | "ends_with" | "contains") text)
     list           := "(" [value ("," value)*] ")" | "[" [value ("," value)*] "]"
+
+The operators from "has" on are words only after a field, so a field or a value may have their names. A text is a quoted
+string or a bare word; a number is taken as it is written.
 
 A field is a dotted path, `source.system`; backticks quote a key of any characters. A value is a quoted
 string, a number, true, false or a bare word. A bare ISO date is a word, which `timestamp` reads as a date.
@@ -30,6 +34,12 @@ MAX_DEPTH: Final = 64
 """Deeper than any meaningful filter, and shallow enough for recursion."""
 
 _OPERATORS: Final = {"=": "eq", "==": "eq", "!=": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+TEXT_OPERATORS: Final = tuple(
+    f"{case}{form}" for form in ("like", "starts_with", "ends_with", "contains") for case in ("", "i")
+)
+"""Operators that take a text; those that begin with `i` ignore the case."""
+LIST_OPERATORS: Final = ("in", "has_any", "has_all")
+"""Operators that take a list."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"} | {c: c for c in "\"'`\\/"}
 
 _WORD: Final = re.compile(r"[^\s()\[\],=!<>\"'`]+")
@@ -255,14 +265,20 @@ class _Parser(Generic[F]):
                 return self.parse_upper_bound(name, first, operator, value)
             return self.build(first, self.builder.condition, name, operator, value)
         negated = self.accept("not")
-        if self.accept("in"):
-            found = self.build(first, self.builder.condition, name, "in", self.parse_list(name))
+        word = self.next.keyword
+        if self.accept(*LIST_OPERATORS):
+            found = self.build(first, self.builder.condition, name, word, self.parse_list(name, word))
+        elif self.accept(*TEXT_OPERATORS):
+            found = self.build(self.next, self.builder.condition, name, word, self.parse_text())
+        elif self.accept("has"):
+            found = self.build(first, self.builder.condition, name, word, self.parse_value(name))
         elif self.accept("exists"):
             found = self.build(first, self.builder.condition, name, "exists", True)
         elif self.accept("between"):
             found = self.parse_upper_bound(name, first, "gte", self.parse_value(name))
         else:
-            self.fail(f"Expected = != < <= > >= in, between or exists, not {self.next}", self.next)
+            known = "= != < <= > >= in, between, exists, has, like, starts_with, ends_with or contains"
+            self.fail(f"Expected {known}, not {self.next}", self.next)
         return self.build(first, self.builder.negate, found) if negated else found
 
     def parse_upper_bound(self, name: str, first: _Token, low_operator: str, low: Scalar) -> F:
@@ -272,10 +288,10 @@ class _Parser(Generic[F]):
         high = self.parse_value(name)
         return self.build(first, self.builder.interval, name, low_operator, low, high_operator, high)
 
-    def parse_list(self, name: str) -> list[Scalar]:
+    def parse_list(self, name: str, operator: str) -> list[Scalar]:
         opening = self.take()
         if opening.keyword not in ("(", "["):
-            self.fail(f"Expected a list such as (a, b) after 'in', not {opening}", opening)
+            self.fail(f"Expected a list such as (a, b) after {operator!r}, not {opening}", opening)
         closing = ")" if opening.text == "(" else "]"
         values: list[Scalar] = []
         while not self.accept(closing):
@@ -284,6 +300,12 @@ class _Parser(Generic[F]):
                 self.expect(closing, "or ',' after a value")
                 break
         return values
+
+    def parse_text(self) -> str:
+        """Parse a text; a bare number is the text that it is written as."""
+        token = self.take()
+        value = self.convert(token)
+        return value if isinstance(value, str) else token.text
 
     def parse_value(self, name: str) -> Scalar:
         """Parse a value and check it against the field, so that an error points at this value."""

@@ -8,10 +8,12 @@ from functools import lru_cache
 
 from sennit.filters.expression import (
     And,
+    Condition,
     Equal,
     Exists,
     Filter,
     In,
+    Like,
     Not,
     Or,
     Range,
@@ -20,6 +22,7 @@ from sennit.filters.expression import (
     typed,
 )
 from sennit.filters.fields import BUILTIN_FIELDS, Scalar, canonical_name, escape_key, field_path
+from sennit.filters.patterns import compile_pattern
 from sennit.records import Record
 
 
@@ -37,7 +40,7 @@ def matches(expression: Filter, record: Record) -> bool:
             return any(_satisfies(value, expression) for value in _values(record, path))
 
 
-def _satisfies(value: Scalar, condition: Equal | In | Range | Exists) -> bool:
+def _satisfies(value: Scalar, condition: Condition) -> bool:
     match condition:
         case Exists():
             return True
@@ -45,6 +48,8 @@ def _satisfies(value: Scalar, condition: Equal | In | Range | Exists) -> bool:
             return typed(value) == typed(condition.value)
         case In():
             return typed(value) in map(typed, condition.values)
+        case Like(_, pattern, ignore_case):
+            return isinstance(value, str) and compile_pattern(pattern, ignore_case).matches(value)
         case Range(_, low, high, include_low, include_high):
             return _in_order(low, value, include_low) and _in_order(value, high, include_high)
 

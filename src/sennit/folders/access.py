@@ -22,6 +22,7 @@ from sennit.folders.safe_open import (
     path_parts,
 )
 from sennit.folders.windows_open import open_by_path
+from sennit.places import shown_path
 from sennit.records import is_unicode
 
 __all__ = ["DEFAULT_MAX_BYTES", "FileText", "Folders", "ReadError", "parse_location"]
@@ -48,7 +49,7 @@ class FileText:
     """The exact text of a file, or of some of its lines, without a byte-order mark."""
 
     path: str
-    """The real, absolute path."""
+    """The real path, relative to the current folder where that is shorter."""
     text: str
     first: int
     last: int
@@ -177,7 +178,7 @@ class _FileReader:
             text = kept.decode()
         except UnicodeDecodeError as error:
             raise self._not_text(offset + error.start, kept[error.start]) from error
-        path = os.fsencode(self.opened.path).decode("utf-8", "backslashreplace")
+        path = shown_path(os.fsencode(self.opened.path).decode("utf-8", "backslashreplace"))
         return FileText(
             path, text.removeprefix(_BYTE_ORDER_MARK) if not offset else text, first, min(last, total), total
         )

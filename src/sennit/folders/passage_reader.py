@@ -16,6 +16,7 @@ from sennit.folders.options import GrepOptions
 from sennit.folders.passages import Passage
 from sennit.folders.ripgrep import path_to_text
 from sennit.folders.safe_open import os_reason
+from sennit.places import shown_path
 
 MAX_LINE_CHARACTERS: Final = 300
 """A longer line is shortened to the part around its first match."""
@@ -148,7 +149,7 @@ class PassageReader:
         kept = _take_fitting(shortened, group.lines[0][0] - first + 1 + self.options.context)
         last = first + len(kept) - 1
         passage = Passage(
-            path=path_to_text(group.path),
+            path=shown_path(path_to_text(group.path)),
             real=Path(group.path),
             first=first,
             last=last,

@@ -14,7 +14,7 @@ class Passage:
     """Matching lines of a file, with the lines around them."""
 
     path: str
-    """The real, absolute path as text, as in the records of files."""
+    """The real path as text, relative to the current folder where that is shorter."""
     real: Path
     """The path to open, which may hold bytes that are not UTF-8."""
     first: int

@@ -15,7 +15,6 @@ from sennit.hydration.plan import (
     PlanWarning,
 )
 from sennit.hydration.planner import Budget, make_plan
-from sennit.hydration.prompt_blocks import render_plan
 from sennit.hydration.tokenizer import Tokenizer, load_tokenizer
 
 __all__ = [
@@ -36,5 +35,4 @@ __all__ = [
     "find_anchors",
     "load_tokenizer",
     "make_plan",
-    "render_plan",
 ]

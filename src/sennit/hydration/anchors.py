@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from sennit.hydration.mentions import (
     FileMention,
+    PlainName,
     SymbolMention,
     file_mentions,
     lookup_names,
     mark_spans,
     matches_qualifier,
+    plain_names,
     resolve_path,
     spelling_variants,
     symbol_mentions,
@@ -25,6 +27,8 @@ SYMBOL_MENTION: Final = ("explicit_symbol_mention", 90)
 PREVIOUS_TURN: Final = ("hydrated_previous_turn", 80)
 SAME_FILE: Final = ("same_file", 70)
 """The rest of a file when the query names lines of it."""
+INFERRED_MENTION: Final = ("inferred_mention", 70)
+"""What a plain word of the query names."""
 ENCLOSING_TYPE: Final = ("enclosing_type", 60)
 CALLEE: Final = ("callee", 60)
 CALLER: Final = ("caller", 60)
@@ -43,11 +47,39 @@ MAX_RANGE_LINES: Final = 2000
 """Lines of a range that are looked up."""
 
 
+MAX_INFERRED_TARGETS: Final = 3
+"""Entities, files or folders that a plain word may name; a word that names more of them means none in particular."""
+
+MAX_INFERRED_SHARE: Final = 0.05
+"""The share of records that may contain a plain word that names something."""
+
+FEW_RECORDS: Final = 8
+"""A word that at most this many records contain is rare, however small the project."""
+
+MAX_INFERRED_ENTITIES: Final = 3
+"""Entities of a file or folder that a plain word names; the most relevant ones."""
+
+Relevance: TypeAlias = Callable[[Sequence[CodeUnit]], Mapping[str, float]]
+"""Returns how relevant entities are to the query, by key; entities that are not listed have 0."""
+
+
+def no_relevance(_: Sequence[CodeUnit]) -> Mapping[str, float]:
+    return {}
+
+
 class Catalogue(Protocol):
     """The entities that the caller may see."""
 
     def files_named(self, names: frozenset[str]) -> Sequence[str]:
         """Return the paths of the files with one of these names."""
+        ...
+
+    def paths(self) -> Sequence[str]:
+        """Return the paths of all files, sorted."""
+        ...
+
+    def occurrences(self, word: str) -> tuple[int, int]:
+        """Return the number of records that contain a word, and the number of all records."""
         ...
 
     def in_file(self, path: str) -> Sequence[CodeUnit]:
@@ -80,9 +112,13 @@ ALL_ANCHORS: Final = AnchorOptions()
 
 
 def find_anchors(
-    query: str, catalogue: Catalogue, previous: Sequence[str] = (), options: AnchorOptions = ALL_ANCHORS
+    query: str,
+    catalogue: Catalogue,
+    previous: Sequence[str] = (),
+    options: AnchorOptions = ALL_ANCHORS,
+    relevance: Relevance = no_relevance,
 ) -> list[Anchor]:
-    """Return every anchor once, by descending priority; equal priorities keep the order of the query."""
+    """Return every anchor once, by descending priority, then relevance; equal ones keep the order of the query."""
     traced, rest = find_frames(query)
     found: list[tuple[int, Anchor]] = []
     named: list[tuple[int, CodeUnit]] = []
@@ -114,10 +150,27 @@ def find_anchors(
             (len(query) + n, Anchor(unit, PREVIOUS_TURN[1], PREVIOUS_TURN[0]))
             for n, unit in enumerate(earlier)
         )
-    return _deduplicate(found)
+    if options.symbols or options.files:
+        plain = _inferred_units(plain_names(_blank_out(rest, file_spans)), catalogue, options, relevance)
+        found += ((at, Anchor(unit, INFERRED_MENTION[1], INFERRED_MENTION[0])) for at, unit in plain)
+    return _deduplicate(found, relevance)
 
 
-def _deduplicate(found: Iterable[tuple[int, Anchor]]) -> list[Anchor]:
+def strip_extensions(query: str, catalogue: Catalogue) -> str:
+    """Return the query with the extensions of the files that it names left out.
+
+    Every file of a language has its extension in the path, so `go` in `auth.go` says nothing about a record.
+    """
+    spans = []
+    for mention, paths in _resolve_mentions(file_mentions(query), catalogue):
+        stem, dot, extension = mention.path.rpartition(".")
+        at = query.find(mention.path, mention.at)
+        if paths and stem and dot and at >= 0:
+            spans.append((at + len(stem), at + len(stem) + 1 + len(extension)))
+    return _blank_out(query, spans)
+
+
+def _deduplicate(found: Sequence[tuple[int, Anchor]], relevance: Relevance) -> list[Anchor]:
     """Return each entity once, with its highest priority."""
     numbered = list(enumerate(found))
     # Equal priorities keep the order of mention, and within one mention the order of the file.
@@ -125,7 +178,10 @@ def _deduplicate(found: Iterable[tuple[int, Anchor]]) -> list[Anchor]:
     out: dict[str, Anchor] = {}
     for _, (_, anchor) in numbered:
         out.setdefault(anchor.unit.key, anchor)
-    return list(out.values())
+    if len(out) < 2:
+        return list(out.values())
+    scores = relevance([anchor.unit for anchor in out.values()])
+    return sorted(out.values(), key=lambda one: (-one.priority, -scores.get(one.unit.key, 0.0)))
 
 
 def _blank_out(query: str, file_spans: Iterable[tuple[int, int]]) -> str:
@@ -193,6 +249,44 @@ def _symbol_units(mentions: Sequence[SymbolMention], catalogue: Catalogue) -> It
             if meant:
                 yield from ((mention.at, unit) for unit in meant)
                 break
+
+
+def _inferred_units(
+    names: Sequence[PlainName], catalogue: Catalogue, options: AnchorOptions, relevance: Relevance
+) -> Iterator[tuple[int, CodeUnit]]:
+    """Yield the entities that plain words name exactly, where a word names few things and is rare."""
+    by_name: dict[str, list[CodeUnit]] = {}
+    if options.symbols:
+        spellings = {spelling for name in names for spelling in name.spellings}
+        for unit in catalogue.entities_named(spellings) if spellings else ():
+            by_name.setdefault(unit.name, []).append(unit)
+    by_stem: dict[str, list[str]] = {}
+    if options.files and names:
+        for path in catalogue.paths():
+            for part in {
+                path.rpartition("/")[2].partition(".")[0],
+                path.rpartition("/")[0].rpartition("/")[2],
+            }:
+                by_stem.setdefault(part, []).append(path)
+    for name in names:
+        units = [unit for spelling in name.spellings for unit in by_name.get(spelling, ())]
+        paths = [path for spelling in name.spellings for path in by_stem.get(spelling, ())]
+        if not (units or paths):
+            continue
+        if len(name.words) == 1 and not _is_rare(name.words[0], catalogue):
+            continue
+        if len(units) <= MAX_INFERRED_TARGETS:
+            yield from ((name.at, unit) for unit in units)
+        if len(paths) <= MAX_INFERRED_TARGETS:
+            inside = [unit for path in paths for unit in catalogue.in_file(path)]
+            scores = relevance(inside)
+            best = sorted(inside, key=lambda unit: -scores.get(unit.key, 0.0))
+            yield from ((name.at, unit) for unit in best[:MAX_INFERRED_ENTITIES])
+
+
+def _is_rare(word: str, catalogue: Catalogue) -> bool:
+    found, of = catalogue.occurrences(word)
+    return found <= max(FEW_RECORDS, MAX_INFERRED_SHARE * of)
 
 
 def _related_anchors(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from sennit.hydration.plan import HydrationPlan
+from sennit.hydration.plan import DroppedEntity, HydrationPlan, PlannedEntity
 from sennit.hydration.planner import CONTAINED
 from sennit.records import Json
 
@@ -18,6 +18,10 @@ class PlanChanges:
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     """In both plans, with different text."""
+
+    def map_keys(self, show: Callable[[str], str]) -> PlanChanges:
+        """Return the same changes with other keys."""
+        return PlanChanges(*(tuple(map(show, keys)) for keys in (self.added, self.removed, self.changed)))
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.changed)
@@ -36,8 +40,49 @@ class Introspection:
     changes: PlanChanges | None = None
 
     def to_dict(self) -> dict[str, Json]:
-        out = {**self.plan.to_dict(text=False), "turns": list(self.turns)}
+        """Return the plan under the names that programs rely on."""
+        plan = self.plan
+        out: dict[str, Json] = {
+            "episode_id": plan.episode,
+            "query": plan.query,
+            "turn": plan.turn,
+            "turns": list(self.turns),
+            "max_tokens": plan.max_tokens,
+            "max_entities": plan.max_entities,
+            "allow_partial": plan.allow_partial,
+            "tokenizer": plan.tokenizer,
+            "token_count": plan.tokens,
+            "entities": [_entity_to_dict(entry) for entry in plan.entries],
+            "dropped": [_dropped_to_dict(one) for one in plan.dropped],
+            "warnings": [warning.to_dict() for warning in plan.warnings],
+        }
         return out if self.changes is None else {**out, "replay": self.changes.to_dict()}
+
+
+def _entity_to_dict(entry: PlannedEntity) -> dict[str, Json]:
+    return {
+        "entity_key": entry.key,
+        "reason": entry.reason,
+        "priority": entry.priority,
+        "token_count": entry.tokens,
+        "included_at": entry.position,
+        "content": entry.preview,
+        "content_hash": entry.content,
+        "partial": entry.partial,
+        "path": entry.path,
+        "lines": list(entry.lines) if entry.lines else None,
+        "qualified": entry.qualified,
+        "language": entry.language,
+    }
+
+
+def _dropped_to_dict(one: DroppedEntity) -> dict[str, Json]:
+    return {
+        "entity_key": one.key,
+        "selection_reason": one.selection_reason,
+        "reason": one.reason,
+        "token_count": one.tokens,
+    }
 
 
 def compare_plans(before: HydrationPlan, after: HydrationPlan) -> PlanChanges:
@@ -48,6 +93,27 @@ def compare_plans(before: HydrationPlan, after: HydrationPlan) -> PlanChanges:
         tuple(key for key in new if key not in old),
         tuple(key for key in old if key not in new),
         tuple(key for key in new if key in old and new[key] != old[key]),
+    )
+
+
+def show_keys(plan: HydrationPlan, show: Callable[[str], str]) -> HydrationPlan:
+    """Return the plan with its keys as they are shown, in reasons and warnings too."""
+    shown = {key: show(key) for key in (*plan.keys, *(one.key for one in plan.dropped))}
+    longest_first = sorted((key for key in shown if shown[key] != key), key=len, reverse=True)
+
+    def rewrite(text: str) -> str:
+        for key in longest_first:
+            text = text.replace(key, shown[key])
+        return text
+
+    return replace(
+        plan,
+        entries=tuple(replace(entry, key=shown[entry.key]) for entry in plan.entries),
+        dropped=tuple(replace(one, key=shown[one.key], reason=rewrite(one.reason)) for one in plan.dropped),
+        warnings=tuple(
+            replace(one, key=show(one.key) if one.key else "", message=rewrite(one.message))
+            for one in plan.warnings
+        ),
     )
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
+
+from sennit.analysis import is_stop_word
 
 MAX_QUOTED_CHARACTERS: Final = 300
 """Characters between quotes that can still be a path."""
@@ -22,6 +25,21 @@ ACRONYMS: Final = frozenset(
     "api css db dns gpu html http https id io ip json jwt os rpc sql ssh tcp tls ui uri url uuid xml".split()
 )
 """Words that some naming styles capitalise: parse_url is ParseURL."""
+
+TASK_WORDS: Final = frozenset(
+    "add bug change check class code create error file find fix function get issue make method remove set show test "
+    "update use write".split()
+)
+"""Words of a task rather than names of what it is about."""
+
+MIN_PLAIN_LETTERS: Final = 3
+"""The shortest plain word that can name something."""
+
+MAX_NAME_WORDS: Final = 3
+"""Adjacent plain words that can be one name: `parse the token` is not, `parse token` is parseToken."""
+
+MAX_PLAIN_WORDS: Final = 100
+"""Plain words of a query that are looked up; a longer one is a pasted text."""
 
 _TOKEN: Final = re.compile(r"[^\s\"'`’“”<>|,;(){}=*]+")
 _QUOTED: Final = re.compile(
@@ -40,6 +58,7 @@ _NAME: Final = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#|->)[^\W\d][\w$]*)*(?P<cal
 _SEPARATORS: Final = re.compile(r"\.|::|#|->")
 _LOOKS_LIKE_CODE: Final = re.compile(r"\w_+\w|^_+\w|\w_+$|[a-z\d][A-Z]|[A-Z]{2}[a-z]|\.|::|#|->")
 _SENTENCE_START: Final = re.compile(r"(?:^|[.!?:\n]\s*|\n\s*[-*\d.)]*\s*)$")
+_PLAIN_WORD: Final = re.compile(r"(?<![\w.`/$#:])[^\W\d_]+(?![\w`/$(]|[.:#]\w)")
 _WORD_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 
 
@@ -68,6 +87,19 @@ class SymbolMention:
     @property
     def name(self) -> str:
         return self.parts[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainName:
+    """One or more adjacent plain words that may be a name."""
+
+    words: tuple[str, ...]
+    at: int
+
+    @property
+    def spellings(self) -> list[str]:
+        """The name in every naming style."""
+        return spelling_variants("_".join(self.words))
 
 
 def file_mentions(query: str) -> list[FileMention]:
@@ -159,6 +191,23 @@ def symbol_mentions(query: str) -> list[SymbolMention]:
             query, max(0, found.start() - 20), found.start()
         ):
             out.append(SymbolMention(parts, found.start(), type_only=True))
+    return out
+
+
+def plain_names(query: str) -> list[PlainName]:
+    """Return the plain words of a query that may name something, and runs of two and three words."""
+    found = [*_PLAIN_WORD.finditer(query)][:MAX_PLAIN_WORDS]
+    out: list[PlainName] = []
+    for first, start in enumerate(found):
+        for last in range(first + 1, min(first + MAX_NAME_WORDS, len(found)) + 1):
+            run = found[first:last]
+            if any(query[a.end() : b.start()].strip() for a, b in pairwise(run)):
+                break
+            words = tuple(word[0].lower() for word in run)
+            if len(words) > 1 or not (
+                len(words[0]) < MIN_PLAIN_LETTERS or words[0] in TASK_WORDS or is_stop_word(words[0])
+            ):
+                out.append(PlainName(words, start.start()))
     return out
 
 

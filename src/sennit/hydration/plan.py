@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sennit.records import Json
+from sennit.hydration.code_block import render_block
+from sennit.records import Json, shorten
 
 PREVIEW_CHARACTERS: Final = 200
 """Characters of an entity that introspection shows."""
@@ -22,18 +23,23 @@ class CodeUnit:
     """An entity of code, or a passage between entities."""
 
     key: str
-    """`path::Outer.inner`."""
+    """`place::Outer.inner`, which is the id of its record."""
     path: str
+    """The place of its file: the key of the folder and the path in it."""
     text: str
     lines: tuple[int, int] | None = None
     kind: str = ""
     name: str = ""
     qualified: str = ""
     signature: str = ""
+    doc: str = ""
+    """The docstring, or the comment above without its markers."""
     language: str = ""
     outer: str = ""
     """The key of the enclosing entity."""
     calls: tuple[str, ...] = ()
+    location: str = ""
+    """The path of its file as it is shown; empty to show `path`."""
 
     @property
     def span(self) -> int:
@@ -72,12 +78,17 @@ class Candidate:
 
     unit: CodeUnit
     score: float
+    """From 0 to 1, with two decimal digits."""
     source: str = "semantic"
     """`semantic` or `keyword`."""
 
     @property
     def reason(self) -> str:
         return f"{self.source}:{self.score:.2f}"
+
+    @property
+    def priority(self) -> int:
+        return int(self.score * 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +132,7 @@ class PlannedEntity:
     reason: str
     """`anchor:explicit_file_mention`, `semantic:0.85`."""
     priority: int
-    """The priority of an anchor; 0 for a candidate."""
+    """The priority of an anchor; for a candidate, its score in percent."""
     tokens: int
     """Tokens of the entity in the prompt, with its heading."""
     position: int
@@ -155,7 +166,7 @@ class PlannedEntity:
         return {**out, "text": self.text} if text else out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class HydrationPlan:
     """What goes into a prompt, in order, within a budget.
 
@@ -182,6 +193,18 @@ class HydrationPlan:
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(entry.key for entry in self.entries)
+
+    @property
+    def prompt(self) -> str:
+        """The entries in order, fenced, each under its path and lines; empty if there are none."""
+        return "".join(
+            render_block(entry.path, entry.lines, entry.qualified, entry.language, entry.text)
+            for entry in self.entries
+        )
+
+    def __repr__(self) -> str:
+        size = f"{len(self.entries)} entities, {self.tokens:,} of {self.max_tokens:,} tokens"
+        return f"<HydrationPlan {shorten(self.query)}: {size}, {len(self.dropped)} dropped>"
 
     def to_dict(self, *, text: bool = True) -> dict[str, Json]:
         """Return the plan as JSON values: integers, booleans and strings only."""

@@ -1,40 +1,40 @@
-"""Render a plan for a prompt, and shorten an entity that does not fit to its signature and relevant lines."""
+"""Render an entity for a prompt, and shorten one that does not fit: to its outline, or to its relevant lines."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
 from sennit.analysis import content_terms
-from sennit.context.sanitize import one_line, sanitize
-from sennit.hydration.plan import CodeUnit, HydrationPlan
+from sennit.hydration.code_block import render_block
+from sennit.hydration.plan import CodeUnit
 
 ELLIPSIS: Final = "…"
-_FENCE: Final = re.compile(r"`{3,}")
-
-
-def render_plan(plan: HydrationPlan) -> str:
-    """Return the entries in order, fenced, each under its path and lines; empty if there are none."""
-    return "".join(
-        render_block(entry.path, entry.lines, entry.qualified, entry.language, entry.text)
-        for entry in plan.entries
-    )
 
 
 def render_unit(unit: CodeUnit) -> str:
     """Return a unit as the prompt shows it."""
-    return render_block(unit.path, unit.lines, unit.qualified, unit.language, unit.text)
+    return render_block(unit.location or unit.path, unit.lines, unit.qualified, unit.language, unit.text)
 
 
-def render_block(path: str, lines: tuple[int, int] | None, qualified: str, language: str, text: str) -> str:
-    """Return a sanitized text between fences that nothing in it can close, under its path and lines."""
-    inside = sanitize(text)
-    fence = "`" * max([3, *(len(run) + 1 for run in _FENCE.findall(inside))])
-    place = f":{lines[0]}-{lines[1]}" if lines else ""
-    name = f" {one_line(qualified)}" if qualified else ""
-    return f"{one_line(path)}{place}{name}\n{fence}{one_line(language)}\n{inside}\n{fence}\n\n"
+def outline_unit(unit: CodeUnit) -> CodeUnit | None:
+    """Return the unit with its signature and the first line of its doc; None if that leaves nothing out.
+
+    A passage between entities has no signature, and so no outline.
+    """
+    if not unit.signature:
+        return None
+    lines = unit.text.splitlines()
+    kept = _signature_lines(unit, lines)
+    first_doc_line = next((line.strip() for line in unit.doc.splitlines() if line.strip()), "")
+    if first_doc_line:
+        # The doc is above the signature or right below it.
+        kept |= {next((at for at, line in enumerate(lines) if first_doc_line in line), min(kept))}
+    if len(kept) >= len(lines):
+        return None
+    shown = [lines[at] for at in sorted(kept)]
+    return replace(unit, text="\n".join([*shown, *_elision_mark(len(lines) - len(shown))]))
 
 
 def shorten_unit(unit: CodeUnit, query: str, max_tokens: int, count: Callable[[str], int]) -> CodeUnit | None:

@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from sennit.ingest.walk import Scope, WalkResult, path_to_text, walk
+from sennit.ingest.walk import Scope, WalkResult, walk
+from sennit.places import Folder
 from sennit.records import Json
-from sennit.stores.embedded.files import FileRow
+from sennit.stores.contract import FileRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +30,16 @@ class FolderChanges:
 
 
 def count_changes(
-    folder: str, known: Iterable[FileRow], may_see: Callable[[str], bool], skip_folders: Sequence[str] = ()
+    folder: Folder, known: Iterable[FileRow], may_see: Callable[[str], bool], skip_folders: Sequence[str] = ()
 ) -> FolderChanges:
     """Compare a folder with the files that were indexed, by size and modification time. No file is opened.
 
     A file counts as new if a run without options would index it.
     """
     tree = WalkResult()
-    if os.path.lexists(folder):
-        walk(folder, Scope(), tree, skip_folders=skip_folders)
-    rows = {row.path: row for row in known}
+    if os.path.lexists(folder.root):
+        walk(folder.root, Scope(), tree, skip_folders=skip_folders)
+    rows = {folder.absolute(row.path): row for row in known}
     changed = gone = 0
     for path, row in rows.items():
         entry = tree.files.get(path)
@@ -47,7 +48,7 @@ def count_changes(
             gone += 1
         elif not _is_unchanged(row, *status):
             changed += 1
-    new = sum(path_to_text(path) not in rows and may_see(path) for path in tree.files)
+    new = sum(path not in rows and may_see(path) for path in tree.files)
     return FolderChanges(new, changed, gone)
 
 

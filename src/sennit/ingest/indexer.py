@@ -7,6 +7,7 @@ therefore leaves every file either done or untouched, and the next run does the 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
 from collections import defaultdict, deque
@@ -17,19 +18,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from sennit.errors import InvalidInput, NotFound
+from sennit.errors import InvalidInput
 from sennit.ingest.file_reader import UnreadableFile, read_regular_file
-from sennit.ingest.profiles import get_profile
+from sennit.ingest.folder_registry import assign_folders, is_within, unused_folders
+from sennit.ingest.readers import MISSING_CODE, has_reader, lacks_code_reader, reader_version
 from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, PortableModel, RecordBuilder
 from sennit.ingest.report import IndexInterrupted, IndexReport, Skipped
 from sennit.ingest.text_profile import id_prefixes
-from sennit.ingest.walk import FileEntry, Scope, Subtrees, WalkResult, path_to_text, walk
+from sennit.ingest.walk import FileEntry, Scope, Subtrees, WalkResult, walk
 from sennit.ingest.worker_pool import choose_builder
-from sennit.records import Record
-from sennit.stores.embedded.files import FileManifest, FileRow, path_range
-from sennit.stores.embedded.prepared_records import PreparedRecord, WritableRecords
-from sennit.stores.embedded.store import EmbeddedStore
-from sennit.stores.embedded.transaction import NewVectors, Transaction
+from sennit.places import Folder, FolderOptions, Places, path_to_text
+from sennit.records import Record, split_id
+from sennit.repositories.folders import IndexedFolders
+from sennit.stores.contract import FileRow, NewVectors, RecordsRole, Transaction
+from sennit.stores.prepared_records import PreparedRecord, WritableRecords
 
 BATCH_RECORDS: Final = 4000
 BATCH_BYTES: Final = 8 * 1024 * 1024
@@ -47,6 +49,8 @@ READ_AHEAD_BYTES: Final = 64 * 1024 * 1024
 MTIME_RESOLUTION_NS: Final = 2_000_000_000
 """File systems may store times in units of up to two seconds. A file younger than that can change again without a new
 modification time, so the next run compares its content."""
+
+NO_OPTIONS: Final = FolderOptions()
 
 Progress = Callable[[int, int, str], None]
 """Called with the number of files done, the total, and the path of the last file."""
@@ -75,7 +79,10 @@ class IndexTarget(Protocol):
     def path(self) -> Path | None: ...
 
     @property
-    def store(self) -> EmbeddedStore: ...
+    def store(self) -> RecordsRole: ...
+
+    @property
+    def indexed_folders(self) -> IndexedFolders: ...
 
     @property
     def embeddings(self) -> ModelSource: ...
@@ -84,12 +91,36 @@ class IndexTarget(Protocol):
     def writes(self) -> RecordWriter: ...
 
 
-class _FileOutcome(NamedTuple):
-    """The result of reading one file: its row, and its records unless they are unchanged."""
+class _Reading(NamedTuple):
+    """One reading of a file: its new row, its old row, and its records unless they are unchanged."""
+
+    row: FileRow
+    known: FileRow | None
+    built: FileRecords | None = None
+    problem: UnreadableFile | None = None
+
+
+class _FileTask(NamedTuple):
+    """A file to read, and what is known of it."""
 
     entry: FileEntry
-    row: FileRow | None
-    built: FileRecords | None
+    folder: Folder
+    path: str
+    """Relative to the folder."""
+    targets: tuple[str, ...]
+    known: Mapping[str, FileRow]
+    """The rows of its folder, by target."""
+    incomplete: frozenset[str] = frozenset()
+    """Targets of which some records were removed since."""
+    superseded: tuple[FileRow, ...] = ()
+    """Rows of the same file in a folder that it does not belong to any more."""
+
+
+class _FileOutcome(NamedTuple):
+    """The result of reading one file."""
+
+    task: _FileTask
+    readings: tuple[_Reading, ...]
     problem: UnreadableFile | None
     size: int
 
@@ -101,10 +132,10 @@ class _Batch:
     records: list[Record | PreparedRecord] = field(default_factory=list)
     vectors: dict[str, dict[bytes, bytes]] = field(default_factory=lambda: defaultdict(dict))
     rows: list[FileRow] = field(default_factory=list)
-    replaced: list[str] = field(default_factory=list)
-    """Paths whose old records are deleted, because new ones replace them or the file has no text any more."""
-    deleted: list[str] = field(default_factory=list)
-    """Paths whose rows and records are deleted."""
+    replaced: list[FileRow] = field(default_factory=list)
+    """Rows whose old records are deleted, because new ones replace them or the file has no text any more."""
+    deleted: list[FileRow] = field(default_factory=list)
+    """Rows that are deleted with their records."""
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     bytes: int = 0
 
@@ -122,12 +153,12 @@ class _Batch:
 
     def write(self, transaction: Transaction, records: Iterable[PreparedRecord], vectors: NewVectors) -> None:
         """Replace the records of the files, and update the manifest, in one transaction."""
-        FileManifest.delete(transaction, self.deleted)
-        FileManifest.upsert(transaction, self.rows)
+        transaction.delete_files(self.deleted)
+        transaction.put_files(self.rows)
         old = [
             record_id
-            for path in (*self.replaced, *self.deleted)
-            for record_id in FileManifest.record_ids(transaction, path, id_prefixes(path))
+            for row in (*self.replaced, *self.deleted)
+            for record_id in _record_ids(transaction, row)
         ]
         transaction.write(records, vectors, remove=old)
 
@@ -136,22 +167,26 @@ def index(
     db: IndexTarget,
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    collection: str = "files",
+    only_collections: Sequence[str] = (),
+    target: str = "",
+    options: FolderOptions = NO_OPTIONS,
     scope: Scope | None = None,
     progress: Progress | None = None,
     only: Iterable[str] | None = None,
-    profile: str = "text",
 ) -> IndexReport:
     """Update the database to match the files at and below these paths.
 
-    With `only`, a list of real, absolute paths, the run visits only those files and folders. `profile` selects how
-    files become records. On Ctrl-C it raises IndexInterrupted, a KeyboardInterrupt that holds the report so far.
+    With `only_collections`, the run adds only files whose reader produces records of these collections. `target` names
+    a collection for an additional reading of each file. `options` are remembered for the folders. With `only`, a list
+    of real, absolute paths, the run visits only those files and folders. On Ctrl-C it raises IndexInterrupted, a
+    KeyboardInterrupt that holds the report so far.
     """
     started = time.perf_counter()
     subtrees = None if only is None else Subtrees.of(only)
-    run = _IndexRun(db, collection, scope or Scope(), progress or (lambda *_: None), subtrees, profile)
+    roots = _resolve_paths(paths, db.path)
+    run = _IndexRun(db, only_collections, target, scope or Scope(), progress or (lambda *_: None), subtrees)
     try:
-        run.execute(_resolve_roots(paths, run.table))
+        run.execute(roots, options)
     except KeyboardInterrupt:
         run.report.interrupted = True
         raise IndexInterrupted(run.report) from None
@@ -160,23 +195,38 @@ def index(
     return run.report
 
 
-def _resolve_roots(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], table: FileManifest
-) -> dict[str, None]:
-    """The real paths. A path that does not exist is allowed if it was indexed before: its records are deleted."""
+def _resolve_paths(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], database: Path | None
+) -> dict[str, str]:
+    """The paths as they were given, by the real ones."""
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not listed:
         raise InvalidInput("index() needs at least one file or folder")
-    out: dict[str, None] = {}
+    own = None if database is None else os.path.realpath(database)
+    out: dict[str, str] = {}
     for path in listed:
         name = os.fspath(path)
         if not isinstance(name, str) or not name or "\0" in name:
             raise InvalidInput(f"index() takes paths of files and folders, not {path!r}")
         real = os.path.realpath(name)
-        if not os.path.lexists(real) and next(table.under(path_to_text(real)), None) is None:
-            raise NotFound(f"There is no file or folder {name!r}, and none was indexed there before")
-        out[real] = None
+        if own is not None and (real == own or real.startswith(own + os.sep)):
+            raise InvalidInput(
+                f"{name!r} belongs to the database itself. Index the folder that you want to search."
+            )
+        out[real] = name
     return out
+
+
+def _record_ids(transaction: Transaction, row: FileRow) -> list[str]:
+    """The full ids of a file's records: their parent is one of its parents, and their ids have its prefixes."""
+    prefixes = id_prefixes(row.place)
+    parents = (row.place, *(json.loads(row.other_parents) if row.other_parents else ()))
+    found = (full for parent in parents for full in transaction.child_ids(parent, path=row.path))
+    return [
+        full
+        for full in found
+        if (record_id := split_id(full)[1]) == row.place or record_id.startswith(prefixes)
+    ]
 
 
 class _IndexRun:
@@ -185,91 +235,185 @@ class _IndexRun:
     def __init__(
         self,
         db: IndexTarget,
-        collection: str,
+        only_collections: Sequence[str],
+        target: str,
         scope: Scope,
         progress: Progress,
         subtrees: Subtrees | None,
-        profile: str,
     ) -> None:
         self.report = IndexReport()
-        self.table = FileManifest(db.store.pool)
+        self._table = db.store.files
         self._db = db
-        self._collection = collection
+        self._only_collections = tuple(only_collections)
+        self._target = target
         self._scope = scope
         self._progress = progress
         self._subtrees = subtrees
-        self._profile = profile
-        self._reader_version = get_profile(profile).reader_version
-        self._roots: list[str] = []
+        self._places = Places()
+        self._single_files: dict[str, Folder] = {}
         self._batch = _Batch()
 
-    def execute(self, roots: Iterable[str]) -> None:
+    def execute(self, given: Mapping[str, str], options: FolderOptions) -> None:
         """Walk the roots, compare with the known files, read and write what changed, and delete what is gone."""
-        self._roots = list(roots)
-        tree, known, incomplete = self._walk(self._roots)
         report = self.report
-        report.seen = len(tree.files) + len(tree.skipped)
-        report.skipped = [Skipped(path, reason) for path, reason in tree.skipped.items()]
+        with self._db.writes.transaction() as transaction:
+            assigned = assign_folders(transaction, self._db.indexed_folders, self._table, given, options)
+        self._places, self._single_files = assigned.places, assigned.single_files
+        tree, known, incomplete = self._walk(list(given), assigned.adopted)
+        report.ignored = [Skipped(path, reason) for path, reason in tree.ignored.items()]
         gone = {
-            path: row
-            for path, row in known.items()
-            if path not in tree.files and not _is_within(path, tree.unreadable_folders)
+            path: rows
+            for path, rows in known.items()
+            if path not in tree.files and not is_within(path, tree.unreadable_folders)
         }
+        moved_targets = {(row.inode, row.size): path for path, rows in gone.items() for row in rows}
         to_read = []
         for path, entry in tree.files.items():
-            row = known.get(path)
-            if row is None or path in incomplete or not self._is_unchanged(row, entry):
-                to_read.append((entry, row if path not in incomplete else None))
-            elif row.problem is not None:
-                report.skipped.append(Skipped(path, row.problem))
+            task = self._plan(entry, known.get(path, ()), incomplete)
+            if task is None:
+                continue
+            report.seen += 1
+            moved_from = None if path in known else moved_targets.get((entry.inode, entry.size))
+            if moved_from is not None:
+                more = (row.target for row in gone[moved_from])
+                task = task._replace(targets=tuple(dict.fromkeys((*task.targets, *more))))
+            if task.superseded or any(not self._is_current(task, target) for target in task.targets):
+                to_read.append(task)
+            elif (
+                problem := next((row.problem for row in task.known.values() if row.problem), None)
+            ) is not None:
+                report.skipped.append(Skipped(path, problem))
             else:
                 report.unchanged += 1
+        report.seen += len(tree.skipped)
+        report.skipped += [Skipped(path, reason) for path, reason in tree.skipped.items()]
+        if any(lacks_code_reader(task.path) for task in to_read):
+            report.hints.append(MISSING_CODE)
+        vanished = self._vanished(list(given)) if to_read else {}
         by_hash: dict[bytes, list[str]] = defaultdict(list)
-        for path, row in gone.items():
-            if row.records:
-                by_hash[row.hash].append(path)
+        for path, rows in (*vanished.items(), *gone.items()):
+            if rows[0].problem is None and rows[0].size:
+                by_hash[rows[0].hash].append(path)
+        removable = {**vanished, **gone}
         for done, outcome in enumerate(self._read_all(to_read), 1):
-            self._add_to_batch(outcome, known.get(outcome.entry.path), gone, by_hash)
-            self._progress(done, len(to_read), outcome.entry.path)
-        for path in gone:
-            self._batch.deleted.append(path)
-            self._batch.counts["removed"] += gone[path].problem is None
-            self._write_batch(only_if_full=True)
+            self._add_to_batch(outcome, removable, by_hash)
+            self._progress(done, len(to_read), outcome.task.entry.path)
+        for path, rows in gone.items():
+            if path in removable:
+                self._batch.deleted += rows
+                self._batch.counts["removed"] += rows[0].problem is None
+                self._write_batch(only_if_full=True)
         self._write_batch()
+        self._delete_unused_folders()
+        if self._subtrees is None:
+            self._db.indexed_folders.mark_indexed(self._covered(given))
         report.skipped.sort()
 
-    def _walk(self, roots: Iterable[str]) -> tuple[WalkResult, dict[str, FileRow], set[str]]:
+    def _covered(self, given: Mapping[str, str]) -> list[str]:
+        """The keys of the folders that the run has visited as a whole."""
+        return [
+            folder.key
+            for folder in self._places.folders
+            if folder.whole and is_within(path_to_text(folder.root), [path_to_text(root) for root in given])
+        ]
+
+    def _delete_unused_folders(self) -> None:
+        unused = unused_folders(self._db.indexed_folders.places(), self._table)
+        if unused:
+            with self._db.writes.transaction() as transaction:
+                for folder in unused:
+                    self._db.indexed_folders.delete(transaction, folder.key)
+
+    def _walk(
+        self, roots: Sequence[str], adopted: Sequence[Folder]
+    ) -> tuple[WalkResult, dict[str, list[FileRow]], set[tuple[str, str, str]]]:
+        """The files that exist, the rows of those that are known, by absolute path, and which rows lack records."""
         tree = WalkResult()
-        known: dict[str, FileRow] = {}
-        incomplete: set[str] = set()
+        known: dict[str, list[FileRow]] = defaultdict(list)
+        incomplete: set[tuple[str, str, str]] = set()
         skip_folders = [os.path.realpath(self._db.path)] if self._db.path is not None else []
+        seen: set[tuple[str, str, str]] = set()
         for root in roots:
             for path in [root] if self._subtrees is None else self._subtrees.within(root):
-                for row, complete in self.table.under(path_to_text(path)):
-                    known[row.path] = row
-                    if not complete:
-                        incomplete.add(row.path)
+                text = path_to_text(path)
+                for folder in (*self._places.folders, *adopted):
+                    inside = folder.relative(text)
+                    if inside is None and not is_within(path_to_text(folder.root), [text]):
+                        continue
+                    for row, complete in self._table.under(folder.key, inside or ""):
+                        if row[:3] not in seen:
+                            seen.add(row[:3])
+                            known[folder.absolute(row.path)].append(row)
+                            if not complete:
+                                incomplete.add(row[:3])
             if os.path.lexists(root):
                 walk(root, self._scope, tree, skip_folders=skip_folders, subtrees=self._subtrees)
         return tree, known, incomplete
 
-    def _is_unchanged(self, row: FileRow, entry: FileEntry) -> bool:
+    def _vanished(self, roots: Sequence[str]) -> dict[str, list[FileRow]]:
+        """The rows of folders that do not exist any more: a new file may be one of theirs."""
+        out: dict[str, list[FileRow]] = defaultdict(list)
+        for folder in self._places.folders:
+            if folder.whole and not os.path.lexists(folder.root) and folder.root not in roots:
+                for row, _ in self._table.under(folder.key):
+                    out[folder.absolute(row.path)].append(row)
+        return out
+
+    def _plan(
+        self, entry: FileEntry, rows: Sequence[FileRow], incomplete: set[tuple[str, str, str]]
+    ) -> _FileTask | None:
+        """How a file is to be read; None if this run does not read it."""
+        owner = self._owner(entry.path, rows)
+        if owner is None:
+            return None
+        folder, path = owner
+        own = {row.target: row for row in rows if row.folder == folder.key}
+        targets = dict.fromkeys(row.target for row in rows)
+        if self._target:
+            targets[self._target] = None
+        elif has_reader(path, self._only_collections):
+            targets[""] = None
+        if not targets:
+            return None
+        damaged = frozenset(target for target, row in own.items() if row[:3] in incomplete)
+        superseded = tuple(row for row in rows if row.folder != folder.key)
+        return _FileTask(entry, folder, path, tuple(targets), own, damaged, superseded)
+
+    def _owner(self, path: str, rows: Sequence[FileRow]) -> tuple[Folder, str] | None:
+        """The folder that a file belongs to, and its relative path."""
+        single = self._single_files.get(path)
+        # Of a folder that is not indexed as a whole, only the known files belong to it.
+        keys = {row.folder for row in rows} if single is None else {single.key}
+        for folder, relative in self._places.owners(path):
+            if folder.whole or folder.key in keys:
+                return folder, relative
+        return None
+
+    def _reader(self, folder: Folder, path: str) -> str:
+        version, options = reader_version(path), folder.options_digest
+        return f"{version}>{options}" if options else version
+
+    def _is_current(self, task: _FileTask, target: str) -> bool:
+        """Whether the row of a reading matches the file."""
+        row, entry = task.known.get(target), task.entry
         return (
-            row.size == entry.size
+            row is not None
+            and target not in task.incomplete
+            and row.size == entry.size
             and row.mtime_ns == entry.mtime_ns
             and row.ctime_ns == entry.ctime_ns
             and row.inode == entry.inode
-            and row.collection == self._collection
-            and row.reader == self._reader_version(entry.path)
+            and row.reader == self._reader(task.folder, task.path)
         )
 
     # Reading, in a pool of threads.
 
-    def _read_all(self, files: Sequence[tuple[FileEntry, FileRow | None]]) -> Iterator[_FileOutcome]:
+    def _read_all(self, files: Sequence[_FileTask]) -> Iterator[_FileOutcome]:
         """Read the files and build their records, in order; a bounded number of files ahead of the writer."""
         models = tuple(PortableModel(*model) for model in self._db.embeddings.portable_models())
-        task = IndexTask(self._profile, self._collection, tuple(self._roots), models)
-        builder = choose_builder(task, [entry.size for entry, _ in files])
+        folders = {task.folder.key: task.folder for task in files}
+        index_task = IndexTask(tuple(folders.values()), self._only_collections, models)
+        builder = choose_builder(index_task, [task.entry.size for task in files])
         ahead: deque[tuple[Future[list[_FileOutcome]], int, int]] = deque()
         files_ahead = bytes_ahead = 0
         pool = ThreadPoolExecutor(builder.threads, thread_name_prefix="sennit-read")
@@ -277,7 +421,7 @@ class _IndexRun:
             # Closed before the thread pool, so that an interrupted run does not wait for files in progress.
             with builder:
                 for group in _group_files(files, builder.group_size):
-                    group_bytes = sum(entry.size for entry, _ in group)
+                    group_bytes = sum(task.entry.size for task in group)
                     while ahead and (
                         files_ahead + len(group) > READ_AHEAD_FILES
                         or bytes_ahead + group_bytes > READ_AHEAD_BYTES
@@ -294,87 +438,123 @@ class _IndexRun:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _read_group(
-        self, group: Sequence[tuple[FileEntry, FileRow | None]], builder: RecordBuilder
-    ) -> list[_FileOutcome]:
+    def _read_group(self, group: Sequence[_FileTask], builder: RecordBuilder) -> list[_FileOutcome]:
         """Read some files, and build the records of those whose content changed."""
-        read = [self._read_one(entry, known) for entry, known in group]
-        built = iter(builder.build([content for _, content in read if content is not None]))
-        return [outcome if content is None else _complete(outcome, next(built)) for outcome, content in read]
+        read = [self._read_one(task) for task in group]
+        contents = [content for _, listed in read for content in listed if content is not None]
+        built = iter(builder.build(contents))
+        return [
+            outcome._replace(
+                readings=tuple(
+                    reading if content is None else _complete(reading, next(built))
+                    for reading, content in zip(outcome.readings, listed, strict=True)
+                )
+            )
+            for outcome, listed in read
+        ]
 
-    def _read_one(self, entry: FileEntry, known: FileRow | None) -> tuple[_FileOutcome, FileContent | None]:
-        """Read one file; returns its new row, and its content if that differs from the known row."""
+    def _read_one(self, task: _FileTask) -> tuple[_FileOutcome, list[FileContent | None]]:
+        """Read one file; returns its readings, each with the content if that differs from the known row."""
+        entry, folder = task.entry, task.folder
         try:
             data, status = read_regular_file(entry.os_path, self._scope.max_bytes)
         except UnreadableFile as problem:
-            return _FileOutcome(entry, None, None, problem, 0), None
+            return _FileOutcome(task, (), problem, 0), []
         digest = hashlib.blake2b(data, digest_size=16).digest()
-        reader = self._reader_version(entry.path)
+        reader = self._reader(folder, task.path)
         # A recent time may not change with the content. -1 matches no file, so the next run compares the content.
         is_settled = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > MTIME_RESOLUTION_NS
-        row = FileRow(
-            entry.path,
-            self._collection,
-            reader,
-            status.st_size,
-            status.st_mtime_ns if is_settled else -1,
-            status.st_ctime_ns,
-            status.st_ino & ((1 << 63) - 1),
-            digest,
-            0,
-            None,
-        )
-        if known is not None and (known.hash, known.reader, known.collection) == (
-            digest,
-            reader,
-            self._collection,
-        ):
-            row = row._replace(records=known.records, problem=known.problem)
-            return _FileOutcome(entry, row, None, None, len(data)), None
-        return _FileOutcome(entry, row, None, None, len(data)), FileContent(
-            entry.path, data, status.st_mtime_ns
-        )
+        readings: list[_Reading] = []
+        contents: list[FileContent | None] = []
+        for target in task.targets:
+            known = task.known.get(target)
+            row = FileRow(
+                folder.key,
+                task.path,
+                target,
+                folder.place(task.path, target),
+                "",
+                reader,
+                status.st_size,
+                status.st_mtime_ns if is_settled else -1,
+                status.st_ctime_ns,
+                status.st_ino & ((1 << 63) - 1),
+                digest,
+                0,
+                None,
+            )
+            is_same = known is not None and (known.hash, known.reader) == (digest, reader)
+            if known is not None and is_same and target not in task.incomplete:
+                kept = row._replace(
+                    other_parents=known.other_parents, records=known.records, problem=known.problem
+                )
+                readings.append(_Reading(kept, known))
+                contents.append(None)
+            else:
+                readings.append(_Reading(row, known))
+                contents.append(FileContent(folder.key, task.path, target, data, status.st_mtime_ns))
+        return _FileOutcome(task, tuple(readings), None, len(data)), contents
 
     # Writing, in the calling thread.
 
     def _add_to_batch(
         self,
         outcome: _FileOutcome,
-        known: FileRow | None,
-        gone: dict[str, FileRow],
+        removable: dict[str, list[FileRow]],
         by_hash: dict[bytes, list[str]],
     ) -> None:
         """Add the outcome of one file to the batch."""
-        batch, row = self._batch, outcome.row
-        path = outcome.entry.path
+        batch, task = self._batch, outcome.task
+        path = task.entry.path
         self.report.bytes_read += outcome.size
-        if outcome.problem is not None:
-            self.report.skipped.append(Skipped(path, str(outcome.problem)))
-            if row is not None and outcome.problem.permanent:
-                # The file has no text any more, so its old records are deleted.
-                batch.rows.append(row)
-                batch.replaced.append(path)
-        elif row is None or outcome.built is None:
-            if row is not None:
-                batch.rows.append(row)
-                if row.problem is None:
-                    batch.counts["unchanged"] += 1
-                else:
-                    self.report.skipped.append(Skipped(path, row.problem))
-        else:
-            same_content = by_hash.get(row.hash) if known is None else None
-            if same_content:
-                old_path = same_content.pop()
-                del gone[old_path]
-                batch.deleted.append(old_path)
-                batch.counts["renamed"] += 1
+        problem = outcome.problem or next((one.problem for one in outcome.readings if one.problem), None)
+        if problem is not None:
+            self.report.skipped.append(Skipped(path, str(problem)))
+        built = [reading for reading in outcome.readings if reading.built is not None]
+        for reading in outcome.readings:
+            if reading.problem is not None:
+                if reading.problem.permanent:
+                    # The file has no text any more, so its old records are deleted.
+                    batch.rows.append(reading.row)
+                    batch.replaced.append(reading.known or reading.row)
+                continue
+            batch.rows.append(reading.row)
+            if reading.built is not None:
+                batch.replaced.append(reading.known or reading.row)
+                batch.add(reading.built)
+                batch.bytes += outcome.size
+        if outcome.problem is None:
+            batch.deleted += task.superseded
+        if built:
+            self._count_change(task, built, removable, by_hash)
+        elif problem is None:
+            known_problem = next((one.row.problem for one in outcome.readings if one.row.problem), None)
+            if known_problem is None:
+                batch.counts["unchanged"] += 1
             else:
-                batch.counts["added" if known is None or known.problem is not None else "updated"] += 1
-            batch.rows.append(row)
-            batch.replaced.append(path)
-            batch.add(outcome.built)
-            batch.bytes += outcome.size
+                self.report.skipped.append(Skipped(path, known_problem))
         self._write_batch(only_if_full=True)
+
+    def _count_change(
+        self,
+        task: _FileTask,
+        built: Sequence[_Reading],
+        removable: dict[str, list[FileRow]],
+        by_hash: dict[bytes, list[str]],
+    ) -> None:
+        """Count a changed file as added, updated or renamed; a renamed file leaves its old path."""
+        counts = self._batch.counts
+        is_new = not task.known and not task.superseded
+        same_content = by_hash.get(built[0].row.hash) if is_new else None
+        if same_content:
+            self._batch.deleted += removable.pop(same_content.pop())
+            counts["renamed"] += 1
+        elif is_new or all(row.problem is not None for row in (*task.known.values(), *task.superseded)):
+            counts["added"] += 1
+        elif task.superseded and not task.known:
+            counts["unchanged"] += 1  # the same file, which another folder has now
+        else:
+            counts["updated"] += 1
 
     def _write_batch(self, *, only_if_full: bool = False) -> None:
         batch, report = self._batch, self.report
@@ -394,32 +574,23 @@ class _IndexRun:
         self._batch = _Batch()
 
 
-def _group_files(
-    files: Iterable[tuple[FileEntry, FileRow | None]], max_files: int
-) -> Iterator[list[tuple[FileEntry, FileRow | None]]]:
+def _group_files(files: Iterable[_FileTask], max_files: int) -> Iterator[list[_FileTask]]:
     """Group the files in order: small files together, up to GROUP_BYTES."""
-    group: list[tuple[FileEntry, FileRow | None]] = []
+    group: list[_FileTask] = []
     size = 0
-    for entry, row in files:
-        if group and (len(group) >= max_files or size + entry.size > GROUP_BYTES):
+    for task in files:
+        if group and (len(group) >= max_files or size + task.entry.size > GROUP_BYTES):
             yield group
             group, size = [], 0
-        group.append((entry, row))
-        size += entry.size
+        group.append(task)
+        size += task.entry.size
     if group:
         yield group
 
 
-def _complete(outcome: _FileOutcome, built: FileRecords | UnreadableFile) -> _FileOutcome:
-    assert outcome.row is not None
+def _complete(reading: _Reading, built: FileRecords | UnreadableFile) -> _Reading:
     if isinstance(built, UnreadableFile):
-        return outcome._replace(row=outcome.row._replace(problem=str(built)), problem=built)
-    return outcome._replace(row=outcome.row._replace(records=len(built.records)), built=built)
-
-
-def _is_within(path: str, folders: Sequence[str]) -> bool:
-    for folder in folders:
-        low, high = path_range(folder)
-        if path == folder or low <= path < high:
-            return True
-    return False
+        return reading._replace(row=reading.row._replace(problem=str(built)), problem=built)
+    others = json.dumps(built.other_parents) if built.other_parents else ""
+    in_place = len(built.records) if not others else built.in_place
+    return reading._replace(row=reading.row._replace(records=in_place, other_parents=others), built=built)

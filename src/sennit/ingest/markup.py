@@ -6,77 +6,30 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from sennit.ingest import markdown
 from sennit.ingest.chunk import Document
 
-_ATX: Final = re.compile(r" {0,3}(#{1,6})(?=[ \t]|\Z)")
-_SETEXT: Final = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_NOT_A_PARAGRAPH: Final = re.compile(r" {0,3}(?:[>|]|[-*+][ \t]|\d{1,9}[.)][ \t])| {4}|\t")
-_ADORNMENT: Final = re.compile(r"([=\-~^\"'#*+`:._])\1{2,}\Z")
-_ATTRIBUTES: Final = re.compile(r"[ \t]*\{#[^{}]*\}\Z")
+MARKDOWN_VERSION: Final = 1
+"""Increase when the same page would have other headings or blocks. Pages of an older version are indexed again."""
 
 MAX_HEADING_CHARACTERS: Final = 200
-"""Markdown headings are cut at this length. In reStructuredText, a longer underlined line is a paragraph."""
+"""In reStructuredText, a longer underlined line is a paragraph."""
+
+_ADORNMENT: Final = re.compile(r"([=\-~^\"'#*+`:._])\1{2,}\Z")
 
 
 def parse_markdown(lines: Sequence[str]) -> Document:
-    """Find ATX and Setext headings outside code fences; keep fences and front matter in one piece."""
+    """Find the headings of a page; keep its fences, underlined headings and front matter in one piece."""
     document = Document(lines)
-    at = _front_matter(document)
-    fence = ""
-    opened_at = 0
-    while at < len(lines):
-        line = lines[at]
-        if fence:
-            document.no_break_before.add(at)
-            bare = line.strip()
-            if bare.startswith(fence) and not bare.strip(fence[0]) and len(line) - len(line.lstrip()) < 4:
-                fence = ""
-        elif (opening := _FENCE.match(line)) and not (opening[1][0] == "`" and "`" in line[opening.end() :]):
-            fence, opened_at = opening[1], at
-        elif heading := _ATX.match(line):
-            document.headings[at] = (len(heading[1]), _clean_heading(line[heading.end() :]))
-        elif at and _SETEXT.match(line) and _is_paragraph(document, at - 1):
-            level = 1 if line.lstrip()[0] == "=" else 2
-            document.headings[at - 1] = (level, lines[at - 1].strip()[:MAX_HEADING_CHARACTERS])
-            document.no_break_before.add(at)
-        at += 1
-    if fence:
-        # The fence is never closed. Markdown makes one block of the rest, but chunks may still be cut there.
-        document.no_break_before.difference_update(range(opened_at, len(lines)))
+    _, start = markdown.parse_front_matter(lines)
+    outline = markdown.parse_markdown(lines, start=start)
+    document.headings = {line: (heading.level, heading.title) for line, heading in outline.headings.items()}
+    pieces = [(0, start), *((line, heading.last) for line, heading in outline.headings.items())]
+    # A fence that is never closed takes in the rest of the page, in which chunks may still end.
+    pieces += [(code.first, code.last) for code in outline.code if code.closed]
+    for first, last in pieces:
+        document.no_break_before.update(range(first + 1, last))
     return document
-
-
-def _clean_heading(text: str) -> str:
-    """Remove the closing #s of a heading and the anchor after it."""
-    text = text.strip()
-    open_ended = text.rstrip("#")
-    if open_ended != text and open_ended[-1:] in ("", " ", "\t"):
-        text = open_ended.rstrip()
-    return _ATTRIBUTES.sub("", text[:MAX_HEADING_CHARACTERS])
-
-
-def _front_matter(document: Document) -> int:
-    """Keep the block between two lines of --- at the top together; return the index of the line after it."""
-    lines = document.lines
-    if lines and lines[0].rstrip() == "---":
-        for at in range(1, min(len(lines), 200)):
-            if lines[at].rstrip() in ("---", "..."):
-                document.no_break_before.update(range(1, at + 1))
-                return at + 1
-    return 0
-
-
-def _is_paragraph(document: Document, at: int) -> bool:
-    """Whether the line is a paragraph of one line, which an underline turns into a heading."""
-    line = document.lines[at]
-    return bool(
-        line.strip()
-        and at not in document.headings
-        and at not in document.no_break_before
-        and not _NOT_A_PARAGRAPH.match(line)
-        and (at == 0 or not document.lines[at - 1].strip() or at - 1 in document.headings)
-    )
 
 
 def parse_rst(lines: Sequence[str]) -> Document:

@@ -8,8 +8,10 @@ from types import TracebackType
 from typing import Final, NamedTuple, Protocol
 
 from sennit.ingest.file_reader import UnreadableFile
-from sennit.ingest.profiles import FileParser, get_profile
-from sennit.stores.embedded.prepared_records import WritableRecords
+from sennit.ingest.readers import read_records
+from sennit.places import Folder
+from sennit.records import Record
+from sennit.stores.prepared_records import WritableRecords
 
 READ_THREADS: Final = 4
 """Threads that read files while records are written. Disks and PDF parsing keep a single thread waiting."""
@@ -26,9 +28,9 @@ class PortableModel(NamedTuple):
 class IndexTask:
     """How one run turns files into records."""
 
-    profile: str
-    collection: str
-    roots: tuple[str, ...]
+    folders: tuple[Folder, ...]
+    only_collections: tuple[str, ...] = ()
+    """If not empty, files without records of these collections are not read."""
     models: tuple[PortableModel, ...] = ()
     """The models for which records get vectors at once."""
 
@@ -36,7 +38,11 @@ class IndexTask:
 class FileContent(NamedTuple):
     """The bytes of a file and its modification time."""
 
+    folder: str
+    """The key of the folder."""
     path: str
+    target: str
+    """The collection of an additional reading; empty for the reading by kind."""
     data: bytes
     mtime_ns: int
 
@@ -48,6 +54,10 @@ class FileRecords:
     records: WritableRecords
     vectors: Mapping[str, Mapping[bytes, bytes]] = field(default_factory=dict)
     """Float16 vectors by model fingerprint and by the hash of the text."""
+    other_parents: tuple[str, ...] = ()
+    """The parents of the records, apart from the place of the file."""
+    in_place: int = 0
+    """How many records have the place as their parent."""
 
 
 class RecordBuilder(Protocol):
@@ -78,15 +88,19 @@ class InProcessBuilder:
     group_size: Final = 1
 
     def __init__(self, task: IndexTask) -> None:
-        self._collection = task.collection
-        self._parse: FileParser = get_profile(task.profile).create_parser(task.roots)
+        self._folders = {folder.key: folder for folder in task.folders}
+        self._only_collections = task.only_collections
 
     def build(self, contents: Sequence[FileContent]) -> list[FileRecords | UnreadableFile]:
         return [self._build_one(content) for content in contents]
 
     def _build_one(self, content: FileContent) -> FileRecords | UnreadableFile:
         try:
-            return FileRecords(self._parse(content.path, content.data, self._collection, content.mtime_ns))
+            folder = self._folders[content.folder]
+            return _file_records(
+                read_records(folder, *content[1:], wanted=self._only_collections),
+                folder.place(content.path, content.target),
+            )
         except UnreadableFile as problem:
             return problem
         except Exception as error:  # noqa: BLE001 - report the one file, and go on with the rest
@@ -97,3 +111,9 @@ class InProcessBuilder:
 
     def __exit__(self, *_: object) -> None:
         """There is nothing to release."""
+
+
+def _file_records(records: list[Record], place: str) -> FileRecords:
+    in_place = sum(record.parent == place for record in records)
+    others = dict.fromkeys(record.parent for record in records if record.parent not in (place, None))
+    return FileRecords(records, other_parents=tuple(map(str, others)), in_place=in_place)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sennit.records import Json
+
+_TOO_LARGE: Final = re.compile(r"[\d,]+ bytes; the limit is ([\d,]+)")
 
 
 class Skipped(NamedTuple):
@@ -33,6 +36,10 @@ class IndexReport:
     records_unchanged: int = 0
     """Records of changed files that did not change themselves."""
     skipped: list[Skipped] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+    """What would improve the index, one sentence each."""
+    ignored: list[Skipped] = field(default_factory=list)
+    """Files and folders that are ignored by default, such as virtual environments. They are not counted as seen."""
     bytes_read: int = 0
     seconds: float = 0.0
     interrupted: bool = False
@@ -45,10 +52,6 @@ class IndexReport:
     @property
     def records_per_second(self) -> float:
         return self.records / self.seconds if self.seconds > 0 else 0.0
-
-    def reasons(self) -> Counter[str]:
-        """The number of skipped files for each reason."""
-        return Counter(reason for _, reason in self.skipped)
 
     def to_dict(self) -> dict[str, Json]:
         """The report as JSON values."""
@@ -69,11 +72,29 @@ class IndexReport:
                 "unchanged": self.records_unchanged,
             },
             "skipped": [{"path": path, "reason": reason} for path, reason in self.skipped],
+            "hints": list(self.hints),
+            "ignored": [{"path": path, "reason": reason} for path, reason in self.ignored],
             "bytes_read": self.bytes_read,
             "seconds": round(self.seconds, 3),
             "records_per_second": round(self.records_per_second, 1),
             "interrupted": self.interrupted,
         }
+
+
+class ReasonGroup(NamedTuple):
+    """What was left out for one reason, in the order of the paths."""
+
+    reason: str
+    paths: list[str]
+
+
+def group_by_reason(skipped: Iterable[Skipped]) -> list[ReasonGroup]:
+    """Group by reason, the largest group first. What differs by file is left out of the reason."""
+    groups: dict[str, list[str]] = {}
+    for path, reason in skipped:
+        kind = "binary" if reason.startswith("binary:") else _TOO_LARGE.sub(r"larger than \1 bytes", reason)
+        groups.setdefault(kind, []).append(path)
+    return sorted((ReasonGroup(*group) for group in groups.items()), key=lambda group: -len(group.paths))
 
 
 class IndexInterrupted(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""The text profile: from the bytes of a file to records of its passages."""
+"""From the bytes of a text file to records of its passages."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ def reader_version(path: str) -> str:
     """Names the reader of a path and its version. When the name changes, the file is indexed again."""
     kind, language = file_kind(path)
     reader = f"{kind}:{language}/{chunk.VERSION}"
-    return f"{reader}.{HTML_VERSION}" if kind == "html" else reader
+    versions = {"html": HTML_VERSION, "markdown": markup.MARKDOWN_VERSION}
+    return f"{reader}.{versions[kind]}" if kind in versions else reader
 
 
 def id_prefix(path: str) -> str:
-    """The prefix of the ids of a file's records."""
+    """The prefix of the ids of the records of a file at this place."""
     encoded = path.encode()
     if len(encoded) > MAX_PATH_BYTES_IN_ID:
         return f"file:{hashlib.blake2b(encoded, digest_size=16).hexdigest()}#"
@@ -44,7 +45,7 @@ def id_prefix(path: str) -> str:
 
 
 def id_prefixes(path: str) -> tuple[str, ...]:
-    """The prefixes that the ids of a file's records can have, in any profile."""
+    """The prefixes that the ids of the records of a file at this place can have, whatever read it."""
     return (id_prefix(path), f"{path}::", "code:")
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sennit.errors import InvalidInput
+from sennit.ingest.default_ignores import reason_to_ignore, reason_to_leave
 from sennit.ingest.file_reader import UnreadableFile, read_regular_file
 from sennit.ingest.ignore import IgnoreRules
+from sennit.places import path_to_text
 
 IGNORE_FILES: Final = (".gitignore", ".ignore", ".sennitignore")
 """Later names take precedence, and rules of a deeper folder take precedence over those above it."""
@@ -38,6 +40,8 @@ class Scope:
 
     hidden: bool = False
     ignore_files: bool = True
+    default_ignores: bool = True
+    """Whether to ignore what programs write and nobody reads, such as virtual environments and lock files."""
     include: tuple[str, ...] = ()
     """If not empty, only files that match one of these patterns, written as in .gitignore."""
     exclude: tuple[str, ...] = ()
@@ -72,6 +76,8 @@ class WalkResult:
     files: dict[str, FileEntry] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     """By path, the reason why a file that is not ignored is skipped."""
+    ignored: dict[str, str] = field(default_factory=dict)
+    """By path, the reason why a file or folder is ignored by default."""
     unreadable_folders: list[str] = field(default_factory=list)
     """Folders that could not be listed. The records of their files stay."""
 
@@ -114,15 +120,8 @@ class _Folder:
     max_bytes: int
     subtrees: Subtrees | None
     """The only parts to visit; None for everything."""
-
-
-def path_to_text(path: str) -> str:
-    """A path as valid text with forward slashes; bytes that are not UTF-8 become \\xNN."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        path = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return path if os.sep == "/" else path.replace(os.sep, "/")
+    wanted: bool
+    """Whether it was named, or an ignore file includes it again, so that no default keeps it out."""
 
 
 def walk(
@@ -152,7 +151,7 @@ def walk(
     excluded = IgnoreRules(scope.exclude)
     included = IgnoreRules(scope.include)
     exclude_rules = (_FolderRules(prefix_length, excluded),) if excluded else ()
-    first = _Folder(root, 0, above, exclude_rules, scope.max_bytes, subtrees)
+    first = _Folder(root, 0, above, exclude_rules, scope.max_bytes, subtrees, wanted=True)
     pending = [first]
     while pending:
         folder = pending.pop()
@@ -175,6 +174,9 @@ def _visit(
         _skip_unreadable(tree, folder.path, error)
         return
     names = {entry.name for entry in listed}
+    if scope.default_ignores and not folder.wanted and (reason := reason_to_leave(names)):
+        tree.ignored[path_to_text(folder.path)] = reason
+        return
     ignore_rules, exclude_rules, max_bytes = _rules_inside(folder, names, scope, tree)
     for entry in listed:
         name = entry.name
@@ -188,17 +190,24 @@ def _visit(
                 subtrees = None
             elif not is_folder or path not in subtrees.ancestors:
                 continue
-        if (ignore_rules or exclude_rules) and _is_excluded(
-            path, name, is_folder, ignore_rules, exclude_rules
-        ):
+        excluded = _is_excluded(path, name, is_folder, ignore_rules, exclude_rules)
+        if excluded or (is_folder and path in skip_folders):
+            continue
+        if excluded is None and _is_ignored_by_default(path, name, is_folder, names, scope, tree):
             continue
         if is_folder:
-            if path in skip_folders:
-                continue
             if folder.depth + 1 >= MAX_DEPTH:
                 tree.skipped[path_to_text(path)] = f"nested deeper than {MAX_DEPTH} folders"
                 continue
-            yield _Folder(path, folder.depth + 1, ignore_rules, exclude_rules, max_bytes, subtrees)
+            yield _Folder(
+                path,
+                folder.depth + 1,
+                ignore_rules,
+                exclude_rules,
+                max_bytes,
+                subtrees,
+                wanted=excluded is False,
+            )
             continue
         if included and not included.decide(path[prefix_length:], name, is_folder=False):
             continue
@@ -241,14 +250,24 @@ def _is_excluded(
     is_folder: bool,
     ignore_rules: Sequence[_FolderRules],
     exclude_rules: Sequence[_FolderRules],
-) -> bool:
+) -> bool | None:
+    """True to exclude the path, False if an ignore file includes it again, None if no rule matches."""
     if any(rules.decide(path[start:], name, is_folder=is_folder) for start, rules in exclude_rules):
         return True
     for start, rules in ignore_rules:
         decided = rules.decide(path[start:], name, is_folder=is_folder)
         if decided is not None:
             return decided
-    return False
+    return None
+
+
+def _is_ignored_by_default(
+    path: str, name: str, is_folder: bool, siblings: set[str], scope: Scope, tree: WalkResult
+) -> bool:
+    reason = reason_to_ignore(name, siblings, is_folder=is_folder) if scope.default_ignores else None
+    if reason is not None:
+        tree.ignored[path_to_text(path)] = reason
+    return reason is not None
 
 
 def _add_entry(tree: WalkResult, os_path: str, status: os.stat_result, max_bytes: int) -> None:

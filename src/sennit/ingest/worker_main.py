@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import IO
 
 from sennit.embedding import Embedder, EmbeddingSpec, create_embedder
@@ -15,8 +16,8 @@ from sennit.errors import SennitError
 from sennit.ingest.file_reader import UnreadableFile
 from sennit.ingest.record_builder import FileRecords, InProcessBuilder, PortableModel
 from sennit.ingest.worker_protocol import decode_contents, decode_task, encode_outcome
-from sennit.stores.embedded.codec import to_float16_bytes
-from sennit.stores.embedded.prepared_records import PreparedRecord, prepare_record
+from sennit.stores.codec import to_float16_bytes
+from sennit.stores.prepared_records import PreparedRecord, prepare_record
 from sennit.workers import Message, read_message, worker_streams, write_message
 
 
@@ -51,7 +52,8 @@ def _prepare(
     if isinstance(outcome, UnreadableFile):
         return outcome
     records = list(map(prepare_record, outcome.records))
-    return FileRecords(records, {model.fingerprint: _embed(model, records) for model in embedders})
+    vectors = {model.fingerprint: _embed(model, records) for model in embedders}
+    return replace(outcome, records=records, vectors=vectors)
 
 
 def _embed(embedder: Embedder, records: Sequence[PreparedRecord]) -> dict[bytes, bytes]:

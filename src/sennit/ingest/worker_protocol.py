@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sennit.ingest.file_reader import UnreadableFile
 from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, PortableModel
-from sennit.stores.embedded.graph import GraphRows
-from sennit.stores.embedded.prepared_records import (
+from sennit.places import Folder
+from sennit.stores.graph_rows import GraphRows
+from sennit.stores.prepared_records import (
     CONTENT_HASH,
     METADATA,
     PATH,
@@ -25,24 +26,28 @@ from sennit.workers import Message
 
 
 def encode_task(task: IndexTask) -> Message:
-    return Message(asdict(task))
+    # A worker reads no files, and a root may hold bytes that are not UTF-8.
+    folders = tuple(replace(folder, root="", metadata=dict(folder.metadata)) for folder in task.folders)
+    return Message(asdict(replace(task, folders=folders)))
 
 
 def decode_task(message: Message) -> IndexTask:
     header = message.header
     models = tuple(PortableModel(*model) for model in header["models"])
-    return IndexTask(header["profile"], header["collection"], tuple(header["roots"]), models)
+    folders = tuple(Folder(**folder) for folder in header["folders"])
+    return IndexTask(folders, tuple(header["only_collections"]), models)
 
 
 def encode_contents(contents: Iterable[FileContent]) -> Message:
     files = list(contents)
-    return Message([(file.path, file.mtime_ns) for file in files], [file.data for file in files])
+    header = [(file.folder, file.path, file.target, file.mtime_ns) for file in files]
+    return Message(header, [file.data for file in files])
 
 
 def decode_contents(message: Message) -> list[FileContent]:
     return [
-        FileContent(path, data, mtime_ns)
-        for (path, mtime_ns), data in zip(message.header, message.blocks, strict=True)
+        FileContent(folder, path, target, data, mtime_ns)
+        for (folder, path, target, mtime_ns), data in zip(message.header, message.blocks, strict=True)
     ]
 
 
@@ -64,7 +69,8 @@ def encode_outcome(outcome: FileRecords | UnreadableFile) -> Message:
     for vectors in outcome.vectors.values():
         blocks += (b"".join(vectors), b"".join(vectors.values()))
     counts = {fingerprint: len(vectors) for fingerprint, vectors in outcome.vectors.items()}
-    return Message({"vectors": counts}, blocks)
+    parents = {"other_parents": outcome.other_parents, "in_place": outcome.in_place}
+    return Message({"vectors": counts, **parents}, blocks)
 
 
 def decode_outcome(message: Message) -> FileRecords | UnreadableFile:
@@ -89,7 +95,8 @@ def decode_outcome(message: Message) -> FileRecords | UnreadableFile:
         )
         for fingerprint, count in message.header["vectors"].items()
     }
-    return FileRecords(records, vectors)
+    header = message.header
+    return FileRecords(records, vectors, tuple(header["other_parents"]), header["in_place"])
 
 
 def _split_equally(block: bytes, count: int) -> list[bytes]:

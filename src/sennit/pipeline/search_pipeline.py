@@ -2,41 +2,60 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 import numpy as np
 
-from sennit.pipeline.source_runner import SearchPlan, SourceRunner, elapsed_milliseconds
-from sennit.pipeline.trace_builder import RunLog, build_trace, trace_limit
-from sennit.ranking.fusion import fuse, order
-from sennit.ranking.stages import CandidateList, Floats, Keys, Ranking, StageContext, StageOutput
+from sennit.pipeline.events import log_events
+from sennit.pipeline.evidence import EvidenceReader
+from sennit.pipeline.source_runner import SearchPlan, SourceRunner, check_period, elapsed_milliseconds
+from sennit.pipeline.trace_builder import RunLog, build_trace, trace_limit, trace_relevance
+from sennit.ranking.calibration import NO_BACKGROUND
+from sennit.ranking.fusion import calibrated_sources, fuse, order
+from sennit.ranking.relevance import BEST_OF, cut_by_relevance, estimate_relevance
+from sennit.ranking.stages import (
+    CandidateList,
+    Floats,
+    Keys,
+    Ranking,
+    RankingStage,
+    StageContext,
+    StageOutput,
+)
 from sennit.recipes import SourceConfig
-from sennit.records import Json
 from sennit.results import Degraded, Hit, SearchResult, StageTrace
-from sennit.sources.base import SearchContext
-
-log: Final = logging.getLogger("sennit.search")
+from sennit.sources.base import SearchContext, Source
+from sennit.stores.contract import Backend
 
 
 class Pipeline(SourceRunner):
     """The one pipeline. It knows sources by name and recipes by value."""
 
+    def __init__(self, sources: Mapping[str, Source], custom: Mapping[str, Source], backend: Backend) -> None:
+        super().__init__(sources, custom)
+        self._keyword = backend.keyword
+        self._vector = backend.vector
+
     def run(self, plan: SearchPlan, context: SearchContext) -> SearchResult:
         """Run a search."""
         began = time.perf_counter()
         recipe = plan.recipe
+        check_period(plan, context)
         run = RunLog(self.run_sources(plan, context))
         searched = time.perf_counter()
         stage_context = self._stage_context(plan, context)
         lists = self._prepare_lists(plan, context, stage_context, run)
-        fused = fuse(recipe.fusion, [one[:3] for one in lists], [config.name for config in plan.sources])
-        ranking_stages = recipe.ranking_stages
+        calibrated = calibrated_sources(recipe.fusion, [one.name for one in lists])
+        fused = fuse(
+            recipe.fusion,
+            [one[:3] for one in lists],
+            [config.name for config in plan.sources],
+            context.background if calibrated else NO_BACKGROUND,
+        )
+        ranking_stages = _applicable_stages(recipe.ranking_stages, context)
         needs_all = plan.explain or ranking_stages
         best = order(fused.keys, fused.scores, context.ids, None if needs_all else plan.limit)
         ranking = StageOutput(fused.keys[best], fused.scores[best])
@@ -45,15 +64,39 @@ class Pipeline(SourceRunner):
             run.stages.append(
                 StageTrace(stage.name, ranking.keys, ranking.scores, ranking.dropped, ranking.reasons)
             )
+        reader = EvidenceReader(context, self._keyword, self._vector, plan, lists)
+        # A cut by relevance needs that of every candidate, because a later one may be more relevant.
+        deepest = None if plan.min_relevance else max(plan.limit, BEST_OF)
+        evidence = reader.read(ranking.keys[:deepest])
+        relevance = estimate_relevance(evidence)
+        if plan.min_relevance:
+            kept = relevance >= plan.min_relevance
+            ranking = cut_by_relevance(ranking, relevance, plan.min_relevance)
+            run.stages.append(StageTrace("min_relevance", ranking.keys, ranking.scores, ranking.dropped))
+            evidence, relevance = evidence.select(kept), relevance[kept]
         keys = ranking.keys[: plan.limit].tolist()
         records = context.records(keys)
         ended = time.perf_counter()
         hits: list[Hit] = []
         scores = ranking.scores[: plan.limit].tolist()
-        for key, score, list_names in zip(keys, scores, _lists_with(lists, keys), strict=True):
+        chances = relevance[: plan.limit].tolist()
+        for key, score, chance, list_names in zip(
+            keys, scores, chances, _lists_with(lists, keys), strict=True
+        ):
             record = records.get(key)
             if record is not None:
-                hits.append(Hit(record, score, len(hits) + 1, list_names, key=key))
+                location = context.locate(record)
+                hits.append(
+                    Hit(
+                        record,
+                        score,
+                        len(hits) + 1,
+                        list_names,
+                        location=location,
+                        relevance=chance,
+                        key=key,
+                    )
+                )
         degraded = tuple(
             Degraded(config.name, result.error)
             for config, result in zip(plan.sources, run.results, strict=True)
@@ -86,13 +129,14 @@ class Pipeline(SourceRunner):
                 "fusion": elapsed_milliseconds(searched, ended),
             }
             run.stages.append(trace_limit(plan.limit, ranking))
+            run.relevance = trace_relevance(keys, evidence, relevance)
             trace = build_trace(plan, context, fused, run)
             result = replace(
                 result, hits=tuple([replace(hit, trace=trace) for hit in result.hits]), trace=trace
             )
         if plan.explain or result_stages:
             result = replace(result, milliseconds=elapsed_milliseconds(began, time.perf_counter()))
-        _log_search(plan, run, len(fused.keys), len(hits))
+        log_events(plan, run, len(fused.keys), len(hits))
         return result
 
     def _prepare_lists(
@@ -131,8 +175,11 @@ class Pipeline(SourceRunner):
             limit=plan.limit,
             now=context.now,
             explain=plan.explain,
+            time=context.time,
             records=context.records,
             columns=context.columns,
+            speakers=lambda: context.speakers,
+            fact_matches=context.fact_matches,
             vectors=snapshot.vectors,
             list_scores=partial(self._list_scores, plan, context),
             adjacent=lambda keys: snapshot.adjacent(keys, plan.where),
@@ -147,31 +194,13 @@ class Pipeline(SourceRunner):
         return self.scores(plan, config, context, keys)
 
 
+def _applicable_stages(stages: Sequence[RankingStage], context: SearchContext) -> Sequence[RankingStage]:
+    """Return the stages that can change the ranking: some compare files, and most databases have none."""
+    others = [stage for stage in stages if not getattr(stage, "only_with_files", False)]
+    return stages if len(others) == len(stages) or context.snapshot.has_files else others
+
+
 def _lists_with(lists: Sequence[CandidateList], keys: Sequence[int]) -> list[tuple[str, ...]]:
     """Return the names of the lists that hold each record; none for a record that a stage added."""
     members = [(one.name, set(one.keys.tolist())) for one in lists]
     return [tuple([name for name, known in members if key in known]) for key in keys]
-
-
-def _log_search(plan: SearchPlan, run: RunLog, fused_count: int, returned: int) -> None:
-    """Log one event per search, without query or results: values in `record.sennit`, JSON in the message."""
-    if not log.isEnabledFor(logging.INFO):
-        return
-    event: dict[str, Json] = {
-        "event": "search",
-        "recipe": plan.recipe.name,
-        "limit": plan.limit,
-        "sources": {
-            config.name: {
-                "found": len(result.found.keys),
-                "milliseconds": round(result.milliseconds, 3),
-                **({"error": result.error} if result.error else {}),
-            }
-            for config, result in zip(plan.sources, run.results, strict=True)
-        },
-        "before_fusion": sum(len(result.found.keys) for result in run.results),
-        "after_fusion": fused_count,
-        "after_stages": {stage.name: len(stage.keys) for stage in run.stages},
-        "returned": returned,
-    }
-    log.info(json.dumps(event), extra={"sennit": event})

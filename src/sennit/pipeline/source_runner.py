@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from sennit.context.expansion import Neighbours
 from sennit.errors import SennitError, SourceError
 from sennit.filters import Filter
+from sennit.ranking.fusion import order
 from sennit.ranking.stages import ResultStage
 from sennit.recipes import Recipe, SourceConfig
-from sennit.sources.base import SearchContext, Source, SourceRequest
+from sennit.sources.base import SearchContext, Source, SourceRequest, period_filter
 from sennit.stores.contract import BM25, ScoredKeys
 
 MAX_PENDING_CALLS: Final = 4
@@ -39,6 +40,8 @@ class SearchPlan:
     neighbours: int = 0
     since: datetime | None = None
     """Sources that use the look-back window return nothing older."""
+    min_relevance: float = 0.0
+    """Hits with a lower relevance are left out."""
     caller_sees_everything: bool = False
     """Whether the trace may show the number of the last change."""
 
@@ -48,6 +51,11 @@ class SearchPlan:
         stages = self.recipe.result_stages
         return (*stages, Neighbours(self.neighbours)) if self.neighbours else stages
 
+    @property
+    def searched_collections(self) -> tuple[str, ...]:
+        """The collections that the sources are limited to, sorted; empty when they search all."""
+        return tuple(sorted({name for config in self.sources for name in config.collections}))
+
     def build_request(self, config: SourceConfig, context: SearchContext) -> SourceRequest:
         """Return the request to one source of the recipe."""
         return SourceRequest(
@@ -56,6 +64,7 @@ class SearchPlan:
             config.build_filter(self.where, self.since),
             self.bm25,
             config.name,
+            config.knows_speakers,
         )
 
 
@@ -137,7 +146,13 @@ class SourceRunner:
     def _call(self, source: Source, config: SourceConfig, request: SourceRequest) -> SourceResult:
         began = time.perf_counter()
         try:
+            if config.needs_topic and not request.context.time.has_topic:
+                return SourceResult(ScoredKeys.empty(), 0.0)
             found = source.search(request)
+            period = request.context.time.period if config.uses_period else None
+            if period is not None and config.source not in self.custom:
+                inside = source.search(replace(request, where=period_filter(period) & request.where))
+                found = _merge(found, inside, request.context)
             if config.source in self.custom:
                 found = _check_answer(found, request.limit)
                 _check_records(found, request)
@@ -149,6 +164,24 @@ class SourceRunner:
         except Exception as error:  # noqa: BLE001 - one source's failure is reported, and the others still answer
             return _failure(f"{type(error).__name__}: {error}", began)
         return SourceResult(found, elapsed_milliseconds(began, time.perf_counter()))
+
+
+def check_period(plan: SearchPlan, context: SearchContext) -> None:
+    """Ignore a period in which nothing lies, and say so: an old memory is better than an empty answer."""
+    if not any(config.uses_period for config in plan.sources):
+        return
+    period = context.time.period
+    if period is not None and not context.snapshot.count(period_filter(period) & plan.where):
+        context.time = replace(context.time, period=None)
+        context.warn("window", f"nothing has a time in {period}; the answer is of all times")
+
+
+def _merge(found: ScoredKeys, more: ScoredKeys, context: SearchContext) -> ScoredKeys:
+    """Return both lists as one, each record once, best first."""
+    keys, first = np.unique(np.concatenate([found.keys, more.keys]), return_index=True)
+    scores = np.concatenate([found.scores, more.scores])[first]
+    best = order(keys, scores, context.ids)
+    return ScoredKeys(keys[best], scores[best])
 
 
 def _failure(reason: str, began: float | None = None) -> SourceResult:

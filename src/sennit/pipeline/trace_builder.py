@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -13,14 +14,16 @@ from numpy.typing import NDArray
 from sennit.analysis import ANALYSIS_ID
 from sennit.filters import EVERYTHING
 from sennit.pipeline.source_runner import SearchPlan, SourceResult
-from sennit.ranking.fusion import Fused
+from sennit.ranking.decay import Decay
+from sennit.ranking.fusion import Fused, calibrated_sources
+from sennit.ranking.relevance import Evidence
 from sennit.ranking.stages import CandidateList, ListStageOutput, StageOutput
 from sennit.records import Json, split_id
-from sennit.results import Dropped, ListStageTrace, SourceTrace, StageTrace, Trace
+from sennit.results import Dropped, ListStageTrace, RelevanceTrace, SourceTrace, StageTrace, Trace
 from sennit.sources.base import SearchContext
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import Snapshot
 
-CONTRACT_VERSION: Final = 1
+CONTRACT_VERSION: Final = 2
 """The version of docs/ranking-contract.md that these rankings follow."""
 
 
@@ -36,6 +39,7 @@ class RunLog:
     """Which key stands for which in a list that had it."""
     stages: list[StageTrace] = field(default_factory=list)
     result_stages: list[StageTrace] = field(default_factory=list)
+    relevance: dict[int, RelevanceTrace] = field(default_factory=dict)
     milliseconds: dict[str, float] = field(default_factory=dict)
 
     def add_list_stage(self, name: str, output: ListStageOutput) -> None:
@@ -49,6 +53,23 @@ class RunLog:
 def trace_limit(limit: int, ranking: StageOutput) -> StageTrace:
     """Return the cut to the limit as the trace of a stage."""
     return StageTrace("limit", ranking.keys[:limit], ranking.scores[:limit], _DroppedByLimit(limit, ranking))
+
+
+def trace_relevance(
+    keys: Sequence[int], evidence: Evidence, relevance: NDArray[np.float64]
+) -> dict[int, RelevanceTrace]:
+    """Return what the relevance of each hit was estimated from."""
+    numbers = zip(*(values.tolist() for values in (relevance, *evidence)), strict=True)
+    return {
+        key: RelevanceTrace(
+            chance,
+            None if math.isnan(coverage) else coverage,
+            None if math.isnan(lift) else lift,
+            bool(linked),
+            best,
+        )
+        for key, (chance, coverage, lift, _, linked, best) in zip(keys, numbers, strict=False)
+    }
 
 
 class _DroppedByLimit(Mapping[int, Dropped]):
@@ -84,6 +105,11 @@ class _DroppedByLimit(Mapping[int, Dropped]):
 
 def build_trace(plan: SearchPlan, context: SearchContext, fused: Fused, run: RunLog) -> Trace:
     """Return the trace: what every stage did to every candidate."""
+    background = fused.lists.background
+
+    def normalise(cosine: float) -> float:
+        return float(background.normalise(np.array([cosine]))[0])
+
     return Trace(
         query=context.text,
         limit=plan.limit,
@@ -117,8 +143,34 @@ def build_trace(plan: SearchPlan, context: SearchContext, fused: Fused, run: Run
         read_ids=lambda keys: [split_id(full_id.decode())[1] for full_id in context.ids(keys)],
         milliseconds=run.milliseconds,
         match_reasons=context.match_reasons,
+        relevance=run.relevance,
+        backgrounds=dict.fromkeys(
+            calibrated_sources(plan.recipe.fusion, fused.lists.names), (background.mean, normalise)
+        ),
         transform=context.rewrite.to_dict(),
+        time=_describe_time(plan, context),
     )
+
+
+def _describe_time(plan: SearchPlan, context: SearchContext) -> dict[str, Json]:
+    """Return how time counted in a search; empty if it did not."""
+    decay = next((stage for stage in plan.recipe.stages if isinstance(stage, Decay)), None)
+    out: dict[str, Json] = {}
+    if decay is not None:
+        out["now"] = context.now.isoformat()
+        out["recency"] = decay.recency_for(context.time)
+        if context.time.recent:
+            out["recent"] = context.time.recent
+        period = context.time.period
+        if period is not None:
+            out["period"] = {
+                "words": period.words,
+                "start": None if period.start is None else period.start.isoformat(),
+                "end": None if period.end is None else period.end.isoformat(),
+            }
+    if plan.since is not None and any(config.uses_look_back for config in plan.sources):
+        out["look_back_since"] = plan.since.isoformat()
+    return out
 
 
 def _source_ranks(fused: Fused, run: RunLog) -> NDArray[np.int32]:

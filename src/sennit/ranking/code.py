@@ -14,12 +14,16 @@ from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
-from sennit.ranking.code_names import QueryWords, file_words, find_symbols
+from sennit.places import FOLDER_FIELD, record_place
+from sennit.ranking.code_names import QueryWords, file_words, find_older_versions, find_symbols, split_name
 from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage
 from sennit.results import Dropped
 
 SECONDARY_ROLES: Final = ("test", "stub", "reexport", "example", "generated")
 """Roles of files that rank below the code they serve."""
+
+NAME_MATCH_POWER: Final = 3
+"""A query that spells nearly a whole name means it; one that shares a word or two with it says little."""
 
 CONTEXT_RECORDS: Final = 3
 """How many records of a file, after its best, count towards its context boost."""
@@ -28,12 +32,14 @@ CONTEXT_RECORDS: Final = 3
 class _File:
     """The boosts of one file, which all its candidates get."""
 
-    __slots__ = ("best", "context_boost", "found", "name_boost", "outline_boost")
+    __slots__ = ("best", "context_boost", "found", "is_older", "name_boost", "outline_boost")
 
     def __init__(self, name_boost: float) -> None:
         self.name_boost = name_boost
         self.outline_boost = 0.0
         self.context_boost = 0.0
+        self.is_older = False
+        """Whether it is in a folder of an older version."""
         self.found = 0
         """The number of candidates, outlines excluded."""
         self.best = -1
@@ -54,6 +60,8 @@ class CodeRanking:
     """The part of the outline's score that each record of the file gets."""
     definition_boost: float = 1.0
     """For the definition of a symbol that the query names."""
+    name_boost: float = 1.0
+    """For a record whose name the query spells in words; proportionally less for a part of the name or the query."""
     file_name_boost: float = 0.5
     """For a file whose whole name is in the query; proportionally less for a part of it."""
     context_boost: float = 0.15
@@ -61,14 +69,18 @@ class CodeRanking:
     secondary_penalty: float = 1.0
     """Subtracted in files with a secondary role: as much as one list can give."""
     secondary_roles: Sequence[str] = SECONDARY_ROLES
+    older_version_penalty: float = 0.5
+    """Subtracted in files of an older version that is kept beside a newer one, unless the query names the version."""
 
     def __post_init__(self) -> None:
         for name in (
             "outline_weight",
             "definition_boost",
+            "name_boost",
             "file_name_boost",
             "context_boost",
             "secondary_penalty",
+            "older_version_penalty",
         ):
             value = getattr(self, name)
             if not (isinstance(value, (int, float)) and math.isfinite(value) and value >= 0):
@@ -76,11 +88,21 @@ class CodeRanking:
         object.__setattr__(self, "secondary_roles", tuple(self.secondary_roles))
 
     def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
-        rows = context.values(ranking.keys, "id", "path", "collection", "qualified", "role")
+        # The parent of an entity is its file; paths of two folders may be the same.
+        rows = [
+            (name, parent or path, collection, qualified, role)
+            for name, parent, path, collection, qualified, role in context.values(
+                ranking.keys, "id", "parent", "path", "collection", "qualified", "role"
+            )
+        ]
         # Python floats: reading numpy scalars one at a time costs several times as much.
         scores: list[float] = ranking.scores.tolist()
-        files = self._boost_files(context.query, rows, scores)
-        symbols = find_symbols(context.query) if self.definition_boost else {}
+        query_words = QueryWords(context.query)
+        files = self._boost_files(query_words, rows, scores)
+        symbols = find_symbols(context.query)
+        # A query that names a symbol means this symbol, and none with a similar name.
+        spelled = self.name_boost and not symbols
+        name_matches = match_names(query_words, [row[3] for row in rows]) if spelled else {}
         definitions: set[int] = set()
         outlines: list[int] = []
         for at, (file, (name, _, collection, qualified, role)) in enumerate(zip(files, rows, strict=True)):
@@ -89,15 +111,18 @@ class CodeRanking:
                 file.outline_boost
                 + file.context_boost
                 + (-self.secondary_penalty if role in self.secondary_roles else file.name_boost)
+                - (self.older_version_penalty if file.is_older else 0.0)
             )
             if collection == self.outlines:
                 # The outline's own score is already in the boost.
                 scores[at] = boost
                 outlines.append(at)
                 continue
-            if symbols and qualified and _is_definition(qualified, symbols):
+            if symbols and self.definition_boost and qualified and is_definition(qualified, symbols):
                 boost += self.definition_boost
                 definitions.add(at)
+            elif at in name_matches:
+                boost += self.name_boost * name_matches[at]
             score = scores[at] = scores[at] + boost
             best = file.best
             if best < 0 or score > scores[best] or (score == scores[best] and name < rows[best][0]):
@@ -127,19 +152,20 @@ class CodeRanking:
             parts = self._explain_file(role, file)
             if at in definitions:
                 parts.append(f"{self.definition_boost:+.2f} defines {qualified}")
+            elif at in name_matches:
+                parts.append(f"{self.name_boost * name_matches[at]:+.2f} by its name {qualified}")
             if parts:
                 reasons[keys[at]] = ", ".join(parts)
         return replace(output, dropped=dropped, reasons=reasons)
 
     def _boost_files(
-        self, query: str, rows: Sequence[tuple[Any, ...]], scores: Sequence[float]
+        self, query_words: QueryWords, rows: Sequence[tuple[Any, ...]], scores: Sequence[float]
     ) -> list[_File]:
         """Return the file of each record with its boosts; records of one file share one object."""
-        query_words = QueryWords(query)
         known: dict[str, _File] = {}
         out = []
-        for (name, own_path, collection, _, _), score in zip(rows, scores, strict=True):
-            path = own_path or name
+        for (name, parent, collection, _, _), score in zip(rows, scores, strict=True):
+            path = parent or name
             file = known.get(path)
             if file is None:
                 file = known[path] = _File(self.file_name_boost * query_words.coverage(file_words(path)))
@@ -151,6 +177,9 @@ class CodeRanking:
                 if 0 < file.found <= CONTEXT_RECORDS:
                     file.context_boost += self.context_boost * score
                 file.found += 1
+        if self.older_version_penalty:
+            for path in find_older_versions(known, query_words):
+                known[path].is_older = True
         return out
 
     def _explain_file(self, role: object, file: _File) -> list[str]:
@@ -161,6 +190,7 @@ class CodeRanking:
             if role in self.secondary_roles
             else (file.name_boost, "by the name of its file"),
             (file.context_boost, "by further hits in its file"),
+            (-self.older_version_penalty if file.is_older else 0.0, "in an older version"),
         )
         return [f"{amount:+.2f} {reason}" for amount, reason in boosts if amount]
 
@@ -183,24 +213,51 @@ class PerFile:
             )
 
     def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
-        first: list[int] = []
-        later: list[int] = []
-        count: dict[str, int] = {}
-        at = 0
-        files = context.values(ranking.keys, "id", "path")
-        while at < len(ranking.keys) and len(first) < context.limit:
-            for name, path in files[at : at + 2 * context.limit]:
-                file = name if path is None else path
-                count[file] = count.get(file, 0) + 1
-                (first if count[file] <= self.records_per_file else later).append(at)
-                at += 1
-        order = [*first, *later, *range(at, len(ranking.keys))]
-        moved_back = ranking.keys[later].tolist() if context.explain else ()
+        rows = context.values(ranking.keys, "id", "path", FOLDER_FIELD)
+        files = [record_place(folder, path) or name for name, path, folder in rows]
+        first, later = first_of_each_file(files, self.records_per_file, context.limit)
+        order = [*first, *later]
+        last = max(first, default=-1)
+        moved_back = ranking.keys[[at for at in later if at < last]].tolist() if context.explain else ()
         reasons = dict.fromkeys(moved_back, "after the best of other files")
         return StageOutput(ranking.keys[order], ranking.scores[order], {}, reasons)
 
 
-def _is_definition(qualified: str, symbols: dict[str, tuple[str, ...]]) -> bool:
+def first_of_each_file(files: Sequence[str], most: int, limit: int) -> tuple[list[int], list[int]]:
+    """Return the positions that rank first, and the rest: at most so many of each file rank first, until the limit."""
+    first: list[int] = []
+    later: list[int] = []
+    count: dict[str, int] = {}
+    for at, file in enumerate(files):
+        count[file] = count.get(file, 0) + 1
+        (first if len(first) < limit and count[file] <= most else later).append(at)
+    return first, later
+
+
+def match_names(query_words: QueryWords, names: Sequence[str | None]) -> dict[int, float]:
+    """Return how well the query spells each name, from 0 to 1: the share of its information times that of the name.
+
+    A word that many of these names have carries little information.
+    """
+    matches = {}
+    frequency: dict[str, int] = {}
+    for at, qualified in enumerate(names):
+        if qualified:
+            words = split_name(qualified.rpartition(".")[2])
+            found, matching = query_words.matches(words)
+            if found:
+                matches[at] = (found, matching / len(words))
+                for word in found:
+                    frequency[word] = frequency.get(word, 0) + 1
+    weights = {word: math.log1p(len(names) / (1 + frequency.get(word, 0))) for word in query_words.content}
+    total = sum(weights.values())
+    return {
+        at: (share * sum(weights[word] for word in found) / total) ** NAME_MATCH_POWER
+        for at, (found, share) in matches.items()
+    }
+
+
+def is_definition(qualified: str, symbols: dict[str, tuple[str, ...]]) -> bool:
     """Return whether a qualified name is one of the symbols; for `Outer.inner` the outer name must match too."""
     outer, _, name = qualified.rpartition(".")
     parts = symbols.get(name)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
 _NAME_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
+_VERSION_FOLDER: Final = re.compile(r"/v(\d{1,3})(?=/)")
 _SYMBOL: Final = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#|->)[^\W\d]\w*)*")
 _SEPARATORS: Final = re.compile(r"\.|::|#|->")
 _LOOKS_LIKE_CODE: Final = re.compile(r"_|\.|::|#|->|[a-z\d][A-Z]|[A-Z]{2}[a-z]")
@@ -17,6 +18,12 @@ MIN_PREFIX_LETTERS: Final = 3
 
 MIN_SUFFIX_LETTERS: Final = 4
 """The shortest word that may end a compound name: proxy in noproxy, list in skiplist."""
+
+FUNCTION_WORDS: Final = frozenset(
+    "a an and are as at be by can do does for from has have how if in into is it its not of on or that the their them "
+    "there this to use used using was what when where which who why will with".split()
+)
+"""Words of a question that are no part of a name."""
 
 ENTRY_MODULES: Final = frozenset({"__init__", "index", "mod", "lib", "main"})
 """File names that say nothing; such a file is known by the name of its folder."""
@@ -58,6 +65,30 @@ def file_words(path: str) -> tuple[str, ...]:
     return split_name(stem)
 
 
+def find_older_versions(paths: Iterable[str], query_words: QueryWords) -> list[str]:
+    """Return the files in folders such as v3 that have a newer version beside them, and that the query does not name.
+
+    A newer version is a folder with a higher number beside it, or the file of the same name outside of the folder.
+    """
+    versioned = []
+    newest: dict[str, int] = {}
+    for path in paths:
+        match = _VERSION_FOLDER.search(path)
+        if match is not None:
+            number = int(match[1])
+            versioned.append((path, match.start(), number))
+            newest[path[: match.start()]] = max(newest.get(path[: match.start()], 0), number)
+    if not versioned:
+        return []
+    names = {(path.rpartition("/")[0], path.rpartition("/")[2]) for path in paths}
+    return [
+        path
+        for path, start, number in versioned
+        if (number < newest[path[:start]] or (path[:start], path.rpartition("/")[2]) in names)
+        and not query_words.has_version(number)
+    ]
+
+
 class QueryWords:
     """The words of a query, indexed for matching."""
 
@@ -67,6 +98,8 @@ class QueryWords:
         for word in self._words:
             self._by_prefix.setdefault(word[:MIN_PREFIX_LETTERS], []).append(word)
         self._suffixes = tuple(word for word in self._words if len(word) >= MIN_SUFFIX_LETTERS)
+        self.content = frozenset(self._words - FUNCTION_WORDS)
+        """The words that may be part of a name."""
 
     def coverage(self, words: Sequence[str]) -> float:
         """Return the share of words that the query has, in any form of the word or as the end of a compound."""
@@ -79,6 +112,22 @@ class QueryWords:
             ):
                 covered += 1
         return covered / len(words) if covered else 0.0
+
+    def has_version(self, number: int) -> bool:
+        """Return whether the query names a version: v3 or 3."""
+        return str(number) in self._words
+
+    def matches(self, words: Sequence[str]) -> tuple[frozenset[str], int]:
+        """Return the content words of the query that are among these words, and how many of these words match."""
+        found: set[str] = set()
+        matching = 0
+        for word in words:
+            forms = self._by_prefix.get(word[:MIN_PREFIX_LETTERS], ())
+            same = [other for other in forms if other in self.content and same_word(word, other)]
+            if same:
+                found.update(same)
+                matching += 1
+        return frozenset(found), matching
 
 
 @lru_cache(maxsize=65_536)

@@ -16,6 +16,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.normalisation import Floats, find_rule, normalise
 from sennit.ranking.rank_fusion import (
     ISR,
@@ -50,6 +51,7 @@ __all__ = [
     "PerSource",
     "RankedList",
     "Weighted",
+    "calibrated_sources",
     "check_fusion",
     "fuse",
     "fusion_from_dict",
@@ -162,13 +164,20 @@ _SELECTORS: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
-def fuse(method: Fusion, lists: Sequence[RankedList], sources: Collection[str] = ()) -> Fused:
+def fuse(
+    method: Fusion,
+    lists: Sequence[RankedList],
+    sources: Collection[str] = (),
+    background: Background = NO_BACKGROUND,
+) -> Fused:
     """Fuse lists of (source name, keys best first, scores).
+
+    `background` is what the normalisation `background` compares cosines with.
 
     A weight or normalisation for a source without a list is an error, unless `sources`, which names every source of
     the recipe, has it. So a misspelt name is an error, and a source that failed is not.
     """
-    aligned = align(lists)
+    aligned = align(lists, background)
     unknown = named_sources(method).difference(aligned.names, sources)
     if unknown:
         known = sorted({*aligned.names, *sources})
@@ -186,6 +195,19 @@ def named_sources(method: Fusion) -> set[str]:
     named = {name for table in tables if isinstance(table, PerSource) for name in table}
     named.discard(OTHERS)
     return named
+
+
+def calibrated_sources(method: Fusion, names: Sequence[str]) -> list[str]:
+    """Return the sources whose scores the fusion compares with the background."""
+    rules = getattr(method, "normalise", None)
+    if rules is None:
+        return []
+    resolved = [rules] * len(names) if isinstance(rules, str) else resolve_sources(rules, names, "normalise")
+    return [
+        name
+        for name, rule in zip(names, resolved, strict=True)
+        if rule != BORDA and find_rule(rule).needs_background
+    ]
 
 
 def check_fusion(method: Fusion, names: Sequence[str]) -> None:
@@ -295,7 +317,8 @@ def _normalise_hits(lists: AlignedLists, rules: str | Mapping[str, str], all_equ
     for name, hits in zip(_rule_names(lists, rules), lists.spans(), strict=True):
         if hits.start == hits.stop:
             continue
-        values[hits] = normalise("none" if name == BORDA else name, lists.hit_scores[hits], all_equal)
+        rule = "none" if name == BORDA else name
+        values[hits] = normalise(rule, lists.hit_scores[hits], all_equal, lists.background)
     return values
 
 

@@ -15,6 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sennit.ranking.calibration import NO_BACKGROUND, Background
+
 Floats: TypeAlias = NDArray[np.float64]
 
 # Squares and sums of some hundreds of such numbers stay finite, so a finite list gives a finite result.
@@ -27,13 +29,19 @@ class Rule:
 
     apply: Callable[[Floats], Floats]
     flat: Callable[[int], float] | None = None
+    needs_background: bool = False
+    """Whether the scores are cosines, which are compared with the background of the search."""
 
 
-def normalise(name: str, scores: Floats, all_equal: float | None = None) -> Floats:
+def normalise(
+    name: str, scores: Floats, all_equal: float | None = None, background: Background = NO_BACKGROUND
+) -> Floats:
     """Return the scores by the named rule; `all_equal` overrides the value for a list of equal scores."""
     rule = find_rule(name)
     if scores.size == 0:
         return np.empty(0, dtype=np.float64)
+    if rule.needs_background:
+        return background.normalise(scores)
     if rule.flat is not None and scores.max() == scores.min():
         value = rule.flat(scores.size) if all_equal is None else all_equal
         return np.full(scores.size, value, dtype=np.float64)
@@ -120,4 +128,5 @@ NORMALISATIONS: dict[str, Rule] = {
     "dbsf_sample": Rule(_dbsf_sample, flat=lambda _: 0.5),  # Qdrant: the sample's deviation
     "rank": Rule(_rank),
     "arctan": Rule(_arctan),  # Milvus
+    "background": Rule(NO_BACKGROUND.normalise, needs_background=True),
 }

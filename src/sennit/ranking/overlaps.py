@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from sennit.places import FOLDER_FIELD, record_place
 from sennit.ranking.stages import CandidateList, Floats, Keys, ListStageOutput, StageContext, stage
 from sennit.records import Record
 from sennit.results import Dropped
@@ -75,7 +76,8 @@ class MergeOverlaps:
 def _line_range(record: Record | None) -> LineRange | None:
     if record is None or record.path is None or record.lines is None:
         return None
-    return LineRange(record.path, *record.lines)
+    place = record_place(record.metadata.get(FOLDER_FIELD), record.path)
+    return LineRange(place or record.path, *record.lines)
 
 
 def merge_overlaps(

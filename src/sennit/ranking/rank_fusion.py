@@ -15,6 +15,7 @@ from typing import ClassVar, Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.normalisation import MAX_MAGNITUDE, Floats
 
 Keys: TypeAlias = NDArray[np.int64]
@@ -112,6 +113,7 @@ class AlignedLists:
         hit_scores: Floats,
         indexes: NDArray[np.intp],
         present: NDArray[np.bool_],
+        background: Background = NO_BACKGROUND,
     ) -> None:
         self.names = names
         self.keys = keys
@@ -122,6 +124,8 @@ class AlignedLists:
         self.present = present
         """[lists, n]"""
         self._indexes = indexes
+        self.background = background
+        """What the cosines of the search are compared with."""
 
     @cached_property
     def hit_ranks(self) -> Floats:
@@ -167,7 +171,7 @@ def _spans(sizes: Sequence[int]) -> list[slice]:
     return [slice(end - size, end) for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
 
-def align(lists: Sequence[RankedList]) -> AlignedLists:
+def align(lists: Sequence[RankedList], background: Background = NO_BACKGROUND) -> AlignedLists:
     """Align lists; raise ValueError for a duplicate key in one list, or a score that is not finite."""
     names = tuple([name for name, _, _ in lists])
     keys_of = [np.asarray(keys, dtype=np.int64) for _, keys, _ in lists]
@@ -208,7 +212,8 @@ def align(lists: Sequence[RankedList]) -> AlignedLists:
             name for name, keys in zip(names, keys_of, strict=True) if np.unique(keys).size != keys.size
         )
         raise ValueError(f"source {duplicated!r} gave a key twice; keep the better of the two")
-    return AlignedLists(names, keys, sizes, hit_scores, indexes, present.reshape(len(names), keys.size))
+    by_list = present.reshape(len(names), keys.size)
+    return AlignedLists(names, keys, sizes, hit_scores, indexes, by_list, background)
 
 
 def sum_terms(terms: Floats) -> Floats:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlia
 import numpy as np
 from numpy.typing import NDArray
 
+from sennit.periods import NO_TIME, QueryTime
 from sennit.records import Record
 from sennit.results import Dropped, SearchResult
 
@@ -66,10 +67,16 @@ class StageContext:
     """Return the records of these keys."""
     explain: bool = True
     """Whether the search needs the reasons."""
+    time: QueryTime = NO_TIME
+    """What the query says about time."""
     columns: Callable[[Keys, Sequence[str]], Sequence[tuple[Any, ...]]] | None = field(
         default=None, repr=False
     )
     """Return some fields of these records, which is cheaper than reading the records; see `values`."""
+    speakers: Callable[[], frozenset[str]] = field(default=frozenset, repr=False)
+    """Return the words of the query that are names of speakers."""
+    fact_matches: Mapping[int, float] = field(default_factory=dict, repr=False)
+    """How well facts match the query, from 0 to 1, by key."""
     vectors: Callable[[Keys], NDArray[np.float32]] = field(default=_no_vectors, repr=False)
     """Return the vectors of these keys; zeros where there is none."""
     list_scores: Callable[[str, Keys], Floats] = field(default=_no_scores, repr=False)

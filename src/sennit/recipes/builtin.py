@@ -13,16 +13,25 @@ from sennit.ranking.dedupe import Dedupe
 from sennit.ranking.diversity import MMR
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
+from sennit.ranking.known_facts import KnownFacts
 from sennit.ranking.overlaps import MergeOverlaps
+from sennit.ranking.project import ProjectRanking
 from sennit.ranking.rescore import Rescore
+from sennit.ranking.window import Window
 from sennit.recipes.recipe import CandidateCount, Recipe, SourceConfig
 from sennit.settings import Settings
 
 DEFAULT_CANDIDATES: Final = CandidateCount(times=3, at_least=50)
 """Fifty candidates from each source. With `Rescore`, more candidates change no figure: docs/quality.md."""
 
+MEMORY_COLLECTIONS: Final = ("memory", "history", "facts", "entities", "default")
+"""What was said and what is known, and records that name no collection. Others are searched on request."""
+
 ENTITIES: Final = "code"
 OUTLINES: Final = "code_files"
+
+NO_CONVERSATIONS: Final = 'not collection in ("memory", "history", "facts", "code_files")'
+"""A filter for what comes from files, each passage once."""
 
 CODE_SEARCH: Final = Recipe(
     name="code",
@@ -42,7 +51,6 @@ CODE_SEARCH: Final = Recipe(
     fusion=Weighted({"*": 1.0, "vector": 0.5}, "max"),
     stages=(CodeRanking(outlines=OUTLINES), PerFile()),
     collections=(ENTITIES, OUTLINES),
-    index_profile="code",
     limit=10,
 )
 """The search part of the recipe `code`: entities, and outlines of files."""
@@ -59,12 +67,13 @@ def builtin_recipes(settings: Settings) -> dict[str, Recipe]:
             about="Keyword, meaning and links between titles together, for anything.",
             sources=(keyword, vector, links),
             # The best of the plain fusions on eight collections; docs/quality.md has the figures. Links add to it
-            # where records have titles that others mention: docs/reference/graph.md.
+            # where records have titles that others mention: docs/reference/graph.md. Cosines are compared with
+            # their background, so that every model has the same voice: docs/design/relevance.md.
             fusion=Weighted(
                 {"keyword": 0.3, "vector": 0.7, "links": 1.0},
-                {"keyword": "max", "vector": "none", "links": "none"},
+                {"keyword": "max", "vector": "background", "links": "none"},
             ),
-            stages=(Rescore(),),
+            stages=(Rescore(), ProjectRanking()),
         ),
         Recipe(
             name="rrf",
@@ -116,7 +125,8 @@ def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
             {"keyword": "max", "vector": "none"},
         ),
         collections=("docs",),
-        index_profile="pages",
+        on_request=("examples",),
+        transform=True,
         stages=(GroupByPage(docs.examples_shorter_than),),
     )
     examples = replace(
@@ -124,6 +134,7 @@ def _docs(settings: Settings) -> tuple[Recipe, Recipe]:
         name="examples",
         about="Finished examples of documentation.",
         collections=("examples",),
+        on_request=("docs",),
         stages=(),
     )
     return sections, examples
@@ -138,6 +149,7 @@ def _files(settings: Settings) -> Recipe:
             SourceConfig(source="grep", candidates=DEFAULT_CANDIDATES),
             SourceConfig(
                 source="vector",
+                where=NO_CONVERSATIONS,
                 candidates=DEFAULT_CANDIDATES,
                 max_distance=files.vector_score_threshold,
                 metric=files.metric,
@@ -155,9 +167,9 @@ def _artifacts(settings: Settings) -> Recipe:
     return Recipe(
         name="artifacts",
         about="Several collections of a knowledge base, one result per artifact.",
-        sources=(
-            SourceConfig(source="vector", candidates=candidates, per_collection=True),
-            SourceConfig(source="keyword", candidates=candidates, per_collection=True),
+        sources=tuple(
+            SourceConfig(source=source, candidates=candidates, per_collection=True)
+            for source in dict.fromkeys(artifacts.sources)
         ),
         fusion=RRF(k=artifacts.rrf_constant, first_rank=0),
         stages=(Dedupe(),),
@@ -182,22 +194,31 @@ def _memory(settings: Settings) -> Recipe:
                 where=no_facts,
                 candidates=CandidateCount(times=memory.keyword_overfetch),
                 uses_look_back=True,
+                uses_period=True,
+                knows_speakers=True,
+                needs_topic=True,
             ),
             SourceConfig(
                 source="vector",
                 where=no_facts,
                 candidates=CandidateCount(times=memory.vector_overfetch),
                 uses_look_back=True,
+                uses_period=True,
+                needs_topic=True,
             ),
             SourceConfig(source="graph", candidates=CandidateCount(times=memory.graph_overfetch)),
+            SourceConfig(source="recent", where=no_facts, candidates=CandidateCount(), uses_look_back=True),
         ),
         fusion=RRF(k=memory.rrf_constant, first_rank=1),
         stages=(
             *evidence,
-            Decay(memory.half_life_days, memory.evergreen_floor, memory.evergreen),
+            KnownFacts(),
+            Window(),
+            Decay(memory.half_life_days, memory.evergreen_floor, memory.evergreen, memory.recency),
             MMR(memory.mmr_lambda, memory.mmr_depth, memory.mmr_similarity),
         ),
-        limit=10,
+        collections=MEMORY_COLLECTIONS,
+        limit=5,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
 
-from sennit.errors import InvalidInput, NotFound, did_you_mean
+from sennit.errors import InvalidInput, NotFound, suggest
 from sennit.ranking.fusion import fusion_from_dict
 from sennit.ranking.stages import stage_from_dict
 from sennit.recipes.builtin import BUILTIN_RECIPES, DEFAULT_CANDIDATES, builtin_recipes
@@ -71,8 +71,8 @@ def find_recipe(name: object, recipes: Mapping[str, Recipe]) -> Recipe:
     """Return the recipe with this name."""
     recipe = recipes.get(name) if isinstance(name, str) else None
     if recipe is None:
-        nearest = did_you_mean(name, recipes) if isinstance(name, str) else ""
-        raise NotFound(f"There is no recipe {name!r}.{nearest} Recipes: {', '.join(sorted(recipes))}")
+        advice = suggest(name, recipes) if isinstance(name, str) else ""
+        raise NotFound(f"There is no recipe {name!r}. {advice}Recipes: {', '.join(sorted(recipes))}")
     return recipe
 
 

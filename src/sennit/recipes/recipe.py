@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.errors import InvalidInput
-from sennit.filters import EVERYTHING, Filter, In, Range, parse_filter
+from sennit.filters import EVERYTHING, Exists, Filter, In, Range, parse_filter
+from sennit.ranking.decay import Decay
 from sennit.ranking.fusion import Fusion, check_fusion, fusion_to_dict, named_sources
 from sennit.ranking.stages import ListStage, RankingStage, ResultStage, Stage, check_stages, stage_to_dict
 from sennit.search_parameters import LIMIT
-from sennit.settings import Metric
+from sennit.settings import Metric, Recency
 from sennit.stores.contract import BM25
 
 DISTANCES: Final[Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]]] = {
@@ -67,6 +68,12 @@ class SourceConfig:
     """Whether each collection of the search yields its own list, instead of one list for all."""
     uses_look_back: bool = False
     """Whether the look-back window of a search applies to this source."""
+    knows_speakers: bool = False
+    """Whether the name of a speaker in the query counts for what that speaker said, and less for texts with the name."""
+    needs_topic: bool = False
+    """Whether it has nothing to search for if the query asks only for recent conversations or for facts as such."""
+    uses_period: bool = False
+    """Whether it also finds candidates within the period that a query names."""
     candidates: CandidateCount = CandidateCount()
     min_score: float | None = None
     max_distance: float | None = None
@@ -111,7 +118,8 @@ class SourceConfig:
     def build_filter(self, where: Filter, since: datetime | None = None) -> Filter:
         """Combine the filter of a search with those of this source."""
         if since is not None and self.uses_look_back:
-            where = Range("timestamp", since.timestamp()) & where
+            # A record without a time may be recent, so it stays.
+            where = (Range("timestamp", since.timestamp()) | ~Exists("timestamp")) & where
         if self.collections:
             in_collections = _collection_filter(self.collections)
             where = in_collections if where is EVERYTHING else in_collections & where
@@ -141,8 +149,8 @@ class Recipe:
     """The collections a search covers; empty for all."""
     on_request: tuple[str, ...] = ()
     """Further collections that a search may include by name."""
-    index_profile: str = "text"
-    """How files become records when they are indexed for this recipe: text, pages or code."""
+    transform: bool = False
+    """Whether the vector search gets keywords in place of the query, as [llm] transform makes them."""
     limit: int | None = None
     """The default number of results; None for the setting search.limit."""
     max_limit: int = MAX_LIMIT
@@ -186,6 +194,10 @@ class Recipe:
             check_fusion(self.fusion, names)
         except ValueError as error:
             raise InvalidInput(f"Recipe {self.name!r}: {error}") from error
+        if type(self.transform) is not bool:
+            raise InvalidInput(
+                f"Recipe {self.name!r}: transform must be true or false, not {self.transform!r}"
+            )
         for label, value in (("limit", self.limit), ("max_limit", self.max_limit)):
             if value is not None and (type(value) is not int or not 1 <= value <= MAX_LIMIT):
                 raise InvalidInput(
@@ -214,6 +226,13 @@ class Recipe:
         collections = tuple(dict.fromkeys((*self.collections, *include)))
         return tuple(config for source in self.sources for config in source.expand(collections))
 
+    def with_recency(self, recency: Recency) -> Recipe:
+        """Return the recipe with another recency in its stage `decay`; itself if it has no such stage."""
+        stages = [
+            replace(stage, recency=recency) if isinstance(stage, Decay) else stage for stage in self.stages
+        ]
+        return replace(self, stages=tuple(stages))
+
     def check_limit(self, limit: int) -> int:
         """Return the limit if this recipe allows it; raise InvalidInput if not."""
         if type(limit) is not int or not 1 <= limit <= self.max_limit:
@@ -233,6 +252,9 @@ class Recipe:
                     **({"where": config.where} if config.where else {}),
                     "per_collection": config.per_collection,
                     "uses_look_back": config.uses_look_back,
+                    "knows_speakers": config.knows_speakers,
+                    "needs_topic": config.needs_topic,
+                    "uses_period": config.uses_period,
                     "candidates": {
                         "times": config.candidates.times,
                         "plus": config.candidates.plus,
@@ -251,7 +273,7 @@ class Recipe:
             "stages": [stage_to_dict(stage) for stage in self.stages],
             "collections": list(self.collections),
             "on_request": list(self.on_request),
-            "index_profile": self.index_profile,
+            "transform": self.transform,
             "max_limit": self.max_limit,
             "about": self.about,
         }

@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
-from sennit.records import Json, Record
+from sennit.errors import MissingExtra
+from sennit.records import Json, Record, shorten
 from sennit.results.hints import Hint
 from sennit.results.trace import Degraded, Explanation, SourceScore, Trace
+
+FIT_RELEVANCE: Final = 0.18
+"""A hit with at least this relevance fits the query. Of the questions that a dev collection can answer, 4 % have no
+such hit, and of questions about other subjects 95 % have none: docs/design/relevance.md."""
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+SHOWN_HITS: Final = 5
+"""Hits in the repr of a result."""
+
+FRAME_COLUMNS: Final = (
+    *("rank", "score", "relevance", "id", "collection", "kind", "title", "text", "citation"),
+    *("path", "url", "timestamp", "sources"),
+)
+"""The first columns of a frame; each key of the metadata follows."""
 
 CHUNK_BOUNDARY: Final = "\n[CHUNK BOUNDARY]\n"
 """The line between a chunk and its neighbours."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """One result."""
 
     record: Record
     score: float
+    """What the results are ordered by. Its scale is the recipe's."""
     rank: int
     sources: tuple[str, ...] = ()
     """The names of the lists that found it."""
     neighbours: tuple[Record, ...] = ()
     """The adjacent chunks of the same document, with this one among them, in order; empty unless requested."""
+    location: str | None = None
+    """The path of its file as it is shown: relative to the current folder where that is shorter."""
+    relevance: float = 0.0
+    """The calibrated chance that it answers the query, from 0 to 1: comparable across recipes, databases and models."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     key: int = field(default=0, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<Hit {self.rank}: {self.id!r} {self.score:.4f} {shorten(self.title or self.text)}>"
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is relevant enough to count as an answer."""
+        return self.relevance >= FIT_RELEVANCE
 
     @property
     def id(self) -> str:
@@ -57,7 +90,7 @@ class Hit:
     @property
     def citation(self) -> str:
         """Where the text is: path with lines, URL, or id."""
-        return cite_record(self.record)
+        return cite_record(self.record, self.location)
 
     @property
     def passage(self) -> str:
@@ -74,6 +107,7 @@ class Hit:
     def to_dict(self) -> dict[str, Json]:
         out: dict[str, Json] = {
             "rank": self.rank,
+            "relevance": self.relevance,
             "score": self.score,
             "citation": self.citation,
             "sources": list(self.sources),
@@ -87,9 +121,11 @@ class Hit:
         return out
 
 
-def cite_record(record: Record) -> str:
-    """Return where a record's text is: path with lines, URL, or id."""
-    place = record.path or record.url
+def cite_record(record: Record, location: str | None = None) -> str:
+    """Return where a record's text is: path with lines, URL, or id. `location` is the path as it is shown."""
+    named = (record.metadata.get(name) for name in ("path", "file_path"))
+    path = location or record.path or next((name for name in named if isinstance(name, str) and name), None)
+    place = path or record.url
     if place is None:
         return record.id
     if record.lines is None:
@@ -117,9 +153,12 @@ class Page:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SearchResult(Sequence[Hit]):
-    """The result of a search: its hits in order, the sources that failed, and the trace."""
+    """The result of a search: its hits in order, the sources that failed, and the trace.
+
+    It is a sequence of hits. `print` shows one line per hit.
+    """
 
     query: str
     recipe: str
@@ -134,6 +173,11 @@ class SearchResult(Sequence[Hit]):
     hints: tuple[Hint, ...] = ()
     """Why there are no hits, and what would find something; empty if there are hits."""
 
+    @property
+    def fits(self) -> bool:
+        """Whether any hit is relevant enough to count as an answer. If not, the hits are only the nearest records."""
+        return any(hit.fits for hit in self.hits)
+
     @overload
     def __getitem__(self, index: int) -> Hit: ...
     @overload
@@ -147,10 +191,57 @@ class SearchResult(Sequence[Hit]):
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
+    def __repr__(self) -> str:
+        best = ", ".join(f"{hit.id} {hit.score:.4f}" for hit in self.hits[:SHOWN_HITS])
+        more = ", …" if len(self.hits) > SHOWN_HITS else ""
+        missing = f", degraded: {', '.join(one.source for one in self.degraded)}" if self.degraded else ""
+        count = f"{len(self.hits)} hit{'s' * (len(self.hits) != 1)}"
+        return f"<SearchResult {shorten(self.query)} by {self.recipe}: {count} [{best}{more}]{missing}>"
+
+    def __str__(self) -> str:
+        lines = [
+            f"{hit.rank:3}. {hit.score:.4f}  {hit.citation}  {hit.title or hit.text:.80}" for hit in self
+        ]
+        return "\n".join(" ".join(line.splitlines()) for line in lines) or "No results"
+
+    def to_dicts(self) -> list[dict[str, Json]]:
+        """Return each hit as JSON values."""
+        return [hit.to_dict() for hit in self.hits]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the hits as a pandas frame, one row each; needs pandas."""
+        frame: pandas.DataFrame = _import_frames("pandas").DataFrame(self._columns())
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the hits as a polars frame, one row each; needs polars."""
+        frame: polars.DataFrame = _import_frames("polars").DataFrame(self._columns(), strict=False)
+        return frame
+
+    def _columns(self) -> dict[str, list[object]]:
+        """The hits as columns: the usual fields, then a column `metadata.KEY` for each key. Objects become JSON."""
+        columns: dict[str, list[object]] = {name: [] for name in FRAME_COLUMNS}
+        keys = dict.fromkeys(key for hit in self.hits for key in hit.metadata)
+        columns |= {f"metadata.{key}": [] for key in keys}
+        for hit in self.hits:
+            own = {
+                "rank": hit.rank,
+                "score": hit.score,
+                "relevance": hit.relevance,
+                "citation": hit.citation,
+                "sources": list(hit.sources),
+            }
+            for name in FRAME_COLUMNS:
+                columns[name].append(own[name] if name in own else getattr(hit.record, name))
+            for key in keys:
+                columns[f"metadata.{key}"].append(_cell(hit.metadata.get(key)))
+        return columns
+
     def to_dict(self) -> dict[str, Json]:
         out: dict[str, Json] = {
             "query": self.query,
             "recipe": self.recipe,
+            "fits": self.fits,
             "hits": [hit.to_dict() for hit in self.hits],
             "degraded": [source.to_dict() for source in self.degraded],
             "milliseconds": self.milliseconds,
@@ -162,6 +253,21 @@ class SearchResult(Sequence[Hit]):
         if self.trace is not None:
             out["trace"] = self.trace.to_dict()
         return out
+
+
+def _cell(value: Json) -> object:
+    """Return a value of the metadata for a frame: a list of strings as it is, any other list or object as JSON."""
+    if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
+        return list(value)
+    is_nested = isinstance(value, (list, tuple, Mapping))
+    return json.dumps(value, ensure_ascii=False) if is_nested else value
+
+
+def _import_frames(package: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise MissingExtra(f"SearchResult.to_{package}()", package=package) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +284,17 @@ class Why:
     source_scores: tuple[SourceScore, ...]
     degraded: tuple[Degraded, ...] = ()
     answered: int = 1
+
+    @property
+    def shortfall(self) -> str:
+        """What the record has and what it would need, in words; empty where more would not have helped."""
+        has, needs = self.number, self.needed
+        if self.kept or has is None or needs is None or has > needs:
+            return ""
+        if has == needs:
+            return f"it has {has:.4f}, as much as the last result; equal scores are ordered by id"
+        digits = next((n for n in range(4, 17) if f"{has:.{n}f}" != f"{needs:.{n}f}"), 17)
+        return f"it has {has:.{digits}f} and would need {needs:.{digits}f}"
 
     def to_dict(self) -> dict[str, Json]:
         return {

@@ -42,6 +42,10 @@ class SourceScore:
     """What this source adds to the fused score."""
     match_reason: str = ""
     """Why the source found it, in words."""
+    background: float | None = None
+    """What its cosine was compared with: the mean cosine of the query with a sample of the records."""
+    normalised: float | None = None
+    """The cosine above the background, as the fusion weights it."""
 
     def to_dict(self) -> dict[str, Json]:
         out: dict[str, Json] = {
@@ -50,6 +54,8 @@ class SourceScore:
             "score": self.score,
             "share": self.share,
         }
+        if self.background is not None:
+            out |= {"background": self.background, "normalised": self.normalised}
         return out | {"match_reason": self.match_reason} if self.match_reason else out
 
 
@@ -64,6 +70,30 @@ class Adjustment:
 
 
 @dataclass(frozen=True, slots=True)
+class RelevanceTrace:
+    """What the relevance of a hit was estimated from."""
+
+    relevance: float
+    coverage: float | None
+    """The share of the query's information (idf) that the text has; None for a query without terms."""
+    lift: float | None
+    """How far its cosine is above the background, 1 at most; None without a vector."""
+    linked: bool
+    """Whether another record that was found mentions it."""
+    best: float
+    """The best match of the answer: coverage plus twice the lift."""
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "relevance": self.relevance,
+            "coverage": self.coverage,
+            "lift": self.lift,
+            "linked": self.linked,
+            "best": self.best,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a record has its rank."""
 
@@ -73,6 +103,8 @@ class Explanation:
     score: float
     displaced: tuple[str, ...] = ()
     """The ids of records that a stage dropped in favour of this one."""
+    relevance: RelevanceTrace | None = None
+    """None for a candidate that is no hit."""
 
     def to_dict(self) -> dict[str, Json]:
         return {
@@ -84,6 +116,7 @@ class Explanation:
             ],
             "score": self.score,
             "displaced": list(self.displaced),
+            **({"relevance": self.relevance.to_dict()} if self.relevance is not None else {}),
         }
 
 
@@ -160,10 +193,17 @@ class Trace:
     """Why a source found a record, by list name and key."""
     list_stages: tuple[ListStageTrace, ...] = ()
     """The stages before fusion."""
+    backgrounds: Mapping[str, tuple[float, Callable[[float], float]]] = field(default_factory=dict)
+    """By list whose cosines the fusion compares with a background: the background, and how it normalises a cosine."""
     result_stages: tuple[StageTrace, ...] = ()
     """The stages after the cut."""
+    relevance: Mapping[int, RelevanceTrace] = field(default_factory=dict)
+    """What the relevance of each hit was estimated from."""
     transform: Mapping[str, Json] = field(default_factory=dict)
     """How the query was rewritten; empty if it was not."""
+    time: Mapping[str, Json] = field(default_factory=dict)
+    """How time counted: `now`, `recency`, the words that ask for what is `recent`, the `period` that the query names,
+    and since when a look-back window reaches; empty for a recipe that does not look at time."""
 
     @cached_property
     def recipe(self) -> Mapping[str, Any]:
@@ -201,6 +241,7 @@ class Trace:
                 None if math.isnan(self.raw_scores[at, column]) else float(self.raw_scores[at, column]),
                 float(self.shares[at, column]),
                 self.match_reasons.get((source.name, key), ""),
+                *self._normalised(source.name, float(self.raw_scores[at, column])),
             )
             for at, source in enumerate(answered)
         )
@@ -218,7 +259,16 @@ class Trace:
             for loser, drop in stage.dropped.items()
             if drop.lost_to == key
         )
-        return Explanation(source_scores, fused, tuple(adjustments), score, displaced)
+        return Explanation(
+            source_scores, fused, tuple(adjustments), score, displaced, self.relevance.get(key)
+        )
+
+    def _normalised(self, name: str, score: float) -> tuple[float | None, float | None]:
+        """Return the background of a list and the score above it; None where there is none."""
+        if name not in self.backgrounds or math.isnan(score):
+            return None, None
+        background, normalise = self.backgrounds[name]
+        return background, normalise(score)
 
     def dropped(self, key: int) -> Dropped | None:
         """Return how a stage dropped a candidate; None if none did."""
@@ -244,6 +294,7 @@ class Trace:
             "state": dict(self.state),
             "milliseconds": dict(self.milliseconds),
             **({"transform": dict(self.transform)} if self.transform else {}),
+            **({"time": dict(self.time)} if self.time else {}),
             "sources": [
                 {
                     "name": source.name,

@@ -56,9 +56,10 @@ def load_settings(
                 values[key] = SETTINGS[key].check(value, str(file))
 
     for key, setting in SETTINGS.items():
-        if setting.variable in env:
-            values[key] = setting.parse(env[setting.variable], setting.variable)
-            origins[key] = setting.variable
+        for variable in setting.variables:
+            if variable in env:
+                values[key] = setting.parse(env[variable], variable)
+                origins[key] = variable
 
     for key, value in (overrides or {}).items():
         if key not in SETTINGS:

@@ -14,6 +14,7 @@ from sennit.settings.sections import (
     EmbeddingSettings,
     FilesSettings,
     HydrationSettings,
+    IngestSettings,
     KeywordSettings,
     LanguageSettings,
     MemorySettings,
@@ -33,11 +34,12 @@ def _make_settings() -> Iterator[Setting]:
             hint, spec = get_args(hints[item.name])
             literal = get_origin(hint) is Literal
             kinds = (tuple,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
+            words = kinds if literal else [word for kind in kinds for word in get_args(kind)]
             yield Setting(
                 key=f"{section.name}.{item.name}",
                 default=item.default,
                 kind=str if literal else kinds[0],
-                choices=kinds if literal else (),
+                choices=tuple(words),
                 optional=NoneType in kinds,
                 spec=spec,
             )
@@ -63,6 +65,7 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
     docs: DocsSettings = field(default_factory=DocsSettings)
+    ingest: IngestSettings = field(default_factory=IngestSettings)
     files: FilesSettings = field(default_factory=FilesSettings)
     artifacts: ArtifactsSettings = field(default_factory=ArtifactsSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)

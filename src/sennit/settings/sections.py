@@ -8,12 +8,14 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 from sennit.search_parameters import LIMIT, LOOK_BACK
 from sennit.settings.setting import FieldSpec, Section
 
-Provider: TypeAlias = Literal["static", "onnx", "openai", "ollama", "none"]
+Provider: TypeAlias = Literal["static", "onnx", "openai", "ollama", "given", "none"]
 LanguageProvider: TypeAlias = Literal["none", "anthropic", "openai", "ollama"]
 Transform: TypeAlias = Literal["auto", "offline", "none"]
 DocsFusion: TypeAlias = Literal["weighted", "rrf"]
 Similarity: TypeAlias = Literal["jaccard", "cosine"]
+Recency: TypeAlias = float | Literal["auto"]
 CodeProvider: TypeAlias = Literal["", "openai", "local", "none"]
+SemanticMetric: TypeAlias = Literal["calibrated", "cosine"]
 Metric: TypeAlias = Literal["cosine", "l2", "l2_squared", "inner_product"]
 
 _ADDRESS: Final = FieldSpec(
@@ -41,7 +43,8 @@ class EmbeddingSettings(Section):
     provider: Annotated[
         Provider,
         FieldSpec(
-            "What computes vectors: static ships with sennit and needs no network; none disables vector search.",
+            "What computes vectors: static ships with sennit and needs no network; given takes those that come with the "
+            "records; none disables vector search.",
             sensitive=("onnx", "openai", "ollama"),
         ),
     ] = "static"
@@ -254,6 +257,26 @@ class DocsSettings(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IngestSettings(Section):
+    """Which files of a folder are indexed."""
+
+    name: ClassVar[str] = "ingest"
+
+    default_ignores: Annotated[
+        bool,
+        FieldSpec(
+            "Ignore virtual environments, installed packages, caches, build output, lock files and generated files."
+        ),
+    ] = True
+    exclude: Annotated[
+        tuple[str, ...], FieldSpec("Files and folders that are not indexed: patterns as in .gitignore.")
+    ] = ()
+    max_bytes: Annotated[int, FieldSpec("Larger files are skipped.", minimum=1, maximum=2**40)] = (
+        32 * 1024 * 1024
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FilesSettings(Section):
     """The recipe `files`: the folders that may be searched and read, and the distance threshold."""
 
@@ -287,14 +310,33 @@ class ArtifactsSettings(Section):
     name: ClassVar[str] = "artifacts"
 
     rrf_constant: Annotated[
-        int, FieldSpec("k in 1 / (k + rank), rank from 0.", minimum=1, maximum=10_000)
+        int,
+        FieldSpec(
+            "k in 1 / (k + rank), rank from 0.", minimum=1, maximum=10_000, plain_variable="RRF_CONSTANT"
+        ),
     ] = 60
     overfetch_multiplier: Annotated[
-        int, FieldSpec("Each collection fetches this many times the limit.", minimum=1, maximum=100)
+        int,
+        FieldSpec(
+            "Each collection fetches this many times the limit.",
+            minimum=1,
+            maximum=100,
+            plain_variable="OVERFETCH_MULTIPLIER",
+        ),
     ] = 3
     max_hybrid_search_results: Annotated[
-        int, FieldSpec("The largest limit of a search.", minimum=1, maximum=LIMIT.maximum)
+        int,
+        FieldSpec(
+            "The largest limit of a search.",
+            minimum=1,
+            maximum=LIMIT.maximum,
+            plain_variable="MAX_HYBRID_SEARCH_RESULTS",
+        ),
     ] = 50
+    sources: Annotated[
+        tuple[str, ...],
+        FieldSpec("How each collection is searched; each way gives a list.", items=("vector", "keyword")),
+    ] = ("vector", "keyword")
     collections: Annotated[tuple[str, ...], FieldSpec("Collections that are always searched.")] = (
         "artifacts",
         "artifact_chunks",
@@ -327,6 +369,15 @@ class MemorySettings(Section):
     half_life_days: Annotated[
         float, FieldSpec("The half-life of a score in days.", minimum=0.01, maximum=1e6)
     ] = 30.0
+    recency: Annotated[
+        Recency,
+        FieldSpec(
+            "How much age counts: 1 multiplies a score by its decay factor, 0 ignores age; auto is 0.1, and 1 where "
+            "the question asks for what is recent.",
+            minimum=0,
+            maximum=1,
+        ),
+    ] = "auto"
     evergreen: Annotated[tuple[str, ...], FieldSpec("Kinds that do not decay below the floor.")] = (
         "person",
         "place",
@@ -377,16 +428,30 @@ class HydrationSettings(Section):
     semantic_threshold: Annotated[
         float,
         FieldSpec(
-            "Candidates have a cosine above this; 'sennit doctor' shows what it means for the model.",
+            "Candidates have a similarity to the query above this.",
             minimum=-1,
             maximum=1,
         ),
     ] = 0.7
+    semantic_metric: Annotated[
+        SemanticMetric,
+        FieldSpec(
+            "The scale of the threshold: calibrated, the same for every model, or cosine, the model's own."
+        ),
+    ] = "calibrated"
     semantic_budget_tokens: Annotated[
-        int, FieldSpec("The default token budget of a plan.", minimum=1, maximum=10**7)
+        int,
+        FieldSpec(
+            "The most tokens of semantic candidates, and of a whole plan without max_tokens.",
+            minimum=1,
+            maximum=10**7,
+        ),
     ] = 4000
     semantic_budget_entities: Annotated[
-        int, FieldSpec("The default number of entities of a plan.", minimum=1, maximum=10_000)
+        int,
+        FieldSpec(
+            "The most semantic candidates of a plan; max_entities overrides it.", minimum=1, maximum=10_000
+        ),
     ] = 10
     embedding_provider: Annotated[
         CodeProvider,
@@ -411,6 +476,7 @@ SECTIONS: Final = (
     StoreSettings,
     PrivacySettings,
     DocsSettings,
+    IngestSettings,
     FilesSettings,
     ArtifactsSettings,
     MemorySettings,

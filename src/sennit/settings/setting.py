@@ -25,6 +25,10 @@ class FieldSpec:
     """A refused value that matches may hold a credential, so the error does not repeat it."""
     sensitive: bool | tuple[str, ...] = False
     """Values that an untrusted file may not set: any, or those listed."""
+    items: tuple[str, ...] = ()
+    """What a list may contain; empty for anything."""
+    plain_variable: str = ""
+    """A second environment variable, without the prefix; the prefixed one wins."""
 
 
 class Section:
@@ -47,6 +51,7 @@ class Setting:
     default: object
     kind: type
     choices: tuple[str, ...]
+    """The words that it takes: the only values of a string, or further ones of a number."""
     optional: bool
     spec: FieldSpec
 
@@ -56,23 +61,33 @@ class Setting:
         return "SENNIT_" + self.key.replace(".", "_").upper()
 
     @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that set it, in rising precedence."""
+        plain = self.spec.plain_variable
+        return (plain, self.variable) if plain else (self.variable,)
+
+    @property
     def allowed_values(self) -> str:
         """A description of the allowed values."""
-        if self.choices:
+        if self.choices and self.kind is str:
             text = "one of " + ", ".join(self.choices)
         elif self.kind is bool:
             text = "true or false"
         elif self.kind is tuple:
-            text = "a list of strings, in the environment separated by commas"
+            what = f"one or more of {', '.join(self.spec.items)}" if self.spec.items else "strings"
+            text = f"a list of {what}, in the environment separated by commas"
         elif self.kind is str:
             text = self.spec.expected or "a string of valid Unicode"
         else:
             noun = "a whole number" if self.kind is int else "a number"
             text = f"{noun} from {self.spec.minimum:,} to {self.spec.maximum:,}"
+            text += "".join(f", or {word}" for word in self.choices)
         return text + (", or left out" if self.optional else "")
 
     def parse(self, text: str, origin: str) -> object:
         """Parse and check a value from the environment."""
+        if text in self.choices:
+            return text
         try:
             value = _PARSERS.get(self.kind, self.kind)(text) if text or self.kind is tuple else text
         except (KeyError, ValueError):
@@ -83,6 +98,8 @@ class Setting:
         """Return the value in its own type; an error says where it came from and what is allowed."""
         if self.optional and value in (None, ""):
             return None
+        if isinstance(value, str) and value in self.choices:
+            return value
         if self.kind is float and type(value) is int and abs(value) <= self.spec.maximum:
             value = float(value)
         if self.kind is tuple and isinstance(value, list):
@@ -98,12 +115,14 @@ class Setting:
 
     def _is_valid(self, value: object) -> bool:
         if isinstance(value, tuple):
+            if self.spec.items:
+                return bool(value) and set(value) <= set(self.spec.items)
             return all(isinstance(item, str) and item and _is_unicode(item) for item in value)
         if isinstance(value, str):
-            if self.choices:
-                return value in self.choices
-            return _is_unicode(value) and (
-                not self.spec.pattern or re.fullmatch(self.spec.pattern, value) is not None
+            return (
+                not self.choices
+                and _is_unicode(value)
+                and (not self.spec.pattern or re.fullmatch(self.spec.pattern, value) is not None)
             )
         return isinstance(value, (int, float)) and self.spec.minimum <= value <= self.spec.maximum
 

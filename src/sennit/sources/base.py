@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import Any, Final, Protocol
+from functools import cached_property, partial
+from operator import attrgetter
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.analysis import QueryTerm, query_terms
+from sennit.analysis import QueryTerm, is_stop_word, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
-from sennit.filters import EVERYTHING, Filter
+from sennit.errors import InvalidInput
+from sennit.filters import EVERYTHING, Equal, Filter, Range
+from sennit.graph.fact_matches import QueryInformation
+from sennit.periods import Period, QueryTime, read_time
+from sennit.places import Locate
+from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
-from sennit.stores.contract import BM25, ScoredKeys
-from sennit.stores.embedded.models import Model
-from sennit.stores.embedded.snapshot import Snapshot
+from sennit.stores.contract import BM25, Backend, KeywordQuery, KeywordRole, Model, ScoredKeys, Snapshot
 
 EmbedQuery = Callable[[Model | None, str], NDArray[np.float32]]
 
@@ -27,9 +32,22 @@ HINT_WEIGHT: Final = 0.3
 """The weight of all hints together in the query vector, and of each hint in keyword search; the query weighs 1."""
 
 
-def document_share(snapshot: Snapshot, word: str) -> float:
+OUTSIDE_TOPIC_WEIGHT: Final = 0.25
+"""The weight of a speaker's name or of a period as words of the query, where speaker and time count themselves."""
+
+MAX_NAME_CANDIDATES: Final = 64
+"""Words of a query that are looked up as names of speakers."""
+
+
+def document_share(index: KeywordRole, snapshot: Snapshot, word: str) -> float:
     """Return the share of records that contain a word, judged by its rarest term."""
-    return min((snapshot.document_share(term.hash) for term in query_terms(word)), default=0.0)
+    return min((index.document_share(snapshot, term.hash) for term in query_terms(word)), default=0.0)
+
+
+def period_filter(period: Period) -> Filter:
+    """Return the filter for records with a time in a period."""
+    start, end = (None if one is None else one.timestamp() for one in (period.start, period.end))
+    return Range("timestamp", start, end, include_high=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +88,20 @@ class SearchContext:
         text: str,
         snapshot: Snapshot,
         embed: EmbedQuery,
+        index: KeywordRole,
         *,
         audience: Filter = EVERYTHING,
         keywords: Sequence[str] | None = None,
         now: datetime | None = None,
         rewrite: QueryRewrite = NO_REWRITE,
+        vector: Sequence[float] | None = None,
+        locate: Locate = attrgetter("path"),
     ) -> None:
+        """`vector` is that of the query, if it was given and is not to be computed."""
         self.text = text
+        self.locate = locate
+        """Returns the path of a record as it is shown."""
+        self._given_vector = None if vector is None else np.array(vector, np.float32)
         self.rewrite = rewrite
         self.snapshot = snapshot
         self.now = datetime.now(UTC) if now is None else now
@@ -84,15 +109,30 @@ class SearchContext:
         """What the caller may see. It also applies to passages that are not in the database."""
         self.match_reasons: dict[tuple[str, int], str] = {}
         """Why a source found a record, by list name and key."""
+        self.fact_matches: dict[int, float] = {}
+        """How well each fact that the graph source found matches the query, from 0 to 1, by key."""
         self.warnings: list[tuple[str, str]] = []
         self._given_keywords = tuple(word for word in keywords or () if word.strip())
         self._embed = embed
+        self._index = index
         self._ephemeral: dict[int, Record] = {}
         self._records: dict[int, Record] = {}
 
     @cached_property
+    def time(self) -> QueryTime:
+        """What the query says about time. The pipeline takes a period away in which nothing was said."""
+        return read_time(self.text, self.now)
+
+    @cached_property
     def terms(self) -> list[QueryTerm]:
         return query_terms(self.text)
+
+    @cached_property
+    def information(self) -> QueryInformation:
+        """How much each term of the query says."""
+        return QueryInformation.of(
+            self.terms, partial(self._index.document_share, self.snapshot), self.snapshot.count()
+        )
 
     @cached_property
     def weighted_terms(self) -> list[tuple[int, float]]:
@@ -104,8 +144,31 @@ class SearchContext:
         return list(weights.items())
 
     @cached_property
+    def speakers(self) -> frozenset[str]:
+        """The words of the query that are names of speakers."""
+        words = dict.fromkeys(re.findall(r"[^\W\d_]+", self.text)[:MAX_NAME_CANDIDATES])
+        names = [word for word in words if word[0].isupper() and not is_stop_word(word.casefold())]
+        return frozenset(name for name in names if self.snapshot.count(Equal("metadata.speaker", name)))
+
+    @cached_property
+    def topic_terms(self) -> list[tuple[int, float]]:
+        """The weighted terms, those of speakers' names and of the period with little weight.
+
+        A turn that says a name is seldom by it, and what was said in March seldom says so.
+        """
+        period = self.time.period
+        outside = " ".join((*self.speakers, "" if period is None else period.words))
+        known = {term.hash for term in query_terms(outside)} if outside.strip() else set()
+        return [
+            (term, weight * OUTSIDE_TOPIC_WEIGHT if term in known else weight)
+            for term, weight in self.weighted_terms
+        ]
+
+    @cached_property
     def vector(self) -> NDArray[np.float32]:
         """The query vector, by the model whose vectors the snapshot searches."""
+        if self._given_vector is not None:
+            return self._given_vector
         rewrite = self.rewrite
         vector = self._embed(self.snapshot.model, rewrite.vector_text or self.text)
         if not rewrite.hints or not rewrite.hint_weight:
@@ -117,6 +180,19 @@ class SearchContext:
         ]
         return both
 
+    @cached_property
+    def background(self) -> Background:
+        """What the cosines of this query are compared with."""
+        vector, model = self.known_vector, self.snapshot.model
+        if vector is None or model is None:
+            return NO_BACKGROUND
+        return Background.estimate(model.name, self.snapshot.cosine_sample(vector))
+
+    @property
+    def known_vector(self) -> NDArray[np.float32] | None:
+        """The query vector if a source has computed it; None if none did, or if the model failed."""
+        return self.__dict__.get("vector")
+
     @property
     def has_keywords(self) -> bool:
         """Whether the caller gave exact keywords that are not just the query again."""
@@ -127,7 +203,11 @@ class SearchContext:
         """Exact texts to look for: those the caller gave, or else the informative words of the query."""
         if self.has_keywords:
             return self._given_keywords
-        return extract_keywords(self.text, lambda word: document_share(self.snapshot, word))
+        return extract_keywords(self.text, self.document_share)
+
+    def document_share(self, word: str) -> float:
+        """Return the share of records that contain a word, judged by its rarest term."""
+        return document_share(self._index, self.snapshot, word)
 
     def add_match_reason(self, list_name: str, key: int, reason: str) -> None:
         """Record why a source found a record; the trace shows it."""
@@ -185,8 +265,18 @@ class SourceRequest:
     bm25: BM25
     list_name: str = ""
     """The name of the recipe's list that the answer becomes."""
+    knows_speakers: bool = False
+    """Whether names of speakers and periods count less as words."""
+
+    @property
+    def keyword_query(self) -> KeywordQuery:
+        """What a keyword index is asked."""
+        context = self.context
+        terms = context.topic_terms if self.knows_speakers else context.weighted_terms
+        return KeywordQuery(terms, self.bm25, context.text)
 
 
+@runtime_checkable
 class Source(Protocol):
     """Finds records. Any thread may call it."""
 
@@ -202,3 +292,18 @@ class Source(Protocol):
     def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the score of each record for the query; nan where the source has none."""
         ...
+
+
+MakeSource: TypeAlias = Callable[[Backend], Source]
+"""Constructs a source with the indexes of the database that is being opened."""
+
+
+def make_source(name: str, given: Source | MakeSource, backend: Backend) -> Source:
+    """Return a source that a user gave, or what the user's function makes of the backend."""
+    source = given if isinstance(given, Source) or not callable(given) else given(backend)
+    if not isinstance(source, Source):
+        raise InvalidInput(
+            f"The source {name!r} must have inline, search and scores, or be a function of the backend that returns "
+            f"such a source; it is {type(source).__name__}"
+        )
+    return source

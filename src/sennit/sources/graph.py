@@ -1,21 +1,25 @@
-"""The graph source: facts about the entities that the query names, and about those within reach."""
+"""The graph source: facts about what the query names, facts whose text matches it, and those within reach."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sennit.facts import ended_at, weight_of
 from sennit.filters import Filter
 from sennit.graph.entity_linking import NameMatches, find_mentions
-from sennit.graph.names import DECLARED, Hashes, as_signed, words_of
+from sennit.graph.names import DECLARED, Hashes, as_signed, name_hash, words_of
 from sennit.graph.traversal import Edge, ReachedFact, WalkOptions, walk
 from sennit.ranking.fusion import order
+from sennit.records import Record
 from sennit.sources.base import SearchContext, SourceRequest
-from sennit.stores.contract import ScoredKeys
+from sennit.sources.fact_entry import EntryFact, fact_coverage, find_entry_facts, find_weightiest_facts
+from sennit.stores.contract import GraphRole, GraphView, KeywordQuery, KeywordRole, ScoredKeys, VectorRole
 
 NAME: Final = "graph"
 
@@ -32,17 +36,43 @@ class _WalkResult(NamedTuple):
     where: Filter
     limit: int
     reached: list[ReachedFact]
-    spellings: dict[int, str]
-    """How the query spells the entities that the walk starts from."""
+    reasons: dict[int, str]
+    """Why each fact was reached, by row."""
+    matches: dict[int, float]
+    """How well each fact matches the query, by row."""
+
+
+class _Indexes(NamedTuple):
+    """What one walk reads; `vector` is None if the query vector may not be used."""
+
+    graph: GraphView
+    keyword: KeywordRole
+    vector: VectorRole | None
 
 
 class GraphSource:
-    """Walks breadth-first from the entities in the query along valid facts; weights count less with each hop."""
+    """Walks breadth-first along valid facts; weights count less with each hop.
 
-    inline = True
+    It starts from the entities in the query and from the facts whose own text matches the query. A query without a
+    topic that asks for facts gets the weightiest.
+    """
 
-    def __init__(self, options: WalkOptions | None = None) -> None:
+    def __init__(
+        self,
+        index: GraphRole,
+        keyword: KeywordRole,
+        vector: VectorRole,
+        options: WalkOptions | None = None,
+        *,
+        by_meaning: bool = True,
+    ) -> None:
+        """`by_meaning`: whether the query vector may be used; not if a remote model computes it, which may hang."""
+        self._index = index
+        self._keyword = keyword
+        self._vector = vector
+        self.inline = not index.capabilities.waits
         self.options = options or WalkOptions()
+        self._by_meaning = by_meaning
         # One search calls `search` and then `scores`; both use the same walk.
         self._cache: WeakKeyDictionary[SearchContext, _WalkResult] = WeakKeyDictionary()
 
@@ -51,10 +81,8 @@ class GraphSource:
         keys = np.array([one.row for one in walked.reached], np.int64)
         scores = np.array([one.score for one in walked.reached], np.float64)
         for one in walked.reached:
-            way = "about" if one.distance == 1 else f"{one.distance} steps from"
-            request.context.add_match_reason(
-                request.list_name or NAME, one.row, f"{way} *{walked.spellings[one.start]}*, which you named"
-            )
+            request.context.add_match_reason(request.list_name or NAME, one.row, walked.reasons[one.row])
+        request.context.fact_matches |= walked.matches
         best = order(keys, scores, request.context.snapshot.ids, request.limit)
         return ScoredKeys(keys[best], scores[best])
 
@@ -65,15 +93,40 @@ class GraphSource:
     def _cached_walk(self, request: SourceRequest) -> _WalkResult:
         known = self._cache.get(request.context)
         if known is None or (known.where, known.limit) != (request.where, request.limit):
-            known = self._cache[request.context] = _walk(request, self.options)
+            known = self._cache[request.context] = _walk(
+                request,
+                _Indexes(
+                    self._index.view(request.context.snapshot),
+                    self._keyword,
+                    self._vector if self._by_meaning else None,
+                ),
+                self.options,
+            )
         return known
 
 
-def _walk(request: SourceRequest, options: WalkOptions) -> _WalkResult:
-    graph, where = request.context.snapshot.graph, request.where
+def _walk(request: SourceRequest, indexes: _Indexes, options: WalkOptions) -> _WalkResult:
+    graph, where = indexes.graph, request.where
     if not graph.has_facts:
-        return _WalkResult(where, request.limit, [], {})
+        return _WalkResult(where, request.limit, [], {}, {})
     as_of = options.as_of or request.context.now
+
+    def is_valid(record: Record) -> bool:
+        ended, began = ended_at(record), record.timestamp
+        is_future = options.as_of is not None and began is not None and began > as_of
+        return (ended is None or ended > as_of) and not is_future
+
+    if request.context.time.asks_for_facts:
+        heaviest = find_weightiest_facts(request.context, request.limit, where, is_valid)
+        return _WalkResult(
+            where,
+            request.limit,
+            [ReachedFact(one.row, weight_of(one.record), 1, 0) for one in heaviest],
+            {one.row: f"one of the weightiest facts ({weight_of(one.record):g})" for one in heaviest},
+            {},
+        )
+    if request.context.time.lists_recent:  # it asks for what was said
+        return _WalkResult(where, request.limit, [], {}, {})
 
     def read_edges(names: Sequence[int], count: int) -> list[list[Edge]]:
         """Return the heaviest facts of each entity, under all its names."""
@@ -97,9 +150,57 @@ def _walk(request: SourceRequest, options: WalkOptions) -> _WalkResult:
 
     named = find_mentions([words_of(request.context.text[:MAX_QUERY_CHARACTERS])], find)[0]
     spellings = {row: mention.surface for mention in named[:MAX_START_ENTITIES] for row in mention.rows}
-    return _WalkResult(
-        where, request.limit, walk(list(spellings), read_edges, request.limit, options), spellings
-    )
+    reached = {one.row: one for one in walk(list(spellings), read_edges, request.limit, options)}
+    reasons = {one.row: f"{_way(one)} *{spellings[one.start]}*, which you named" for one in reached.values()}
+    matches: dict[int, float] = {}
+    for entry in _entry_facts(request, indexes, is_valid):
+        weight, known = weight_of(entry.record), reached.get(entry.row)
+        matches[entry.row] = entry.strength
+        matched = f"its text matches ({entry.strength:.2f})"
+        reached[entry.row] = (
+            ReachedFact(entry.row, weight * entry.strength, 1, 0)
+            if known is None
+            else known._replace(score=known.score + weight * entry.strength)
+        )
+        reasons[entry.row] = matched if known is None else f"{reasons[entry.row]}, and {matched}"
+        if spellings:
+            continue  # the walk from the names has been everywhere that matters
+        for one in walk(_endpoints(entry.record), read_edges, request.limit, options):
+            if one.row not in reached:
+                score = one.score * options.hop_decay * entry.strength
+                reached[one.row] = ReachedFact(one.row, score, one.distance + 1, 0)
+                reasons[one.row] = f"{one.distance + 1} steps from {entry.record.text!r}, which matches"
+    best = sorted(reached.values(), key=lambda one: (-one.score, one.distance, -one.row))[: request.limit]
+    matches = {
+        row: max(matches.get(row, 0.0), fact_coverage(request.context.information, record))
+        for row, record in request.context.records(one.row for one in best).items()
+    }
+    return _WalkResult(where, request.limit, best, reasons, matches)
+
+
+def _way(fact: ReachedFact) -> str:
+    return "about" if fact.distance == 1 else f"{fact.distance} steps from"
+
+
+def _endpoints(record: Record) -> list[int]:
+    """The hashes of the names at both ends of a fact."""
+    hashes = [name_hash(str(record.metadata[name])) for name in ("subject", "object")]
+    return [name for name in hashes if name is not None]
+
+
+def _entry_facts(
+    request: SourceRequest, indexes: _Indexes, is_valid: Callable[[Record], bool]
+) -> list[EntryFact]:
+    context, vector = request.context, indexes.vector
+    snapshot = context.snapshot
+
+    def search_words(terms: list[tuple[int, float]], count: int, where: Filter) -> ScoredKeys:
+        return indexes.keyword.search(snapshot, KeywordQuery(terms, request.bm25), count, where)
+
+    by_meaning = None
+    if vector is not None and snapshot.model is not None and context.vector.any():
+        by_meaning = partial(vector.search, snapshot, context.vector)
+    return find_entry_facts(context, search_words, by_meaning, request.limit, request.where, is_valid)
 
 
 def _heaviest_edges(edges: Iterable[Edge], count: int) -> list[Edge]:

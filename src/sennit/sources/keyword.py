@@ -6,20 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.sources.base import SourceRequest
-from sennit.stores.contract import ScoredKeys
+from sennit.stores.contract import KeywordRole, ScoredKeys
 
 
 class KeywordSource:
-    """BM25 over text and title."""
+    """Asks the keyword index."""
 
-    inline = True
+    def __init__(self, index: KeywordRole) -> None:
+        self._index = index
+        self.inline = not index.capabilities.waits
 
     def search(self, request: SourceRequest) -> ScoredKeys:
-        context = request.context
-        return context.snapshot.keyword_search(
-            context.weighted_terms, request.bm25, request.limit, request.where
-        )
+        snapshot = request.context.snapshot
+        return self._index.search(snapshot, request.keyword_query, request.limit, request.where)
 
     def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
-        context = request.context
-        return context.snapshot.keyword_scores(context.weighted_terms, request.bm25, keys)
+        return self._index.scores(request.context.snapshot, request.keyword_query, keys)

@@ -23,7 +23,7 @@ from sennit.graph.entity_linking import (
 from sennit.graph.names import Hashes, words_of
 from sennit.ranking.fusion import order
 from sennit.sources.base import SearchContext, SourceRequest
-from sennit.stores.contract import BM25, ScoredKeys
+from sennit.stores.contract import BM25, GraphRole, GraphView, KeywordRole, ScoredKeys
 
 NAME: Final = "links"
 
@@ -41,9 +41,10 @@ class _LinkResult(NamedTuple):
 class LinkSource:
     """Follows mentions one step, from the records that the query names and from its best keyword hits."""
 
-    inline = True
-
-    def __init__(self, options: LinkOptions | None = None) -> None:
+    def __init__(self, graph: GraphRole, keyword: KeywordRole, options: LinkOptions | None = None) -> None:
+        self._graph = graph
+        self._keyword = keyword
+        self.inline = not (graph.capabilities.waits or keyword.capabilities.waits)
         self.options = options or LinkOptions()
         # One search calls `search` and then `scores`; both use the same result.
         self._cache: WeakKeyDictionary[SearchContext, _LinkResult] = WeakKeyDictionary()
@@ -70,24 +71,26 @@ class LinkSource:
 
     def _cached_links(self, request: SourceRequest) -> _LinkResult | None:
         """Return None if no record has a name."""
-        if not request.context.snapshot.graph.has_names:
+        graph = self._graph.view(request.context.snapshot)
+        if not graph.has_names:
             return None
         known = self._cache.get(request.context)
         if known is None or (known.where, known.bm25) != (request.where, request.bm25):
-            known = self._cache[request.context] = _follow_links(request, self.options)
+            known = self._cache[request.context] = _follow_links(request, graph, self._keyword, self.options)
         return known
 
 
-def _follow_links(request: SourceRequest, options: LinkOptions) -> _LinkResult:
-    snapshot, query_terms = request.context.snapshot, request.context.weighted_terms
-    graph = snapshot.graph
+def _follow_links(
+    request: SourceRequest, graph: GraphView, keyword: KeywordRole, options: LinkOptions
+) -> _LinkResult:
+    snapshot, query = request.context.snapshot, request.keyword_query
 
     def find(names: Hashes) -> NameMatches:
         return graph.entities_named(names, request.where)
 
     @cache
     def share(term: str) -> float:
-        return snapshot.document_share(term_hash(term))
+        return keyword.document_share(snapshot, term_hash(term))
 
     @cache
     def rarity(mention: Mention) -> float:
@@ -96,7 +99,7 @@ def _follow_links(request: SourceRequest, options: LinkOptions) -> _LinkResult:
 
     named = [one for one in find_mentions([words_of(request.context.text)], find)[0] if rarity(one) > 0]
     named = named[: options.max_named]
-    hits = snapshot.keyword_search(query_terms, request.bm25, max(options.seeds, 1), request.where)
+    hits = keyword.search(snapshot, query, max(options.seeds, 1), request.where)
     best = float(hits.scores[0]) if len(hits.scores) else 1.0
     seeds = dict(zip(hits.keys[: options.seeds].tolist(), (hits.scores / best).tolist(), strict=False))
     # Records whose name few others share come first.
@@ -105,7 +108,7 @@ def _follow_links(request: SourceRequest, options: LinkOptions) -> _LinkResult:
     linked = dict(zip(texts, find_mentions([text.words for text in texts.values()], find), strict=True))
 
     def relevance(keys: list[int]) -> list[float]:
-        scores = snapshot.keyword_scores(query_terms, request.bm25, np.array(keys, np.int64)) / best
+        scores = keyword.scores(snapshot, query, np.array(keys, np.int64)) / best
         return [min(score, 1.0) for score in scores.tolist()]
 
     found = score_links(named, seeds, linked, relevance, rarity, options)

@@ -1,23 +1,46 @@
-"""The composition root of the store: opens a database by what names it."""
+"""The composition root: binds the roles of a database by what names it. Only this module imports backends."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from sennit.errors import StoreError
+from sennit.stores.contract import Backend
+from sennit.stores.embedded.checks import check
 from sennit.stores.embedded.ranges import read_origin
+from sennit.stores.embedded.roles import LocalGraph, LocalKeyword, LocalVector
 from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.sql.connection import SqlPool
 from sennit.stores.sql.pool import open_pool
-from sennit.stores.sql.target import is_postgres
+from sennit.stores.target import is_postgres
 from sennit.user_cache import cache_folder
 
 MEMORY: Final = ":memory:"
 DATABASE_NAME: Final = "sennit.db"
 INDEX_FOLDER: Final = "index"
+GIT_IGNORE: Final = ".gitignore"
+IGNORE_EVERYTHING: Final = "*\n"
+
+
+def open_backend(target: str | os.PathLike[str], *, exact_vectors: bool = False) -> Backend:
+    """Open the database that a target names; see `open_store`."""
+    store = open_store(target, exact_vectors=exact_vectors)
+    return Backend(
+        records=store,
+        keyword=LocalKeyword(),
+        vector=LocalVector(),
+        graph=LocalGraph(),
+        upkeep=(store,),
+        check=partial(check, store),
+        bindings={
+            "records": "postgres" if is_postgres(os.fspath(target)) else "sqlite",
+            **dict.fromkeys(("keyword", "vector", "graph"), "local"),
+        },
+    )
 
 
 def open_store(target: str | os.PathLike[str], *, exact_vectors: bool = False) -> EmbeddedStore:
@@ -63,7 +86,7 @@ def _create_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file; a sennit database is a folder. Choose another name.")
     if folder.is_dir() and not (folder / DATABASE_NAME).exists():
-        other_files = [path.name for path in folder.iterdir() if path.name != INDEX_FOLDER]
+        other_files = [path.name for path in folder.iterdir() if not _is_own_file(path)]
         if other_files:
             raise StoreError(
                 f"{folder} holds other files ({other_files[0]!r}) and no sennit database. "
@@ -71,5 +94,15 @@ def _create_folder(folder: Path) -> None:
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / DATABASE_NAME).exists():
+            # A database holds what is in files that git may ignore, and changes with every run.
+            (folder / GIT_IGNORE).write_text(IGNORE_EVERYTHING, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"{folder} cannot be created: {error.strerror}. Choose another location.") from error
+
+
+def _is_own_file(path: Path) -> bool:
+    """Return whether a file is one that a new database consists of."""
+    if path.name == GIT_IGNORE:
+        return path.is_file() and path.read_bytes() == IGNORE_EVERYTHING.encode()
+    return path.name == INDEX_FOLDER

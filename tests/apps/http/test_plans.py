@@ -18,7 +18,7 @@ def coded(service: Service, project: Path) -> Service:
 
 
 def test_plan_has_entries_with_reasons_and_a_prompt(coded: Service) -> None:
-    response = coded.post("/v1/plan", {"query": "fix auth.py", "max_entities": 1}, "reader")
+    response = coded.post("/v1/plan", {"query": "fix auth.py", "max_tokens": 60}, "reader")
     assert response.status_code == 200, response.text
     plan = response.json()
     (entry,) = plan["entries"]
@@ -28,7 +28,7 @@ def test_plan_has_entries_with_reasons_and_a_prompt(coded: Service) -> None:
         100,
         1,
     )
-    assert plan["tokens"] == entry["tokens"] <= plan["max_tokens"] == 4000
+    assert plan["tokens"] == entry["tokens"] <= plan["max_tokens"] == 60
     assert plan["dropped"][0]["key"].endswith("auth.py::check")
     assert "def login(name):" in plan["prompt"]
 
@@ -38,8 +38,13 @@ def test_episode_can_be_inspected_and_replayed(coded: Service) -> None:
         assert coded.post("/v1/plan", {"query": query, "episode": "task/1"}).status_code == 200
     seen = coded.get("/introspect/hydration/task/1").json()
     assert (seen["query"], seen["turn"], seen["turns"]) == ("what now?", 2, [1, 2])
-    assert {"key", "reason", "priority", "tokens", "position", "preview"} <= seen["entries"][0].keys()
-    assert "text" not in seen["entries"][0]
+    assert seen["episode_id"] == "task/1"
+    names = ("entity_key", "reason", "priority", "token_count", "included_at", "content")
+    assert set(names) <= seen["entities"][0].keys()
+    assert [entity["included_at"] for entity in seen["entities"]] == list(range(1, len(seen["entities"]) + 1))
+    assert {entity["content"].partition("(")[0] for entity in seen["entities"]} == {"def login", "def check"}
+    assert "text" not in seen["entities"][0]
+    assert (seen["dropped"], seen["warnings"]) == ([], [])
     assert "replay" not in seen
     first = coded.get("/introspect/hydration/task/1", turn=1, replay=True).json()
     assert first["query"] == "`login`"

@@ -18,7 +18,7 @@ import pytest
 
 import sennit
 from sennit import Record
-from sennit.client import load_memory_context
+from sennit.client import load_memory_context_sync
 
 from .conftest import (
     PROGRAM,
@@ -93,11 +93,11 @@ def test_main_routes_of_a_real_server(server: RunningServer, sample: SampleDatab
 
 
 def test_client_loader_gets_memory_context(server: RunningServer, sample: SampleDatabase) -> None:
-    block = load_memory_context(
+    block = load_memory_context_sync(
         server.url, token=sample.tokens["reader"], query="vacation with Priya", timeout=TIMEOUT_SECONDS
     )
     assert "- Rajesh -> Priya: planning vacation to Goa in March" in block.splitlines()
-    assert load_memory_context(server.url, token="wrong") == ""
+    assert load_memory_context_sync(server.url, token="wrong") == ""
 
 
 def test_tokens_can_be_added_and_removed_while_serving(server: RunningServer, sample: SampleDatabase) -> None:

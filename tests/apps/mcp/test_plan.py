@@ -24,7 +24,7 @@ def coded(sample: SampleDatabase, project: Path) -> SampleDatabase:
 
 async def test_plan_lists_code_with_lines_and_dropped_entities(coded: SampleDatabase) -> None:
     async with coded.client() as client:
-        answer = await client.call_tool("plan_context", {"query": "fix auth.py", "max_entities": 1})
+        answer = await client.call_tool("plan_context", {"query": "fix auth.py", "max_tokens": 60})
     with structured_content_of(answer) as values:
         assert [entry["qualified"] for entry in values["entries"]] == ["login"]
         assert [one["key"].rpartition("::")[2] for one in values["dropped"]][:1] == ["check"]

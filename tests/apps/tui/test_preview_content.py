@@ -17,7 +17,7 @@ def first(db: sennit.Database, query: str) -> ResultRow:
 def test_preview_is_the_file_around_the_result(database: sennit.Database, folder: Path) -> None:
     page = load_preview(database, first(database, "calendar"))
     text = (folder / "docs" / "backup.md").read_text().splitlines()
-    assert page.file == str(folder / "docs" / "backup.md")
+    assert page.file == "docs/backup.md"
     assert page.lines == tuple(text)
     assert (page.first, page.result_lines, page.start) == (1, (19, 24), 19)
     assert page.note == ""
@@ -70,7 +70,7 @@ def test_record_without_a_file_is_shown_as_text(database: sennit.Database) -> No
 
 def test_preview_of_a_grep_starts_at_the_first_match(database: sennit.Database, folder: Path) -> None:
     item = from_grep("rglob", database.files.grep(["rglob"])).items[0]
-    assert item.citation == f"{folder / 'src' / 'copy.py'}:1-14"
+    assert item.citation == "src/copy.py:1-14"
     page = load_preview(database, item)
     assert page.start == 8
     assert page.lines[page.start - (page.first or 0)].strip() == 'for path in source.rglob("*"):'
@@ -79,4 +79,4 @@ def test_preview_of_a_grep_starts_at_the_first_match(database: sennit.Database, 
 def test_paths_are_shown_relative_to_the_current_folder(database: sennit.Database) -> None:
     item = first(database, "calendar")
     assert item.short_citation == f"docs{os.sep}backup.md:19-24"
-    assert Path(item.citation).is_absolute()
+    assert item.citation == item.short_citation

@@ -83,6 +83,17 @@ def test_markdown_with_an_import_at_the_top_is_mdx() -> None:
     assert parse_page("import this\n\n# T\n", path="a.md").chunks[0].text == "import this\n\n# T"
 
 
+def test_an_import_in_a_fence_does_not_make_a_page_mdx() -> None:
+    text = "# T\n\n```js\nimport a from 'a';\n```\n\n<table>\n<tr>\n\n# In\n"
+    assert parse_page(text, path="a.md").metadata_lines == ()
+
+
+def test_a_component_in_a_list_does_not_end_the_list() -> None:
+    text = "# T\n\n1. one\n\n   <A b={`\n   # x\n   `} />\n\n2. two\n"
+    (chunk,) = parse_page(text, path="a.mdx").chunks
+    assert chunk.last_line == 9
+
+
 def test_an_unclosed_tag_hides_no_heading() -> None:
     text = "# T\n\nLead.\n\n<Broken attr={`\n\n## A\n\na\n"
     assert [chunk.title for chunk in parse_page(text, path="a.mdx").chunks] == ["T", "A"]

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sennit.ingest.chunk import split_lines
+from sennit.ingest.markdown import parse_markdown
 from sennit.ingest.pages import PageOptions, parse_page
-from sennit.ingest.pages.markdown import scan_markdown
 
 from .page_checks import check, installed_pages, metadata_lines
 
@@ -74,7 +74,7 @@ def test_code_that_fits_into_a_chunk_is_not_split(text: str, path: str) -> None:
     page = parse_page(text, path=path, options=SMALL)
     lines = split_lines(text)
     start = max((last for first, last in page.metadata_lines if first == 1), default=0)
-    for block in scan_markdown(lines, start=start, mdx=path.endswith("x")).blocks:
+    for block in parse_markdown(lines, start=start, mdx=path.endswith("x")).blocks:
         if (
             block.kind in ("fence", "code", "jsx")
             and sum(len(line) + 1 for line in lines[block.first : block.last]) <= SMALL.max_chars

@@ -34,17 +34,23 @@ def server(leave_out: Callable[[str], NoReturn]) -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def new_database(server: PostgresServer) -> Callable[[], str]:
-    """Creates a new database and returns its connection string."""
+def new_database(server: PostgresServer) -> Iterator[Callable[[], str]]:
+    """Creates a new database and returns its connection string. A server that is killed must recover all there are."""
     import psycopg
+
+    created = []
 
     def create() -> str:
         name = f"test_{next(_numbers)}"
+        created.append(name)
         with psycopg.connect(server.dsn(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return server.dsn(name)
 
-    return create
+    yield create
+    with psycopg.connect(server.dsn(), autocommit=True) as connection:
+        for name in created:
+            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)".encode())
 
 
 @pytest.fixture

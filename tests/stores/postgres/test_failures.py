@@ -15,7 +15,7 @@ from scripts.servers.postgres import PostgresServer
 
 import sennit
 from sennit.errors import InvalidInput, MissingExtra, StoreClosed, StoreError, StoreUnavailable, StoreVersion
-from sennit.stores.sql.target import describe_target
+from sennit.stores.target import describe_target
 
 from ..helpers import assert_contains_exactly, search_keyword, versioned_record, word
 
@@ -201,7 +201,8 @@ def test_a_closed_database_says_so(dsn: str) -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    monkeypatch.delitem(sys.modules, "sennit.stores.sql.postgres", raising=False)
+    for module in ("postgres", "postgres_connection"):
+        monkeypatch.delitem(sys.modules, f"sennit.stores.sql.{module}", raising=False)
     with pytest.raises(MissingExtra, match=r"sennit\[postgres\]"):
         sennit.open("postgresql://host/db")
 
@@ -210,6 +211,6 @@ def test_a_full_disk_is_reported_as_such() -> None:
     import psycopg
 
     from sennit.errors import StoreFull
-    from sennit.stores.sql.postgres import _translate_error
+    from sennit.stores.sql.postgres_connection import translate_error
 
-    assert isinstance(_translate_error(psycopg.errors.DiskFull("x"), "here"), StoreFull)
+    assert isinstance(translate_error(psycopg.errors.DiskFull("x"), "here"), StoreFull)

@@ -29,10 +29,10 @@ TEXTS = (
 
 
 @contextlib.contextmanager
-def serve(dsn: str, cache: Path) -> Iterator[str]:
+def serve(dsn: str, cache: Path, *options: str) -> Iterator[str]:
     """A running service without tokens; yields its address."""
     process = subprocess.Popen(
-        [PROGRAM, "serve", "--open", "--port", "0"],
+        [PROGRAM, "serve", "--open", "--port", "0", *options],
         env={**os.environ, "SENNIT_DB": dsn, "SENNIT_CACHE": str(cache), "SENNIT_PRIVACY_OPEN": "true"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

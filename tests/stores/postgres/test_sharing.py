@@ -8,10 +8,18 @@ from pathlib import Path
 import pytest
 
 import sennit
-from sennit.stores.embedded import maintenance
+from sennit.stores.embedded import store
 from sennit.stores.open import open_store
 
-from ..helpers import assert_contains_exactly, search_keyword, versioned_record, wait_until, word
+from ..helpers import (
+    assert_contains_exactly,
+    embedded_store,
+    search_keyword,
+    versioned_record,
+    wait_until,
+    word,
+)
+from ..test_processes import create_at_once, share
 from ..test_races import check_facts, check_turns, race
 
 
@@ -37,7 +45,7 @@ def test_each_machine_sees_the_others_confirmed_write_in_its_next_search(
                     assert search_keyword(reader, word(n)) == []
             for db in (one, two):
                 assert_contains_exactly(db, expected)
-            folders = {db.store.index_folder for db in (one, two)}
+            folders = {embedded_store(db).index_folder for db in (one, two)}
             assert len(folders) == 2
             assert all(folder is not None and list(folder.rglob("*.seg")) for folder in folders)
 
@@ -62,7 +70,7 @@ def test_the_cache_folder_may_be_deleted_at_any_time(dsn: str, cache: Path) -> N
 def test_a_machine_whose_tombstones_are_purged_reads_the_records_again(
     dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "MIN_SHARED_TOMBSTONES_TO_PURGE", 1)
+    monkeypatch.setattr(store, "MIN_SHARED_TOMBSTONES_TO_PURGE", 1)
     monkeypatch.setenv("SENNIT_CACHE", str(tmp_path / "one"))
     with sennit.open(dsn) as one:
         one.add(versioned_record(f"r{n}", n) for n in range(40))
@@ -72,7 +80,7 @@ def test_a_machine_whose_tombstones_are_purged_reads_the_records_again(
             two.admin.optimise()
             one.remove(f"r{n}" for n in range(0, 40, 2))
             one.admin.optimise()
-            assert one.store.purge_tombstones(1)
+            assert embedded_store(one).purge_tombstones(1)
             expected = {f"r{n}": versioned_record(f"r{n}", n) for n in range(1, 40, 2)}
             assert_contains_exactly(two, expected, gone=[word(0)])
 
@@ -96,10 +104,18 @@ def test_a_large_load_is_flushed_by_a_worker_process(dsn: str, cache: Path) -> N
         with db.maintainer.bulk_load():
             for start in range(0, 6000, 1000):
                 db.add(versioned_record(f"r{n}", n) for n in range(start, start + 1000))
-        assert db.store._builder is not None
+        assert embedded_store(db)._builder is not None
         wait_until(lambda: bool(list(cache.rglob("keyword/*.seg"))))
         assert search_keyword(db, word(4321)) == ["r4321"]
         assert len(list(db)) == 6000
+
+
+def test_three_processes_share_a_database(dsn: str) -> None:
+    share(dsn, 3, 3)
+
+
+def test_processes_can_create_the_same_database_at_once(dsn: str) -> None:
+    create_at_once(dsn)
 
 
 @pytest.mark.slow

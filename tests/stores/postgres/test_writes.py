@@ -10,7 +10,7 @@ import sennit
 from sennit import Caller, Record
 from sennit.stores.sql.postgres import MAX_IDLE_CONNECTIONS, PostgresPool
 
-from ..helpers import assert_contains_exactly, ids, versioned_record, word
+from ..helpers import assert_contains_exactly, embedded_store, ids, versioned_record, word
 
 HOSTILE = (
     "\x00",
@@ -95,7 +95,7 @@ def write_and_stop(db: sennit.Database) -> None:
 
 
 def add_folder_twice(db: sennit.Database) -> None:
-    with db.store.pool.write() as connection:
+    with embedded_store(db).pool.write() as connection:
         connection.execute("INSERT INTO folders VALUES ('/a')")
         with pytest.raises(sennit.SennitError):
             connection.execute("INSERT INTO folders VALUES ('/a')")
@@ -113,7 +113,7 @@ def test_a_statement_that_failed_is_never_committed(dsn: str) -> None:
     with sennit.open(dsn) as db:
         with pytest.raises(sennit.SennitError, match="rolled back"):
             add_folder_twice(db)
-        with db.store.pool.read() as connection:
+        with embedded_store(db).pool.read() as connection:
             assert connection.execute("SELECT count(*) FROM folders").fetchone() == (0,)
 
 

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import query_words, search_option
+from sennit.apps.cli.options import query_words, rewrite_options, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.apps.locations import shorten_path
 from sennit.context.sanitize import sanitize_for_terminal
-from sennit.errors import InvalidInput
 from sennit.search_parameters import LIMIT
 
 if TYPE_CHECKING:
     from sennit.engine.answers import Answer
-
-MAX_EDITOR_BYTES: Final = 4 * 1024 * 1024
-"""A larger file is not source code that somebody edits."""
-
-_FILE: Final = click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True)
 
 
 @click.command()
@@ -37,14 +30,7 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False, exists=True, allow_das
     help="How to search; see 'sennit recipes'.",
 )
 @search_option(LIMIT, "-n", "--limit", help_text="Maximum number of sections to answer from.", default=5)
-@click.option(
-    "--editor",
-    metavar="FILE",
-    type=_FILE,
-    help="Code open in your editor; its keywords are added to the query.",
-)
-@click.option("--language", type=TEXT, help="Language of that code. Default: detected.")
-@click.option("--no-transform", is_flag=True, help="Search for QUERY as it is, without rewriting it.")
+@rewrite_options
 @click.option("--prompt", is_flag=True, help="Print the system prompt instead of an answer.")
 @common_options
 @pass_session
@@ -53,9 +39,9 @@ def ask(
     query: str,
     recipe: str,
     limit: int,
-    editor: Path | None,
+    editor: str | None,
     language: str | None,
-    no_transform: bool,
+    transform: bool | None,
     prompt: bool,
 ) -> int:
     """Answer a question from the indexed documents, with citations.
@@ -72,9 +58,9 @@ def ask(
             query,
             recipe=recipe,
             limit=limit,
-            editor=None if editor is None else _read_editor_file(editor),
+            editor=editor,
             language=language,
-            transform=not no_transform,
+            transform=transform is not False,
             write=not prompt,
         )
         if not session.json:
@@ -89,19 +75,6 @@ def ask(
         output.write_line()
         _show_citations(session, answer)
     return OK if answer.answered else SOURCES_FAILED
-
-
-def _read_editor_file(file: Path) -> str:
-    with click.open_file(str(file), "rb") as stream:
-        content = stream.read(MAX_EDITOR_BYTES + 1)
-    if len(content) > MAX_EDITOR_BYTES:
-        raise InvalidInput(
-            f"{file} is larger than {MAX_EDITOR_BYTES >> 20} MB; --editor takes a source file."
-        )
-    try:
-        return str(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start}).") from error
 
 
 def _show_citations(session: Session, answer: Answer) -> None:

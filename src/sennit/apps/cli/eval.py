@@ -44,6 +44,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     multiple=True,
     help="Search only records whose metadata FIELD equals the query's. NAME=FIELD applies to the folder NAME only.",
 )
+@click.option(
+    "--now",
+    metavar="TIME",
+    type=TEXT,
+    help="Give documents the time in their metadata, and ask at TIME: an instant; end, with the times of each scope "
+    "moved so that it ended yesterday; or last, the day after the last document of the scope.",
+)
 @click.option("--category", metavar="FIELD", type=TEXT, help="Also report each value of the queries' FIELD.")
 @click.option("--code", is_flag=True, help="The folders have the code format.")
 @click.option(
@@ -68,6 +75,7 @@ def eval_(
     recipes: tuple[str, ...],
     models: tuple[str, ...],
     scopes: tuple[str, ...],
+    now: str | None,
     category: str | None,
     code: bool,
     projects: Path | None,
@@ -90,6 +98,7 @@ def eval_(
     With --code, a folder has annotations/PROJECT.json: questions and the files that answer them. The report has a
     row for each project and one for all.
     """
+    from sennit.evaluation.clock import parse_clock
     from sennit.evaluation.datasets import read_collection
     from sennit.evaluation.report import degraded_warnings, measurement_to_dict
     from sennit.evaluation.run import EvaluationOptions, evaluate
@@ -115,6 +124,7 @@ def eval_(
         recipes=recipes,
         scopes=_parse_scopes(scopes, collections),
         max_queries=limit_queries,
+        now=None if now is None else parse_clock(now),
         cache_dir=cache,
     )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from sennit.ingest import IndexReport
     from sennit.ingest.watch import IndexRound
+    from sennit.records import Json
 
 MAX_SKIPPED_SHOWN: Final = 20
 """Skipped files that are listed without -v."""
@@ -28,10 +29,37 @@ CHANGES: Final = ("added", "updated", "renamed", "removed")
 """The ways in which a file can change; each is a counter of the report."""
 
 
+def _parse_metadata(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> dict[str, Json]:
+    """Read NAME=VALUE; a number, true or false is read as such, and anything else as text."""
+    out: dict[str, Json] = {}
+    for item in values:
+        name, equals, text = item.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{item!r} is not a name and a value such as team=search.")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        out[name] = value if isinstance(value, (bool, int, float)) else text
+    return out
+
+
 @click.command()
 @click.argument("paths", metavar="PATH...", type=click.Path(), nargs=-1, required=True)
-@click.option("-r", "--recipe", type=TEXT, help="Index files for this recipe, such as code or docs.")
-@click.option("--collection", type=TEXT, help="Collection of the records.  [default: files, or the recipe's]")
+@click.option("-r", "--recipe", type=TEXT, help="Index only the files that this recipe searches.")
+@click.option(
+    "--collection", type=TEXT, help="Collection of the records.  [default: by the kind of each file]"
+)
+@click.option("--tenant", type=TEXT, help="Tenant of the records.")
+@click.option(
+    "--meta",
+    "metadata",
+    metavar="NAME=VALUE",
+    type=TEXT,
+    multiple=True,
+    callback=_parse_metadata,
+    help="Metadata of the records; repeatable.",
+)
 @click.option("--include", metavar="GLOB", type=TEXT, multiple=True, help="Only matching files; repeatable.")
 @click.option(
     "--exclude", metavar="GLOB", type=TEXT, multiple=True, help="No matching files or folders; repeatable."
@@ -47,6 +75,8 @@ def index(
     paths: tuple[str, ...],
     recipe: str | None,
     collection: str | None,
+    tenant: str | None,
+    metadata: dict[str, Json],
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     hidden: bool,
@@ -58,14 +88,13 @@ def index(
 
     \b
     Example:
-      sennit index docs/ --recipe docs --exclude "drafts/"
+      sennit index . --exclude "drafts/"
 
-    Only new and changed files are read, and the records of deleted files are removed. After an interruption, the
+    Each file is read by its kind: pages of documentation, code, conversations, examples, or plain text. Collection,
+    tenant and metadata are remembered for the folder. Only new and changed files are read, and the records of deleted files are removed. After an interruption, the
     next run continues. GLOB is a pattern as in .gitignore, such as '*.log' or 'build/'.
     """
     from sennit.ingest import DEFAULT_MAX_BYTES, IndexInterrupted, Scope
-    from sennit.ingest import index as index_files
-    from sennit.recipes import find_recipe
 
     scope = Scope(
         hidden=hidden,
@@ -75,23 +104,18 @@ def index(
         max_bytes=max_bytes or DEFAULT_MAX_BYTES,
     )
     with session.open(create=True) as db:
-        chosen = None if recipe is None else find_recipe(recipe, db.recipes)
-        target = collection or (chosen.collections[0] if chosen and chosen.collections else "files")
-        profile = chosen.index_profile if chosen else "text"
 
         def run_index(roots: Sequence[str], only: frozenset[str] | None = None) -> IndexReport:
-            # Database.index records the indexed folders: these are the ones that `read` and `grep` may read.
-            index_round = (
-                partial(db.index, recipe=recipe)
-                if only is None
-                else partial(index_files, db, only=only, profile=profile)
-            )
             with output.progress_bar(session, "Indexing", closing="Merging") as update:
-                return index_round(
+                return db.files.index(
                     roots,
-                    collection=target,
+                    recipe=recipe,
+                    collection=collection,
+                    tenant=tenant,
+                    metadata=metadata or None,
                     scope=scope,
                     progress=lambda done, total, _: update(done, total),
+                    only=only,
                 )
 
         try:
@@ -169,6 +193,8 @@ def _show(session: Session, report: IndexReport) -> None:
         f"in {report.seconds:.2f} s{rate}"
     )
     _show_skipped(session, report)
+    for hint in report.hints:
+        output.write_note(session, hint)
 
 
 def _show_skipped(session: Session, report: IndexReport) -> None:

@@ -14,7 +14,7 @@ from sennit.apps.locations import display_citation, shorten_path
 from sennit.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from sennit.engine.inventory import FolderStatus, NamedCount, RecordPage, Status
     from sennit.ingest.changes import FolderChanges
@@ -88,7 +88,8 @@ def list_(
             found = db.files.paths(filters, collections=collections) if files else db.memory.sessions()
             _show_counts(session, found, "file" if files else "session")
         else:
-            _show_records(session, db.records(filters, collections=collections, limit=limit, after=after))
+            page = db.records(filters, collections=collections, limit=limit, after=after)
+            _show_records(session, page, [db.files.locate(record) for record in page])
 
 
 @click.command()
@@ -232,7 +233,7 @@ def _show_counts(session: Session, found: tuple[NamedCount, ...], noun: str) -> 
     )
 
 
-def _show_records(session: Session, page: RecordPage) -> None:
+def _show_records(session: Session, page: RecordPage, locations: Sequence[str | None]) -> None:
     if session.json:
         output.write_json(page.to_dict())
         return
@@ -243,14 +244,17 @@ def _show_records(session: Session, page: RecordPage) -> None:
         ("record", "collection", "kind", "about"),
         [
             (
-                display_citation(record),
+                display_citation(record, location),
                 record.collection,
                 record.kind,
                 output.truncate(
                     output.one_line(record.title or record.text[: 4 * ABOUT_CHARACTERS]), ABOUT_CHARACTERS
                 ),
             )
-            for record in sorted(page, key=lambda record: (record.path or record.id, record.lines or (0, 0)))
+            for record, location in sorted(
+                zip(page, locations, strict=True),
+                key=lambda pair: (pair[1] or pair[0].id, pair[0].lines or (0, 0)),
+            )
         ],
     )
     if page.next is not None:

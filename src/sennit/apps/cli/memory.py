@@ -14,7 +14,7 @@ from sennit.apps.cli.options import build_request, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, NotFound
-from sennit.search_parameters import LIMIT, LOOK_BACK
+from sennit.search_parameters import LIMIT, LOOK_BACK, MIN_RELEVANCE, RECENCY
 
 if TYPE_CHECKING:
     from sennit.facts import Fact
@@ -108,6 +108,8 @@ def _read_turns(file: Path, name: str | None) -> list[Turn]:
 )
 @search_option(LIMIT, "-n", "--limit")
 @search_option(LOOK_BACK, "--look-back")
+@search_option(MIN_RELEVANCE, "--min-relevance")
+@search_option(RECENCY, "--recency")
 @click.option("--provenance", is_flag=True, help="Add the source of each line.")
 @common_options
 @pass_session
@@ -117,6 +119,8 @@ def context(
     recipe: str,
     limit: int | None,
     look_back: float | None,
+    min_relevance: float | None,
+    recency: str | None,
     provenance: bool,
 ) -> int:
     """Print the memories about QUERY as a block for a system prompt.
@@ -129,7 +133,14 @@ def context(
     """
     from sennit.engine.groups import CONTEXT_QUERY
 
-    request = build_request(" ".join(query) or CONTEXT_QUERY, recipe=recipe, limit=limit, look_back=look_back)
+    request = build_request(
+        " ".join(query) or CONTEXT_QUERY,
+        recipe=recipe,
+        limit=limit,
+        look_back=look_back,
+        min_relevance=min_relevance,
+        recency=recency,
+    )
     with session.open() as db:
         found = db.memory.context(request, provenance=provenance)
     result, block = found.result, found.block
@@ -303,7 +314,10 @@ def extract(session: Session, ids: tuple[str, ...], dry_run: bool) -> None:
         output.write_json({"by": found.by, "facts": listed, "problems": list(found.problems)})
         return
     for fact in found.facts:
-        output.write_line(output.one_line(fact.line))
+        sure = fact.metadata.get("confidence")
+        output.write_line(
+            output.one_line(fact.line) + (f" ({sure:.0%} sure)" if isinstance(sure, float) else "")
+        )
     output.write_note(
         session,
         f"{output.pluralize(len(found.facts), 'fact')} from {output.pluralize(len(records), 'record')}, by {found.by}.",

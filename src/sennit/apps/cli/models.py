@@ -72,12 +72,12 @@ def list_models(session: Session) -> None:
 
 def _database_models(session: Session) -> list[dict[str, Any]]:
     try:
-        store = session.open_store()
+        db = session.open(background=False)
     except NotFound:
         if session.db is not None:
             raise
         return []
-    try:
+    with db:
         return [
             {
                 "name": state.model.name,
@@ -88,10 +88,8 @@ def _database_models(session: Session) -> list[dict[str, Any]]:
                 "share": round(state.share, 6),
                 "fingerprint": state.model.fingerprint,
             }
-            for state in store.models.progress()
+            for state in db.admin.models()
         ]
-    finally:
-        store.close()
 
 
 @models.command()
@@ -140,6 +138,11 @@ def use(session: Session, model: str) -> None:
         raise InvalidInput(
             "'none' is not a model: it switches embedding off. Set it in sennit.toml (embedding.provider) or with "
             "SENNIT_EMBEDDING_PROVIDER=none."
+        )
+    if provider == "given":
+        raise InvalidInput(
+            "'given' is not a model: its vectors come with the records. Add every record with its vector from Python, "
+            "with embedding.provider = 'given'."
         )
     with session.open(embedding__provider=provider, embedding__model=name) as db:
         db.admin.select_model()

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from sennit.apps.cli.session import TEXT, Command, Session
-from sennit.errors import NotFound
-from sennit.search_parameters import Count, Hours, Parameter, Texts
+from sennit.errors import InvalidInput, NotFound
+from sennit.search_parameters import AutoShare, Count, Hours, Parameter, Share, Texts
 
 if TYPE_CHECKING:
     from sennit.engine import Database
     from sennit.engine.search_request import SearchRequest
+
+
+MAX_EDITOR_BYTES: Final = 4 * 1024 * 1024
+"""A larger file is not source code that somebody edits."""
 
 
 def host_and_port(default_port: int) -> Callable[[Command], Command]:
@@ -54,16 +58,19 @@ def allowed_origins(help_text: str) -> Callable[[Command], Command]:
     )
 
 
+_METAVARS: Final[dict[type, str]] = {Hours: "HOURS", Share: "SHARE", AutoShare: "SHARE"}
+
+
 def search_option(
     parameter: Parameter, *names: str, help_text: str = "", default: object = None
 ) -> Callable[[Command], Command]:
     """Add the option of a parameter of a search. Its help has the bounds, which the request checks."""
-    types = {Count: click.INT, Hours: click.FLOAT}
+    types = {Count: click.INT, Hours: click.FLOAT, Share: click.FLOAT}
     return click.option(
         *names,
         type=types.get(type(parameter), TEXT),
         multiple=isinstance(parameter, Texts),
-        metavar="HOURS" if isinstance(parameter, Hours) else None,
+        metavar=_METAVARS.get(type(parameter)),
         default=() if isinstance(parameter, Texts) else default,
         show_default=default is not None,
         help=f"{help_text or parameter.help}{_bounds(parameter)}",
@@ -72,18 +79,84 @@ def search_option(
 
 def _bounds(parameter: Parameter) -> str:
     """The bounds that a person may run into."""
-    return f" {parameter.bounds.capitalize()}." if isinstance(parameter, Count | Hours) else ""
+    return (
+        f" {parameter.bounds.capitalize()}."
+        if isinstance(parameter, Count | Hours | Share | AutoShare)
+        else ""
+    )
 
 
 def build_request(
-    query: str, *, keywords: tuple[str, ...] = (), look_back: float | None = None, **options: Any
+    query: str,
+    *,
+    keywords: tuple[str, ...] = (),
+    look_back: float | None = None,
+    min_relevance: float | None = None,
+    recency: str | None = None,
+    **options: Any,
 ) -> SearchRequest:
     """Make the request of a search from the values of its options."""
     from sennit.engine.search_request import SearchRequest
 
     return SearchRequest(
-        query, keywords=keywords or None, look_back=False if look_back is None else look_back, **options
+        query,
+        keywords=keywords or None,
+        look_back=False if look_back is None else look_back,
+        min_relevance=0.0 if min_relevance is None else min_relevance,
+        recency=_parse_share(recency),
+        **options,
     )
+
+
+class EditorFile(click.Path):
+    """An option that takes a source file, or - for standard input; its value is the text."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False, exists=True, allow_dash=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        file = str(super().convert(value, param, ctx))
+        with click.open_file(file, "rb") as stream:
+            content = stream.read(MAX_EDITOR_BYTES + 1)
+        if len(content) > MAX_EDITOR_BYTES:
+            raise InvalidInput(
+                f"{file} is larger than {MAX_EDITOR_BYTES >> 20} MB; --editor takes a source file."
+            )
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start}).") from error
+
+
+def rewrite_options(command: Command) -> Command:
+    """Add the options that rewrite a query: --editor, --language and --no-transform."""
+    for option in (
+        click.option(
+            "--no-transform",
+            "transform",
+            flag_value=False,
+            type=click.BOOL,
+            default=None,
+            help="Search for QUERY as it is, without rewriting it.",
+        ),
+        click.option("--language", type=TEXT, help="Language of that code. Default: detected."),
+        click.option(
+            "--editor",
+            metavar="FILE",
+            type=EditorFile(),
+            help="Code open in your editor; its keywords are added to the query.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _parse_share(text: str | None) -> Any:
+    """Return a number if the text is one; the request checks it, and any other text."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def query_words(command: Command) -> Command:

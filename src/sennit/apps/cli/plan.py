@@ -28,7 +28,9 @@ MAX_NAMED_WARNINGS: Final = 5
 @query_words
 @click.option("--episode", type=TEXT, help="Include earlier turns of this episode, and store the plan.")
 @click.option("--max-tokens", type=int, help="Token budget. Default: from the settings.")
-@click.option("--max-entities", type=int, help="Entity budget. Default: from the settings.")
+@click.option(
+    "--max-entities", type=int, help="The most entities that meaning adds. Default: from the settings."
+)
 @click.option(
     "--partial", is_flag=True, help="Shorten an entity that does not fit to its signature and matching lines."
 )
@@ -50,7 +52,6 @@ def plan(
 
     The files and symbols that QUERY names come first, then code that is similar in meaning.
     """
-    from sennit.hydration import render_plan
 
     with session.open() as db, _no_logged_warnings():
         new_plan = db.plan(
@@ -64,7 +65,7 @@ def plan(
     if session.json:
         output.write_json(new_plan.to_dict())
         return
-    output.write_line(sanitize_for_terminal(render_plan(new_plan)).rstrip("\n"))
+    output.write_line(sanitize_for_terminal(new_plan.prompt).rstrip("\n"))
     number = len(new_plan.entries)
     noun = "entity" if number == 1 else "entities"
     output.write_note(

@@ -14,7 +14,7 @@ import click
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, USAGE, ErrorMessage
 from sennit.apps.cli.options import FILTER_HELP
-from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
+from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, NotFound
 
@@ -39,7 +39,7 @@ def get(session: Session, reference: str) -> None:
 
     ID is what a search prints: an id or the beginning of one, or a file with lines.
     """
-    with session.open() as db:
+    with session.open(background=False) as db:
         record = db.find(reference)
     if session.json:
         output.write_json(record.to_dict())
@@ -100,7 +100,7 @@ def _remove_matching(session: Session, where: str, *, yes: bool) -> None:
         number = db.records(where, limit=1).total
         if number:
             output.confirm(session, f"Remove {output.pluralize(number, 'record')}?", yes=yes)
-        removed = db.remove_matching(where) if number else 0
+        removed = db.remove(where=where) if number else 0
     if session.json:
         output.write_json({"removed": removed, "missing": []})
     else:
@@ -126,29 +126,19 @@ def export(session: Session, file: Path, everything: bool) -> None:
     'sennit import' reads this format. FILE is replaced only once the export is complete. Without --everything,
     the export contains what the [privacy] settings let you see; see docs/privacy.md.
     """
-    from sennit.engine.configuration import default_audience
-    from sennit.filters import matches
     from sennit.jsonl import export_lines, write_atomically
-    from sennit.stores.embedded.codec import SELECT, record_from_row
 
-    audience = default_audience(load_settings())
-    store = session.open_store()
-    try:
-        # One read transaction for both passes: the header says how many records follow.
-        with store.pool.read() as connection:
-            rows = map(record_from_row, connection.execute(f"{SELECT} ORDER BY id"))
-            count = sum(everything or matches(audience, record) for record in rows)
-            rows = map(record_from_row, connection.execute(f"{SELECT} ORDER BY id"))
-            content = export_lines(
-                (record for record in rows if everything or matches(audience, record)), count
-            )
-            if file == STANDARD_STREAM:
-                sys.stdout.buffer.writelines(content)
-                sys.stdout.buffer.flush()
-                return
-            write_atomically(file, content)
-    finally:
-        store.close()
+    with (
+        session.open(background=False) as db,
+        # The header says how many records follow, so both are read from one snapshot.
+        db.admin.export(everything=everything) as (count, records),
+    ):
+        content = export_lines(records, count)
+        if file == STANDARD_STREAM:
+            sys.stdout.buffer.writelines(content)
+            sys.stdout.buffer.flush()
+            return
+        write_atomically(file, content)
     if session.json:
         output.write_json({"file": str(file), "records": count})
     else:

@@ -10,10 +10,20 @@ import click
 from sennit.apps.cli import output
 from sennit.apps.cli.excerpts import ExcerptOptions
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import FILTER_HELP, build_request, query_words, search_option
+from sennit.apps.cli.options import FILTER_HELP, build_request, query_words, rewrite_options, search_option
 from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
-from sennit.apps.locations import display_citation, record_link, shorten_path
-from sennit.search_parameters import COLLECTIONS, INCLUDE, KEYWORDS, LIMIT, LOOK_BACK, NEIGHBOURS, RECIPE
+from sennit.apps.locations import display_citation, record_link
+from sennit.search_parameters import (
+    COLLECTIONS,
+    INCLUDE,
+    KEYWORDS,
+    LIMIT,
+    LOOK_BACK,
+    MIN_RELEVANCE,
+    NEIGHBOURS,
+    RECENCY,
+    RECIPE,
+)
 
 if TYPE_CHECKING:
     from sennit.apps.cli.excerpts import ExcerptLine
@@ -43,6 +53,9 @@ _SEARCH_OPTIONS: Final = (
     ),
     search_option(INCLUDE, "--include", help_text="Add an optional collection of the recipe; repeatable."),
     search_option(LOOK_BACK, "--look-back"),
+    rewrite_options,
+    search_option(MIN_RELEVANCE, "--min-relevance"),
+    search_option(RECENCY, "--recency"),
 )
 
 
@@ -99,8 +112,8 @@ def search(
     else:
         output.warn_degraded(result.degraded)
         if files:
-            for path in dict.fromkeys(hit.record.path for hit in result if hit.record.path is not None):
-                output.write_line(output.one_line(shorten_path(path)))
+            for path in dict.fromkeys(hit.location for hit in result if hit.location is not None):
+                output.write_line(output.one_line(path))
         else:
             show_result(result, ExcerptOptions(context, full))
         if not result:
@@ -110,11 +123,11 @@ def search(
 
 def _restrict(db: Database, filters: str | None, paths: TextIO) -> Filter:
     """Return the filter with the condition that a record is of one of these files."""
-    from sennit.filters import In, parse_filter
+    from sennit.filters import parse_filter
 
     wanted = [line.rstrip("\r\n") for line in paths]
-    stored = db.files.stored_paths(line for line in wanted if line.strip())
-    return parse_filter(filters) & In("path", stored)
+    of_files = db.files.filter_paths(line for line in wanted if line.strip())
+    return parse_filter(filters) & of_files
 
 
 @click.command()
@@ -204,7 +217,8 @@ def show_hit(hit: Hit, query: str, options: ExcerptOptions, best: float) -> None
     """Print rank, score, title, citation and an excerpt, and the explanation if there is one."""
     terminal = output.terminal_width()
     title = output.one_line(hit.title)
-    citation = output.link(output.one_line(display_citation(hit.record)), record_link(hit.record))
+    shown = output.one_line(display_citation(hit.record, hit.location))
+    citation = output.link(shown, record_link(hit.record, hit.location))
     heading = click.style(title or citation, bold=True)
     about = [citation] if title else []
     about += [output.one_line(hit.collection)] if hit.collection != "default" else []
@@ -281,11 +295,11 @@ def _mark(word: str) -> str:
 
 def show_why(found: Why) -> None:
     """Print the outcome for one record as text."""
-    name = output.one_line(shorten_path(found.id))
+    name = output.one_line(found.id)
     outcome = "is in the answer" if found.kept else f"is not in the answer; decided by: {found.stage}"
     output.write_line(f"{click.style(name, bold=True)} {outcome}")
     output.write_line(f"    {output.one_line(found.reason)}")
-    if not found.kept and found.number is not None and found.needed is not None:
-        output.write_line(f"    it has {found.number:.4f} and would need {found.needed:.4f}")
+    if found.shortfall:
+        output.write_line(f"    {found.shortfall}")
     if found.source_scores:
         output.write_source_scores(found.source_scores, indent=4)

@@ -13,12 +13,11 @@ import click
 
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, NotFound
-from sennit.stores.sql.target import is_postgres
+from sennit.stores.target import is_postgres
 
 if TYPE_CHECKING:
     from sennit.engine import Database
     from sennit.settings import Settings
-    from sennit.stores.embedded.store import EmbeddedStore
 
 DATABASE_FOLDER: Final = ".sennit"
 DATABASE_FILE: Final = "sennit.db"
@@ -58,18 +57,12 @@ class Session:
         """Return the database to write to; if there is none, a new one in the current folder."""
         return self._chosen_database() or nearest_database(Path.cwd()) or Path(DATABASE_FOLDER)
 
-    def open(self, *, create: bool = False, **overrides: object) -> Database:
-        """Open the database with its embedding models."""
-        import sennit
+    def open(self, *, create: bool = False, background: bool = True, **overrides: object) -> Database:
+        """Open the database; without `background`, no work begins that the command does not ask for."""
+        from sennit.engine import Database
 
         path = self.writable_database() if create else self.existing_database()
-        return sennit.open(path, settings=load_settings(**overrides))
-
-    def open_store(self) -> EmbeddedStore:
-        """Open only the record store: this loads no model and starts no background work."""
-        from sennit.stores.open import open_store
-
-        return open_store(self.existing_database())
+        return Database(path, load_settings(**overrides), background=background)
 
     def _chosen_database(self) -> Path | str | None:
         """Return the database from --db or SENNIT_DB, if there is one."""

@@ -51,18 +51,13 @@ def add(
     """
     from sennit.engine.configuration import make_policy
     from sennit.privacy import Caller
-    from sennit.stores.embedded.tokens import TokenStore
-    from sennit.stores.open import open_store
 
     caller = Caller(
         clearance=clearance, scopes=frozenset(scopes), tenant=tenant, name=name, everything=everything
     )
     make_policy(load_settings()).audience(caller)
-    store = open_store(session.writable_database())
-    try:
-        token = TokenStore(store.pool).issue(name, caller, write=write)
-    finally:
-        store.close()
+    with session.open(create=True, background=False) as db:
+        token = db.admin.tokens.issue(name, caller, write=write)
     if session.json:
         output.write_json({"name": name, "token": token})
     else:
@@ -82,13 +77,8 @@ def list_(session: Session) -> None:
     Example:
       sennit tokens list
     """
-    from sennit.stores.embedded.tokens import TokenStore
-
-    store = session.open_store()
-    try:
-        found = TokenStore(store.pool).all()
-    finally:
-        store.close()
+    with session.open(background=False) as db:
+        found = db.admin.tokens.all()
     if session.json:
         output.write_json(
             {
@@ -134,13 +124,8 @@ def remove(session: Session, name: str) -> None:
     Example:
       sennit tokens remove reader
     """
-    from sennit.stores.embedded.tokens import TokenStore
-
-    store = session.open_store()
-    try:
-        TokenStore(store.pool).revoke(name)
-    finally:
-        store.close()
+    with session.open(background=False) as db:
+        db.admin.tokens.revoke(name)
     if session.json:
         output.write_json({"removed": name})
     else:

@@ -13,9 +13,6 @@ from sennit.errors import InvalidInput
 MAX_BATCH_ITEMS: Final = 1000
 """Records, facts or turns in one request. A larger load takes several requests, each acknowledged by itself."""
 
-MAX_EDITOR_CHARACTERS: Final = 500_000
-"""The code in an editor. Escaped as JSON, a character takes at most twelve bytes, so this many always fit into a body."""
-
 MAX_URL_QUERY_CHARACTERS: Final = 10_000
 """A query in a URL. The server accepts a request line of 64 KB, so a URL cannot carry the longest query of a body."""
 

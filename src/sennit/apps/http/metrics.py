@@ -19,7 +19,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 if TYPE_CHECKING:
     from sennit.results import Degraded, SearchResult
-    from sennit.stores.embedded.transaction import WriteResult
+    from sennit.stores.contract import WriteResult
 
 BUCKET_SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """A search takes a few milliseconds, and at most its deadline."""

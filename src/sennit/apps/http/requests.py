@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from fastapi import Query as UrlParameter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from sennit.apps.http.limits import MAX_BATCH_ITEMS, MAX_EDITOR_CHARACTERS, MAX_URL_QUERY_CHARACTERS
+from sennit.apps.http.limits import MAX_BATCH_ITEMS, MAX_URL_QUERY_CHARACTERS
 from sennit.engine.hydration_service import MAX_PLAN_ENTITIES, MAX_PLAN_TOKENS
 from sennit.engine.search_request import SearchRequest
 from sennit.facts import MAX_WEIGHT
@@ -17,12 +17,16 @@ from sennit.privacy import Caller
 from sennit.records import MAX_ID_BYTES
 from sennit.search_parameters import (
     COLLECTIONS,
+    EDITOR,
     INCLUDE,
     KEYWORDS,
+    LANGUAGE,
     LIMIT,
     LOOK_BACK,
+    MIN_RELEVANCE,
     NEIGHBOURS,
     QUERY,
+    RECENCY,
     RECIPE,
 )
 
@@ -71,6 +75,12 @@ Neighbours = Annotated[
     AfterValidator(NEIGHBOURS.check),
     Field(description=NEIGHBOURS.help, json_schema_extra=NEIGHBOURS.schema),
 ]
+Editor = Annotated[
+    str, AfterValidator(EDITOR.check), Field(description=EDITOR.help, json_schema_extra=EDITOR.schema)
+]
+Language = Annotated[
+    str, AfterValidator(LANGUAGE.check), Field(description=LANGUAGE.help, json_schema_extra=LANGUAGE.schema)
+]
 LookBack = Annotated[
     float | bool,
     AfterValidator(LOOK_BACK.check),
@@ -103,6 +113,17 @@ def look_back_hours(value: float | Literal["default"] | None) -> float | bool:
     return True if value == "default" else value
 
 
+MinRelevance = Annotated[
+    float,
+    AfterValidator(MIN_RELEVANCE.check),
+    Field(description=MIN_RELEVANCE.help, json_schema_extra=MIN_RELEVANCE.schema),
+]
+Recency = Annotated[
+    float | Literal["auto"],
+    AfterValidator(RECENCY.check),
+    Field(description=f"{RECENCY.help} Default: what the recipe says.", json_schema_extra=RECENCY.schema),
+]
+
 Timestamp = Annotated[
     str | int | float, Field(description="ISO 8601, or seconds since 1970. Without a time zone: UTC.")
 ]
@@ -110,8 +131,9 @@ Metadata = Annotated[dict[str, Any], Field(description="Further fields, which fi
 Filters = Annotated[
     dict[str, Any] | str,
     Field(
-        description='Return only records that match: {"kind": "note", "timestamp": {"gte": "2026-01-01"}}, or as text '
-        "`kind = 'note' and timestamp >= 2026-01-01`."
+        description='Return only records that match: {"kind": "note", "path": {"like": "docs/*"}}, or as text '
+        "`kind = 'note' and path like 'docs/*'`. Operators: eq, ne, gt, gte, lt, lte, between, exists, in, has, has_any, "
+        "has_all, like, starts_with, ends_with, contains; with an i before it, those on text ignore the case."
     ),
 ]
 FilterParameter = Annotated[
@@ -153,6 +175,19 @@ class SearchBody(RequestBody):
     keywords: Keywords | None = None
     neighbours: Neighbours = 0
     look_back: LookBack = False
+    editor: Editor | None = None
+    language: Language | None = None
+    transform: (
+        Annotated[
+            bool,
+            Field(
+                description="Whether the vector search gets keywords in place of the query. Default: the recipe's."
+            ),
+        ]
+        | None
+    ) = None
+    min_relevance: MinRelevance = 0.0
+    recency: Recency | None = None
     explain: Annotated[bool, Field(description="Return what every stage did to every candidate.")] = False
 
     def to_request(self, caller: Caller) -> SearchRequest:
@@ -179,15 +214,8 @@ class AskBody(RequestBody):
         Annotated[Limit, Field(description="Maximum number of sections to answer from. Default: 5.")] | None
     ) = None
     filters: Filters | None = None
-    editor: (
-        Annotated[
-            str, Field(max_length=MAX_EDITOR_CHARACTERS, description="The code open in the user's editor.")
-        ]
-        | None
-    ) = None
-    language: (
-        Annotated[Name, Field(description="The programming language of `editor`. Default: detected.")] | None
-    ) = None
+    editor: Editor | None = None
+    language: Language | None = None
     transform: Annotated[
         bool, Field(description="Whether a language model rewrites the question for the vector search.")
     ] = True
@@ -221,7 +249,15 @@ class PlanBody(RequestBody):
         Annotated[int, Field(ge=1, le=MAX_PLAN_TOKENS, description="Default: from the settings.")] | None
     ) = None
     max_entities: (
-        Annotated[int, Field(ge=1, le=MAX_PLAN_ENTITIES, description="Default: from the settings.")] | None
+        Annotated[
+            int,
+            Field(
+                ge=1,
+                le=MAX_PLAN_ENTITIES,
+                description="The most entities that meaning adds. Default: from the settings.",
+            ),
+        ]
+        | None
     ) = None
     allow_partial: Annotated[
         bool,

@@ -48,7 +48,10 @@ class HitResponse(ResponseModel):
     """A record that was found, with its rank and score."""
 
     rank: Annotated[int, Field(ge=1)]
-    score: float
+    relevance: Annotated[
+        float, Field(ge=0, le=1, description="The calibrated chance that it answers the query.")
+    ]
+    score: Annotated[float, Field(description="What the hits are ordered by. Its scale is the recipe's.")]
     citation: Annotated[str, Field(description="Where the text is from: path with lines, URL, or id.")]
     sources: Annotated[list[str], Field(description="The candidate lists that contain it.")]
     id: str
@@ -75,6 +78,7 @@ class SearchResponse(ResponseModel):
     recipe: str
     status: Annotated[str, Field(examples=["1,234 characters, 5 chunks found, 4 ms"])]
     milliseconds: float
+    fits: Annotated[bool, Field(description="Whether any hit is relevant enough to count as an answer.")]
     hits: list[HitResponse]
     degraded: Annotated[list[DegradedSource], Field(description="Empty if every source answered.")]
     hints: Annotated[
@@ -209,7 +213,10 @@ class ContextItem(ResponseModel):
     text: str
     source_session: str | None
     timestamp: str | None
-    relevance_score: float
+    relevance: Annotated[
+        float, Field(ge=0, le=1, description="The calibrated chance that it answers the query.")
+    ]
+    relevance_score: Annotated[float, Field(description="What the results are ordered by.")]
     entities: list[str]
     speaker: Annotated[str | None, Field(description="Null for a fact, which has no speaker.")]
     kind: str
@@ -222,6 +229,7 @@ class ContextResponse(ResponseModel):
     query: str
     recipe: str
     milliseconds: float
+    fits: Annotated[bool, Field(description="Whether any result is relevant enough to count as an answer.")]
     results: list[ContextItem]
     degraded: list[DegradedSource]
 
@@ -254,7 +262,9 @@ class PlanEntry(ResponseModel):
 
     key: Annotated[str, Field(description="`path::Outer.inner`.")]
     reason: Annotated[str, Field(examples=["anchor:explicit_file_mention", "semantic:0.85"])]
-    priority: Annotated[int, Field(description="The priority of an anchor; 0 for a semantic candidate.")]
+    priority: Annotated[
+        int, Field(description="The priority of an anchor; the score of a candidate in percent.")
+    ]
     tokens: int
     position: Annotated[int, Field(ge=1)]
     path: str
@@ -312,10 +322,53 @@ class ReplayDifference(ResponseModel):
     changed: list[str]
 
 
-class IntrospectionResponse(PlanBase):
+class IntrospectedEntity(ResponseModel):
+    """A code entity of a stored plan."""
+
+    entity_key: Annotated[str, Field(description="`path::Outer.inner`.")]
+    reason: Annotated[str, Field(examples=["anchor:explicit_file_mention", "semantic:0.85"])]
+    priority: Annotated[
+        int, Field(description="The priority of an anchor; the score of a candidate in percent.")
+    ]
+    token_count: int
+    included_at: Annotated[int, Field(ge=1, description="The position in the plan.")]
+    content: Annotated[
+        str, Field(description="The first 200 characters; empty if the entity has changed since or is gone.")
+    ]
+    content_hash: str
+    partial: Annotated[bool, Field(description="Whether the plan has less than the whole entity.")]
+    path: str
+    lines: list[int] | None
+    qualified: str
+    language: str
+
+
+class IntrospectedDrop(ResponseModel):
+    """A code entity that was selected and dropped."""
+
+    entity_key: str
+    selection_reason: Annotated[str, Field(description="Why it was selected.")]
+    reason: Annotated[str, Field(description="Why it was dropped.")]
+    token_count: int
+
+
+class IntrospectionResponse(ResponseModel):
     """A stored plan of an episode."""
 
+    episode_id: str
+    query: str
+    turn: Annotated[int, Field(ge=1)]
     turns: Annotated[list[int], Field(description="All turns of the episode.")]
+    max_tokens: int
+    max_entities: int
+    allow_partial: bool
+    tokenizer: Annotated[
+        str, Field(description="The tokenizer that counted the tokens; `estimate` without one.")
+    ]
+    token_count: Annotated[int, Field(description="The tokens of all entities.")]
+    entities: list[IntrospectedEntity]
+    dropped: list[IntrospectedDrop]
+    warnings: list[PlanWarning]
     replay: Annotated[ReplayDifference | None, Field(description="With `replay`.")] = None
 
 

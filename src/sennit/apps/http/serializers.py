@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from sennit.apps.http.errors import redact_locations
@@ -69,6 +70,7 @@ def serialize_context(result: SearchResult, db: Database) -> dict[str, Any]:
         "query": result.query,
         "recipe": result.recipe,
         "milliseconds": result.milliseconds,
+        "fits": result.fits,
         "results": [_context_item(hit) for hit in result],
         "degraded": serialize_degraded(result.degraded, db),
         **({"hints": [hint.to_dict() for hint in result.hints]} if result.hints else {}),
@@ -121,12 +123,15 @@ def _context_item(hit: Hit) -> dict[str, Any]:
     record = hit.record
     metadata = record.metadata
     from_fact = is_fact(record)
+    # A fact that is among the results is valid now, whenever it began.
+    when = datetime.now(UTC) if from_fact else record.timestamp
     entities = [metadata["subject"], metadata["object"]] if from_fact else metadata.get("entities")
     return {
         "id": record.id,
         "text": record.text,
         "source_session": _text(metadata.get("session")),
-        "timestamp": record.timestamp.isoformat() if record.timestamp else None,
+        "timestamp": when.isoformat() if when else None,
+        "relevance": hit.relevance,
         "relevance_score": hit.score,
         "entities": [name for name in entities if isinstance(name, str)]
         if isinstance(entities, list)

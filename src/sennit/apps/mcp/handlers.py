@@ -73,6 +73,7 @@ def memory_search(call: ToolCall) -> ToolResponse:
         recipe="default",
         limit=call.arguments.get("limit", 5),
         filters=call.arguments.get("filters"),
+        min_relevance=call.arguments.get("min_relevance", 0.0),
         collections=(MEMORY_COLLECTION,),
         caller=call.caller,
     )
@@ -109,6 +110,7 @@ def vector_search(call: ToolCall) -> ToolResponse:
         recipe=recipe,
         limit=call.arguments.get("limit"),
         filters=call.arguments.get("filters"),
+        min_relevance=call.arguments.get("min_relevance", 0.0),
         caller=call.caller,
     )
     return _response(render_results(result, excerpt=_excerpt(query)), result)
@@ -169,7 +171,7 @@ def forget(call: ToolCall) -> ToolResponse:
     if given == ["session"]:
         removed = db.memory.forget(arguments["session"], caller=call.caller)
     elif given == ["filters"]:
-        removed = db.remove_matching(arguments["filters"], caller=call.caller)
+        removed = db.remove(where=arguments["filters"], caller=call.caller)
     else:
         found = db.find_removable(arguments["ids"], caller=call.caller)
         removed = db.remove([record.id for record in found], caller=call.caller)
@@ -207,7 +209,6 @@ def plan_context(call: ToolCall) -> ToolResponse:
     """Choose code for a prompt, within a token budget."""
     from sennit.context.sanitize import one_line
     from sennit.context.tool_output import DATA_NOTICE
-    from sennit.hydration import render_plan
 
     arguments = call.arguments
     if "episode" in arguments and not call.can_write:
@@ -225,7 +226,7 @@ def plan_context(call: ToolCall) -> ToolResponse:
     notes.append(
         f"{entities}, {plan.tokens:,} of {plan.max_tokens:,} tokens ({plan.tokenizer}). {DATA_NOTICE}"
     )
-    return ToolResponse((render_plan(plan) or "No code found.", "\n".join(notes)), plan.to_dict(text=False))
+    return ToolResponse((plan.prompt or "No code found.", "\n".join(notes)), plan.to_dict(text=False))
 
 
 def ask(call: ToolCall) -> ToolResponse:
@@ -289,7 +290,10 @@ def build_request(call: ToolCall) -> tuple[SearchRequest, Recipe]:
         caller=call.caller,
         keywords=keywords,
         include=include,
+        min_relevance=arguments.get("min_relevance", 0.0),
         neighbours=int(arguments.get("expand_neighbors", False)),
+        editor=arguments.get("editor"),
+        language=arguments.get("language"),
     )
     return request, recipe
 

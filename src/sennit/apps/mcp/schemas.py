@@ -87,10 +87,15 @@ RECIPE: Final = string(
     "text; `artifacts`: a personal knowledge base, one result per document. Leave it out unless one is asked for.",
     **parameters.RECIPE.schema,
 )
+MIN_RELEVANCE: Final[Schema] = {
+    "type": "number",
+    "description": parameters.MIN_RELEVANCE.help,
+    **parameters.MIN_RELEVANCE.schema,
+}
 FILTERS: Final[Schema] = {
     "type": "object",
-    "description": "Return only records that match, by field or metadata field. Equality, membership and ranges: "
-    '{"kind": "note", "tags": ["a", "b"], "timestamp": {"gte": "2026-01-01"}}; '
+    "description": "Return only records that match, by field or metadata field. Equality, membership, ranges, patterns: "
+    '{"kind": "note", "tags": ["a", "b"], "timestamp": {"gte": "2026-01-01"}, "path": {"like": "docs/*"}}; '
     'combined with {"and": [...]}, {"or": [...]}, {"not": {...}}.',
 }
 KEYWORDS: Final[Schema] = {
@@ -106,9 +111,14 @@ DECLARED: Final[Mapping[str, parameters.Parameter]] = {
     "exact_keywords": parameters.KEYWORDS,
     "recipe": parameters.RECIPE,
     "limit": parameters.LIMIT,
+    "editor": parameters.EDITOR,
+    "language": parameters.LANGUAGE,
+    "min_relevance": parameters.MIN_RELEVANCE,
 }
 """The parameter of a search behind each argument of a tool; its check says what is wrong."""
 
+EDITOR: Final = string(parameters.EDITOR.help, **parameters.EDITOR.schema)
+LANGUAGE: Final = string(parameters.LANGUAGE.help, **parameters.LANGUAGE.schema)
 INCLUDE_MEMORY: Final = boolean("Also search the collection `memory`, if the recipe leaves it out.")
 
 _STRING: Final[Schema] = {"type": "string"}
@@ -122,6 +132,14 @@ _NULLABLE_INTEGER: Final = nullable("integer")
 DEGRADED: Final = array_of(object_with(source=_STRING, reason=_STRING))
 """Sources that failed, and why. The result is built from the others."""
 
+RELEVANCE: Final[Schema] = {
+    "type": "number",
+    "description": "The calibrated chance that it answers the query, from 0 to 1.",
+}
+FITS: Final[Schema] = {
+    "type": "boolean",
+    "description": "Whether anything found is relevant enough to count as an answer.",
+}
 HINTS: Final = {
     **_STRINGS,
     "description": "Why nothing was found, and what would find something. Empty if there are results.",
@@ -129,6 +147,7 @@ HINTS: Final = {
 
 _HIT: Final = object_with(
     number=integer("Position in the result, from 1."),
+    relevance=RELEVANCE,
     score=_NUMBER,
     collections=_STRINGS,
     type={"enum": ["chunk", "artifact"]},
@@ -145,6 +164,7 @@ _HIT["properties"]["passage"] = string("The text with its neighbours, if `expand
 RESULTS: Final = object_with(
     query=_STRING,
     recipe=_STRING,
+    fits=FITS,
     count=_COUNT,
     collections={**_STRINGS, "description": "The collections that were searched. Empty: all of them."},
     results=array_of(_HIT),
@@ -153,10 +173,12 @@ RESULTS: Final = object_with(
 )
 MEMORIES: Final = object_with(
     query=_STRING,
+    fits=FITS,
     count=_COUNT,
     memories=array_of(
         object_with(
             id=_STRING,
+            relevance=RELEVANCE,
             score=_NUMBER,
             text=_STRING,
             title=_STRING,

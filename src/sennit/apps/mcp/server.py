@@ -24,7 +24,7 @@ from sennit.errors import SennitError
 
 if TYPE_CHECKING:
     from sennit.engine import Database
-    from sennit.stores.embedded.tokens import Token
+    from sennit.repositories.tokens import Token
 
 MAX_CONCURRENT_CALLS: Final = 16
 """Calls that run at once. Further calls wait, so that a burst does not start a thread for each."""

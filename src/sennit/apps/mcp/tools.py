@@ -37,6 +37,9 @@ _SEARCH_PROPERTIES: Final = {
     "limit": schemas.LIMIT,
     "include_memory": schemas.INCLUDE_MEMORY,
     "filters": schemas.FILTERS,
+    "editor": schemas.EDITOR,
+    "language": schemas.LANGUAGE,
+    "min_relevance": schemas.MIN_RELEVANCE,
 }
 """The arguments that hybrid_search and explain_result share."""
 
@@ -67,6 +70,7 @@ TOOLS: Final = (
             query=schemas.QUERY,
             limit=schemas.number_of("memories", "5"),
             filters=schemas.FILTERS,
+            min_relevance=schemas.MIN_RELEVANCE,
         ),
         output_schema=schemas.MEMORIES,
         run=handlers.memory_search,
@@ -101,7 +105,11 @@ TOOLS: Final = (
         description="Search by meaning only, and leave out results that are not close enough to the query. Use it when "
         "you do not know the words of the answer; otherwise hybrid_search finds more.",
         input_schema=schemas.arguments(
-            "query", query=schemas.QUERY, limit=schemas.LIMIT, filters=schemas.FILTERS
+            "query",
+            query=schemas.QUERY,
+            limit=schemas.LIMIT,
+            filters=schemas.FILTERS,
+            min_relevance=schemas.MIN_RELEVANCE,
         ),
         output_schema=schemas.RESULTS,
         run=handlers.vector_search,
@@ -214,7 +222,7 @@ TOOLS: Final = (
                 "The budget in tokens. Default: from the settings (4000).", maximum=1_000_000
             ),
             max_entities=schemas.integer(
-                "The budget in entities. Default: from the settings (10).", maximum=1000
+                "The most entities that meaning adds. Default: from the settings (10).", maximum=1000
             ),
             allow_partial=schemas.boolean(
                 "Shorten an entity that does not fit to its signature and most relevant lines."
@@ -238,8 +246,8 @@ TOOLS: Final = (
             recipe=schemas.string("How to search. Default: `docs`, pages of documentation.", **RECIPE.schema),
             limit=schemas.number_of("sections to answer from", "5"),
             filters=schemas.FILTERS,
-            editor=schemas.string("The code that the question is about.", maxLength=500_000),
-            language=schemas.string("The programming language of that code. Default: detected."),
+            editor=schemas.EDITOR,
+            language=schemas.LANGUAGE,
         ),
         output_schema=schemas.ANSWER,
         run=handlers.ask,

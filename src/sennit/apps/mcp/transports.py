@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from sennit.stores.embedded.tokens import Token
+    from sennit.repositories.tokens import Token
 
 PATH: Final = "/mcp"
 UNAUTHORIZED: Final = b"A token is required; 'sennit tokens add' makes one."

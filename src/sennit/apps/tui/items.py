@@ -124,7 +124,7 @@ def _item_from_hit(hit: Hit, query: str) -> ResultRow:
         title=hit.title,
         short_citation=shorten_path(hit.citation),
         citation=hit.citation,
-        path=hit.record.path,
+        path=hit.location,
         lines=hit.record.lines,
         text=hit.text,
         score=f"{hit.score:.4f}",

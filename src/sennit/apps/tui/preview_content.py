@@ -32,7 +32,7 @@ class PreviewContent:
     start: int = 1
     """The number of the line to show first."""
     file: str | None = None
-    """The real path, if the lines are from the file."""
+    """The path as it is shown, if the lines are from the file."""
     note: str = ""
     """Why the lines are not from the file, or that the file has changed."""
 

@@ -9,7 +9,7 @@ from itertools import accumulate, compress
 from math import sqrt
 from typing import Final, NamedTuple, TypeVar
 
-from sennit.ingest.pages.outline import Block, Outline
+from sennit.ingest.markdown import Block, Outline
 from sennit.ingest.pages.page import PageOptions
 
 T = TypeVar("T", bound=tuple[object, ...])
@@ -40,7 +40,7 @@ _SENTENCE_END: Final = re.compile(
     r"[.!?。！？…][\"')\]*_»”’]*(?:[ \t]+|(?<=[。！？])|(?=\\n))(?=\S)|\\n(?=\S)"
 )
 _LINE_ENDS: Final = tuple(".!?:;。！？…")
-_SEALED_KINDS: Final = frozenset({"fence", "code", "html", "jsx"})
+_SEALED_KINDS: Final = frozenset({"code", "html", "jsx"})
 _LED_KINDS: Final = frozenset({"fence", "code", "list", "table", "jsx", "html"})
 
 
@@ -156,8 +156,8 @@ def _line_costs(
     for line, depth in _between(outline.items, first, last):
         if BLOCK < costs[line - first] < SEALED:
             costs[line - first] = min(INNER, ITEM + 0.05 * (depth - 1))
-    for opened, closed in _between(outline.code, first, last):
-        sealed.append((opened - first, min(closed, last) - 1 - first))
+    for code in _between(outline.code, first, last):
+        sealed.append((code.first - first, min(code.last, last) - 1 - first))
     for begin, end in sealed:
         _seal(costs, heads, source, begin, end, options)
     heads.sort()

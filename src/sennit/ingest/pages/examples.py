@@ -10,10 +10,8 @@ from typing import Final
 
 from sennit.errors import InvalidInput
 from sennit.ingest.chunk import split_lines
+from sennit.ingest.markdown import Outline, parse_markdown
 from sennit.ingest.pages.code_blocks import find_code_blocks
-from sennit.ingest.pages.headings import strip_markup
-from sennit.ingest.pages.markdown import scan_markdown
-from sennit.ingest.pages.outline import Outline
 from sennit.ingest.pages.page import EXAMPLES, DocPage, PageChunk, PageOptions
 from sennit.ingest.pages.parser import DEFAULT_OPTIONS, parse_page
 from sennit.ingest.text_profile import id_prefix
@@ -47,7 +45,7 @@ def examples_from_file(
     page = parse_page(text, path=path, url=url, options=options)
     lines = split_lines(text.removeprefix("\ufeff"))
     start = page.metadata_lines[0][1] if page.metadata_lines and page.metadata_lines[0][0] == 1 else 0
-    outline = scan_markdown(lines, start=start, mdx=path.lower().endswith(".mdx"))
+    outline = parse_markdown(lines, start=start, mdx=path.lower().endswith(".mdx"))
     found = find_code_blocks(outline)
     if not found:
         return []
@@ -73,7 +71,7 @@ def examples_from_page(page: DocPage, *, path: str) -> list[Example]:
     mdx = path.lower().endswith(".mdx") or any(first > 1 for first, _ in page.metadata_lines)
     for chunk in _example_chunks(page):
         lines = chunk.text.split("\n")
-        outline = scan_markdown(lines, mdx=mdx)
+        outline = parse_markdown(lines, mdx=mdx)
         before = 0
         for code in find_code_blocks(outline):
             number = len(found) + 1
@@ -162,8 +160,8 @@ def _example_chunks(page: DocPage) -> Iterator[PageChunk]:
 
 def _heading_above(outline: Outline, line: int) -> str:
     """Return the nearest heading above a line."""
-    above = [heading.text for first, heading in outline.headings.items() if first < line]
-    return strip_markup(above[-1]) if above else ""
+    above = [heading.title for first, heading in outline.headings.items() if first < line]
+    return above[-1] if above else ""
 
 
 def _join_paragraphs(outline: Outline, first: int, last: int) -> str:

@@ -8,7 +8,7 @@ from html import unescape
 from typing import Final, NamedTuple
 
 from sennit.ingest.html import parse_html
-from sennit.ingest.pages.outline import Block, Heading, Outline
+from sennit.ingest.markdown import Block, Heading, Outline, heading_anchor
 
 _CANONICAL: Final = re.compile(
     r"<link\b(?=[^>]*\brel\s*=\s*[\"']?canonical\b)[^>]*\bhref\s*=\s*[\"']([^\"'>]+)", re.I
@@ -38,7 +38,7 @@ def parse_html_page(source: str) -> HtmlPage:
     document = parse_html(source)
     outline = Outline(document.lines, numbers=document.numbers)
     for line, (level, text) in document.headings.items():
-        outline.headings[line] = Heading(level, text, line + 1)
+        outline.headings[line] = Heading(level, text, line + 1, heading_anchor(text))
     _add_blocks(outline, dict(document.verbatim))
     headings = list(document.headings.values())
     levels = [level for level, _ in headings]

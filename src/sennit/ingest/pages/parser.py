@@ -8,12 +8,9 @@ from typing import Final
 
 from sennit.ingest.chunk import split_lines
 from sennit.ingest.languages import file_kind
-from sennit.ingest.pages.front_matter import parse_front_matter
-from sennit.ingest.pages.headings import strip_markup
+from sennit.ingest.markdown import Outline, parse_front_matter, parse_markdown, plain_title
 from sennit.ingest.pages.html_page import parse_html_page
-from sennit.ingest.pages.markdown import scan_markdown
 from sennit.ingest.pages.names import name_from_path, page_url
-from sennit.ingest.pages.outline import Outline
 from sennit.ingest.pages.page import SUMMARY, DocPage, PageChunk, PageOptions
 from sennit.ingest.pages.sections import chunk_sections, find_sections, has_summary
 from sennit.records import Json
@@ -34,15 +31,13 @@ def parse_page(
     lines = split_lines(text.removeprefix("\ufeff"))
     front_matter, start = parse_front_matter(lines)
     mdx = options.mdx if options.mdx is not None else _is_mdx(path, lines, start)
-    outline = scan_markdown(lines, start=start, mdx=mdx)
+    outline = parse_markdown(lines, start=start, mdx=mdx)
     for begin, end in outline.metadata:
         lines[begin:end] = [""] * (end - begin)
     first = next(iter(outline.headings.values()), None)
     title_count = int(first is not None and first.level == 1)
-    heading = (
-        strip_markup(first.text) if first is not None and title_count else _find_html_title(outline, start)
-    )
-    title = _get_text(front_matter, "title") or heading
+    heading = first.title if first is not None and title_count else _find_html_title(outline, start)
+    title = _front_matter_title(front_matter) or heading
     return _build_page(outline, start, title_count, title, path, url, front_matter, options)
 
 
@@ -88,10 +83,15 @@ def _build_page(
 
 
 def _is_mdx(path: str, lines: Sequence[str], start: int) -> bool:
-    """Return whether a page is MDX: by its extension, or because it starts with an import."""
+    """Return whether a page is MDX: by its extension, or because it starts with an import that is not code."""
     if path.lower().endswith(".mdx"):
         return True
-    return any(_IMPORT.match(line) for line in lines[start : start + 20] if line.startswith("import"))
+    for line in lines[start : start + 20]:
+        if line.startswith("import") and _IMPORT.match(line):
+            return True
+        if line.lstrip().startswith(("```", "~~~")):
+            return False
+    return False
 
 
 def _find_html_title(outline: Outline, start: int) -> str:
@@ -100,10 +100,16 @@ def _find_html_title(outline: Outline, start: int) -> str:
         if block.kind in ("html", "jsx"):
             found = _H1.search("\n".join(outline.lines[max(start, block.first) : block.last]))
             if found:
-                return strip_markup(found[1])
+                return plain_title(found[1])
         elif block.kind == "heading":
             break
     return ""
+
+
+def _front_matter_title(front_matter: Mapping[str, Json]) -> str:
+    """Return the title in the front matter. It is text and not Markdown if it has an angle bracket, as in C++."""
+    title = _get_text(front_matter, "title")
+    return title if "<" in title else plain_title(title)
 
 
 def _get_text(front_matter: Mapping[str, Json], name: str) -> str:

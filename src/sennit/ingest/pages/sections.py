@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sennit.ingest.pages.headings import heading_anchor, normalise_title, strip_markup
-from sennit.ingest.pages.outline import Outline
+from sennit.ingest.markdown import Outline, normalise_title
 from sennit.ingest.pages.page import EXAMPLES, SECTION, SUMMARY, ChunkKind, PageChunk, PageOptions
 from sennit.ingest.pages.splitter import split_section
 
@@ -79,12 +78,11 @@ def find_sections(outline: Outline, start: int, title_count: int) -> list[PageSe
             first = own = line
         elif count == 0:
             own = line
-        shown = strip_markup(heading.text)
         while path and path[-1][0] >= heading.level:
             path.pop()
-        path.append((heading.level, shown))
+        path.append((heading.level, heading.title))
         body = heading.last
-        anchor = heading_anchor(heading.text, shown)
+        anchor = heading.anchor
         repeat = used[anchor] = used.get(anchor, -1) + 1
         if repeat:
             anchor = f"{anchor}-{repeat}"

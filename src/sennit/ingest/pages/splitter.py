@@ -10,8 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from sennit.ingest.markdown import Outline
 from sennit.ingest.pages.cut_points import CutPoint, Head, find_cut_points
-from sennit.ingest.pages.outline import Outline
 from sennit.ingest.pages.page import PageOptions
 
 SPACING_DIVISOR: Final = 8

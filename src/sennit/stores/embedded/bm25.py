@@ -69,11 +69,15 @@ class Scorer:
         self._slope, self._base = _length_norm(stats, bm25)
         self._constants = (self._weights, float(self._slope), float(self._base))
         found = []
+        self.information = 0.0
+        """The sum of the idf of all terms, each with its weight in the query. It includes terms that no record has."""
         for term, weight in terms:
             frequency, postings = _find_postings(readers, term)
+            idf = math.log(1 + (stats.count - frequency + 0.5) / (frequency + 0.5))
+            self.information += idf * weight
             if frequency:
-                idf = math.log(1 + (stats.count - frequency + 0.5) / (frequency + 0.5))
                 found.append((idf * weight * (bm25.k1 + 1), term, postings))
+        self._k1 = bm25.k1
         # One order of summation everywhere makes a score identical to the last bit in any segment. The rarest terms
         # come first, because their records give the best lower bound for the top k.
         found.sort(key=lambda entry: (-entry[0], entry[1]))
@@ -155,6 +159,16 @@ class Scorer:
                 impact = self._saturate(self._readers[index], term, postings.counts, postings.positions)
                 scores[matches] += impact[found[matches]] * np.float32(weight)
         return scores
+
+    def information_at(self, index: int, positions: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The sum of the idf of the terms that each of these records of a segment has."""
+        out = np.zeros(len(positions), np.float64)
+        targets = positions.astype(np.int32)
+        for weight, _, postings in self._postings_in(index):
+            found = postings.positions.searchsorted(targets)
+            np.minimum(found, len(postings.positions) - 1, out=found)
+            out += (postings.positions[found] == targets) * (weight / (self._k1 + 1))
+        return out
 
     def _postings_in(self, index: int) -> list[WeightedPostings]:
         """The posting lists of a segment with term and weight, the rarest term first."""

@@ -7,15 +7,16 @@ indexes are derived from them. A finding about one of those carries its repair.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from sennit.stores.codec import TEXT_HASH_BYTES, embedding_hash, record_from_row
+from sennit.stores.contract import CheckProgress, Embed, Model
 from sennit.stores.embedded.arrays import CorruptFile, read_arrays
-from sennit.stores.embedded.codec import SELECT, embedding_hash, record_from_row
 from sennit.stores.embedded.comparison import (
     Compare,
     FieldDigests,
@@ -24,18 +25,17 @@ from sennit.stores.embedded.comparison import (
     select_rows,
     vector_segment_matches,
 )
-from sennit.stores.embedded.findings import Finding
-from sennit.stores.embedded.models import Model, current_models
+from sennit.stores.embedded.models import current_models
 from sennit.stores.embedded.orphans import check_disk, check_orphans
 from sennit.stores.embedded.ranges import read_version
 from sennit.stores.embedded.segment_store import SegmentInfo
 from sennit.stores.embedded.segmented_index import SegmentedIndex
 from sennit.stores.embedded.selection import Rows
 from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.findings import Finding
 from sennit.stores.sql.connection import Connection, SqlPool
+from sennit.stores.sql.records import SELECT
 from sennit.stores.sql.schema import VERSION
-
-__all__ = ["Finding", "check", "repair"]
 
 QUICK_SAMPLE_RECORDS: Final = 1000
 """Records that a quick check compares in full."""
@@ -49,15 +49,13 @@ REEMBEDDED_TEXTS: Final = 256
 MIN_SAME_COSINE: Final = 0.999
 """Half precision keeps a cosine to about four digits. Another text or another model is far below this."""
 
-Progress = Callable[[str, int, int], None]
-"""Called with the name of the check, the number of records done and their total."""
-
-Embed = Callable[[Model, Sequence[str]], Sequence[bytes] | None]
-"""Returns half-precision vectors of texts, or None when the model cannot be used."""
-
 
 def check(
-    store: EmbeddedStore, *, quick: bool = False, progress: Progress | None = None, embed: Embed | None = None
+    store: EmbeddedStore,
+    *,
+    quick: bool = False,
+    progress: CheckProgress | None = None,
+    embed: Embed | None = None,
 ) -> list[Finding]:
     """Compare derived data with the records, in one snapshot; `quick` compares a sample.
 
@@ -85,17 +83,6 @@ def check(
     return found + [Finding("repairs", "note", notice) for notice in store.notices if notice not in reported]
 
 
-def repair(findings: Iterable[Finding], progress: Callable[[int, int], None] | None = None) -> list[str]:
-    """Run the repairs of all findings; returns what was done, without duplicates."""
-    fixes = [finding.fix for finding in findings if finding.fix is not None]
-    done: dict[str, None] = {}
-    for index, fix in enumerate(fixes):
-        if progress is not None:
-            progress(index, len(fixes))
-        done[fix()] = None
-    return list(done)
-
-
 # The primary store and the records.
 
 
@@ -114,7 +101,7 @@ def _check_database(pool: SqlPool, connection: Connection, quick: bool) -> list[
 
 
 def _check_records(
-    store: EmbeddedStore, connection: Connection, rows: Rows, report: Progress
+    store: EmbeddedStore, connection: Connection, rows: Rows, report: CheckProgress
 ) -> list[Finding]:
     """Verify the hashes of the records, and their values in the field index."""
     altered: list[str] = []
@@ -124,7 +111,9 @@ def _check_records(
         report("records", done, len(rows))
         for values in select_rows(connection, f"{SELECT} WHERE row", batch):
             record = record_from_row(values)
-            if (bytes.fromhex(record.content_hash), embedding_hash(record.embedding_text)) != values[9:11]:
+            content, embedding = values[9:11]
+            text_hash = embedding_hash(record.embedding_text)
+            if (bytes.fromhex(record.content_hash), text_hash) != (content, embedding[:TEXT_HASH_BYTES]):
                 altered.append(record.id)
             digests.add(values[0], record)
     found = [Finding("records", "ok", f"{len(rows):,} records match their hashes")]
@@ -257,14 +246,14 @@ def _check_pending(store: EmbeddedStore) -> list[Finding]:
 
 
 def _check_keyword_index(
-    store: EmbeddedStore, connection: Connection, rows: Rows, sample: Rows, report: Progress
+    store: EmbeddedStore, connection: Connection, rows: Rows, sample: Rows, report: CheckProgress
 ) -> list[Finding]:
     compare = partial(keyword_segment_matches, store.keyword, connection)
     return _check_index(store, connection, store.keyword, "keyword", rows, sample, compare, report)
 
 
 def _check_vector_index(
-    store: EmbeddedStore, connection: Connection, model: Model, sample: Rows, report: Progress
+    store: EmbeddedStore, connection: Connection, model: Model, sample: Rows, report: CheckProgress
 ) -> list[Finding]:
     rows = _select_rows(
         connection,
@@ -285,7 +274,7 @@ def _check_index(
     rows: Rows,
     sample: Rows,
     compare: Compare,
-    report: Progress,
+    report: CheckProgress,
 ) -> list[Finding]:
     """Verify that an index holds exactly these rows, each once, and that its contents match the records."""
     label = f"{name} index"

@@ -9,10 +9,10 @@ import numpy as np
 
 from sennit.filters import Scalar, flatten
 from sennit.records import Record
+from sennit.stores.contract import Model
 from sennit.stores.embedded.field_columns import Columns, type_of
 from sennit.stores.embedded.index_view import SegmentView
 from sennit.stores.embedded.keyword_index import IndexDocument, KeywordIndex, KeywordSegment
-from sennit.stores.embedded.models import Model
 from sennit.stores.embedded.segment_store import SegmentInfo
 from sennit.stores.embedded.selection import Rows
 from sennit.stores.embedded.vector_segment import VectorSegment

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from sennit.stores.embedded.codec import COLUMN_FIELDS, decode_field, decode_metadata
+from sennit.stores.codec import COLUMN_FIELDS, decode_field, decode_metadata
 from sennit.stores.sql.connection import Connection
 
 MAX_CACHED_ROWS: Final = 32_768

@@ -10,10 +10,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.filters import BUILTIN_FIELDS, Range, Scalar, field_path, metadata_values
+from sennit.filters import BUILTIN_FIELDS, Pattern, Range, Scalar, field_path, metadata_values
 from sennit.records import split_id
+from sennit.stores.codec import decode_metadata, encode_json, to_datetime
 from sennit.stores.embedded.arrays import Arrays
-from sennit.stores.embedded.codec import decode_metadata, encode_json, to_datetime
 from sennit.stores.embedded.selection import Rows
 from sennit.stores.sql.connection import Connection
 
@@ -78,6 +78,23 @@ class Column:
         for value, rows in self._unsorted.items():
             if _is_inside(value, limits):
                 yield np.array(rows, np.int64)
+
+    def rows_like(self, pattern: Pattern) -> Iterator[Rows]:
+        """The rows with a text that fits the pattern, which is compared once with each distinct text."""
+        values, first, last = self.values, 0, len(self.values)
+        if pattern.prefix and not pattern.ignore_case:
+            # The texts are sorted, so those with the prefix stand together.
+            first = bisect_left(values, pattern.prefix)
+            last = bisect_left(values, True, lo=first, key=lambda value: not value.startswith(pattern.prefix))
+        rows = self.rows[self.starts[first] : self.starts[last]]
+        if pattern.is_prefix and not pattern.ignore_case:
+            yield rows
+        elif len(rows):
+            fitting = np.array(pattern.matches_each(values[first:last]), bool)
+            yield rows[np.repeat(fitting, np.diff(self.starts[first : last + 1]))]
+        for value, newer in self._unsorted.items():
+            if pattern.matches(str(value)):
+                yield np.array(newer, np.int64)
 
     def all_rows(self) -> Iterator[Rows]:
         """The rows with any value."""

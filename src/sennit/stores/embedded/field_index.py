@@ -15,9 +15,21 @@ from typing import Final
 
 import numpy as np
 
-from sennit.filters import And, Equal, Exists, Filter, In, Not, Or, Range, matches
+from sennit.filters import (
+    And,
+    Condition,
+    Equal,
+    Exists,
+    Filter,
+    In,
+    Like,
+    Not,
+    Or,
+    Range,
+    compile_pattern,
+    matches,
+)
 from sennit.stores.embedded.arrays import CorruptFile
-from sennit.stores.embedded.codec import read_records
 from sennit.stores.embedded.field_columns import (
     TEXT,
     Column,
@@ -30,6 +42,7 @@ from sennit.stores.embedded.field_columns import (
 from sennit.stores.embedded.segment_store import SegmentInfo, SegmentStore
 from sennit.stores.embedded.selection import FilterBitmap, Mask, Rows
 from sennit.stores.sql.connection import Connection
+from sennit.stores.sql.records import read_records
 
 log = logging.getLogger("sennit.store")
 
@@ -39,6 +52,7 @@ ACCESS_FIELDS: Final = ("collection", "tenant", "sensitivity", "scope")
 """Fields that decide who may see a record; they are kept up to date even if no filter has named them."""
 
 MAX_CACHED_BITMAPS: Final = 64
+MAX_CONFIRMED: Final = 1024
 MAX_FIELDS: Final = 64
 """Fields in memory, and in files besides the access fields. There is a limit because any caller can name a new field."""
 
@@ -72,6 +86,7 @@ class FieldIndex:
         self._seq = 0
         self._fields: OrderedDict[str, _Field] = OrderedDict()
         self._bitmaps: OrderedDict[Filter, FilterBitmap] = OrderedDict()
+        self._confirmed: tuple[int, set[tuple[Filter, Condition]]] = (0, set())
 
     def bitmap(self, connection: Connection, where: Filter, seq: int) -> FilterBitmap:
         """The rows up to `seq` that pass a filter; the bit of a row without a record is undefined."""
@@ -87,6 +102,20 @@ class FieldIndex:
                     self._bitmaps.popitem(last=False)
             self._bitmaps.move_to_end(where)
             return bitmap
+
+    def rows(self, connection: Connection, condition: Condition, seq: int) -> list[Rows]:
+        """The rows up to `seq` that satisfy one condition, without a bitmap; some may be of removed records."""
+        with self._lock:
+            if seq < self._seq:
+                return FieldIndex(self._store, self._report).rows(connection, condition, seq)
+            self._catch_up(connection, seq)
+            return list(_matching_rows(self._columns_of(connection, condition.field), condition))
+
+    def confirmed(self, seq: int) -> set[tuple[Filter, Condition]]:
+        """What is known at a change: an audience, and a condition that some record which it sees satisfies."""
+        if self._confirmed[0] != seq or len(self._confirmed[1]) > MAX_CONFIRMED:
+            self._confirmed = (seq, set())
+        return self._confirmed[1]
 
     def text_counts(self, connection: Connection, name: str, seq: int, live: Mask) -> dict[str, int]:
         """The texts in a field of the rows up to `seq` that `live` names, and how many of these rows have each."""
@@ -229,7 +258,7 @@ class FieldIndex:
         return mask
 
 
-def _matching_rows(columns: Columns, where: Equal | In | Range | Exists) -> Iterable[Rows]:
+def _matching_rows(columns: Columns, where: Condition) -> Iterable[Rows]:
     match where:
         case Exists():
             for column in columns.values():
@@ -238,6 +267,9 @@ def _matching_rows(columns: Columns, where: Equal | In | Range | Exists) -> Iter
             bound = low if low is not None else high
             if bound is not None and type_of(bound) in columns:
                 yield from columns[type_of(bound)].rows_between(where)
+        case Like(_, pattern, ignore_case):
+            if TEXT in columns:
+                yield from columns[TEXT].rows_like(compile_pattern(pattern, ignore_case))
         case Equal(_, value):
             if type_of(value) in columns:
                 yield from columns[type_of(value)].rows_equal(value)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from datetime import datetime
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.analysis import ANALYSIS_ID, term_hash
-from sennit.errors import NotFound
-from sennit.facts import Fact, ended_at, is_fact, weight_of
 from sennit.filters import EVERYTHING, Filter
 from sennit.graph.entity_linking import NameMatches
 from sennit.graph.names import (
@@ -19,18 +17,17 @@ from sennit.graph.names import (
     MAX_TEXT_CHARACTERS,
     REVISION,
     Hashes,
-    name_hash,
     record_names,
 )
 from sennit.graph.traversal import Edge
-from sennit.records import Record, full_id, split_id
-from sennit.stores.embedded.codec import SELECT, record_from_row
-from sennit.stores.embedded.name_index import LabelledText, NameIndex, TextCache
+from sennit.records import Record, split_id
+from sennit.stores.codec import record_from_row
+from sennit.stores.contract import LabelledText
+from sennit.stores.embedded.name_index import NameIndex, TextCache
 from sennit.stores.embedded.selection import Mask, Rows
+from sennit.stores.graph_rows import NEVER, EdgeRow, GraphRows, derive_graph_rows, edge_rows, microseconds
 from sennit.stores.sql.connection import Connection, SqlPool, paged
-
-NEVER: Final = (1 << 63) - 1
-"""`valid_until` of a fact that has not ended."""
+from sennit.stores.sql.records import SELECT
 
 IDENTITY: Final = term_hash(f"{REVISION} {ANALYSIS_ID}") >> 1
 """Identifies the rules that name hashes depend on. Tables filled under other rules are rebuilt."""
@@ -41,44 +38,20 @@ MAX_EDGES_READ: Final = 200_000
 MAX_ENDING_FACTS: Final = 1000
 """Facts of one name read whose end is known and still to come. There are few such facts."""
 
-EdgeRow = tuple[int, int, float, int, int, int | None]
-"""The columns of `edges`: name, valid_until, negative_weight, negative_row, other_name, valid_from."""
-
-NameRow = tuple[int, int]
-"""The columns of `names` without the row: the hash of a name and its flags."""
-
-
-class GraphRows(NamedTuple):
-    """The rows of the graph tables for one record, without the record's row number."""
-
-    names: Sequence[NameRow]
-    edges: Sequence[EdgeRow]
-    """As if the record's row were 0."""
-
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _REBUILD_BATCH: Final = 2000
 
 
 # Writing.
 
 
-def derive_graph_rows(record: Record) -> GraphRows:
-    """The names and facts of a record."""
-    has_names = record.title or "aliases" in record.metadata
-    return GraphRows(
-        record_names(record) if has_names else [], list(_edges(0, record)) if record.metadata else []
-    )
-
-
 def insert(connection: Connection, rows: Iterable[tuple[int, GraphRows]]) -> None:
     """Insert the names and facts of records, given with their row numbers."""
     names: list[tuple[int, int, int]] = []
     edges: list[EdgeRow] = []
-    for row, (name_rows, edge_rows) in rows:
-        names += [(row, *name) for name in name_rows]
+    for row, (own_names, own_edges) in rows:
+        names += [(row, *name) for name in own_names]
         edges += [
-            (name, until, weight, -row, other, start) for name, until, weight, _, other, start in edge_rows
+            (name, until, weight, -row, other, start) for name, until, weight, _, other, start in own_edges
         ]
     if names:
         connection.executemany("INSERT INTO names VALUES (?, ?, ?) ON CONFLICT DO NOTHING", names)
@@ -90,7 +63,7 @@ def delete(connection: Connection, row: int, record: Record) -> None:
     """Delete what `insert` wrote for a record."""
     if record.title or record.metadata:
         connection.execute("DELETE FROM names WHERE row = ?", (row,))
-        for edge in _edges(row, record):
+        for edge in edge_rows(row, record):
             connection.execute(
                 "DELETE FROM edges WHERE name = ? AND valid_until = ? AND negative_weight = ? AND negative_row = ?",
                 edge[:4],
@@ -136,55 +109,15 @@ def find_wrong_rows(connection: Connection) -> set[int]:
     wrong = set()
     for values in connection.stream(f"{SELECT} WHERE title != '' OR metadata != '{{}}'"):
         row, record = values[0], record_from_row(values)
-        derived = {*((row, *name) for name in record_names(record)), *_edges(row, record)}
+        derived = {*((row, *name) for name in record_names(record)), *edge_rows(row, record)}
         if stored.pop(row, set()) != derived:
             wrong.add(row)
     return wrong | stored.keys()
 
 
-def find_superseded(connection: Connection, facts: Iterable[Fact], *, same_relation: bool) -> list[Record]:
-    """The records of facts that new facts may end: those they supersede, and with `same_relation` also every
-    current fact about the same subjects."""
-    found: dict[str, Record] = {}
-    for fact in facts:
-        for record_id in fact.supersedes:
-            values = connection.execute(
-                f"{SELECT} WHERE id = ?", (full_id(fact.tenant, record_id),)
-            ).fetchone()
-            if values is None:
-                raise NotFound(f"There is no fact {record_id!r} to supersede")
-            found[values[1]] = record_from_row(values)
-        name = name_hash(fact.subject) if same_relation else None
-        if name is not None:
-            current = (
-                f"{SELECT} WHERE row IN "
-                f"(SELECT -negative_row FROM edges WHERE name = ? AND valid_until = {NEVER})"
-            )
-            found |= {values[1]: record_from_row(values) for values in connection.execute(current, (name,))}
-    return list(found.values())
-
-
 def _stored_identity(connection: Connection) -> int | None:
     found = connection.execute("SELECT value FROM state WHERE key = 'graph'").fetchone()
     return found[0] if found else None
-
-
-def _edges(row: int, record: Record) -> Iterator[EdgeRow]:
-    """The edges of a fact, one from each endpoint."""
-    if not is_fact(record):
-        return
-    subject, object_ = (name_hash(str(record.metadata[field])) for field in ("subject", "object"))
-    if subject is None or object_ is None:
-        return
-    ended = ended_at(record)
-    until = NEVER if ended is None else _microseconds(ended)
-    start = None if record.timestamp is None else _microseconds(record.timestamp)
-    for name, other in {(subject, object_), (object_, subject)}:
-        yield name, until, -weight_of(record), -row, other, start
-
-
-def _microseconds(value: datetime) -> int:
-    return (value - _EPOCH) // timedelta(microseconds=1)
 
 
 # Reading.
@@ -266,7 +199,7 @@ class Graph:
 
         Without `history`, `at` is the present, and facts that begin later are included.
         """
-        pages = [self._edge_pages(name, _microseconds(at), count, history) for name in names]
+        pages = [self._edge_pages(name, microseconds(at), count, history) for name in names]
         kept: list[list[Edge]] = [[] for _ in names]
         budget = MAX_EDGES_READ
         unfinished = list(range(len(names)))

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sennit.stores.contract import Cancelled
 from sennit.stores.embedded.faiss_import import faiss
-from sennit.stores.embedded.segmented_index import Cancelled
 from sennit.stores.embedded.selection import Selection
 from sennit.stores.embedded.vector_math import (
     Float16Vectors,

@@ -8,40 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from sennit.stores.contract import Model, ModelProgress
 from sennit.stores.sql.connection import Connection, SqlPool, batches, placeholders
 
 RETIRE_BATCH: Final = 2000
 """Vectors of a retired model deleted in one transaction, so that another writer waits only for milliseconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A row of the table of embedding models."""
-
-    number: int
-    fingerprint: str
-    name: str
-    spec: str
-    dimensions: int
-    state: str
-    """`active`, `building` or `retired`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelProgress:
-    """How many records still lack a vector of a model."""
-
-    model: Model
-    pending: int
-    total: int
-
-    @property
-    def share(self) -> float:
-        """The share of records that have a vector of this model."""
-        return 1.0 if not self.total else max(0.0, 1 - self.pending / self.total)
 
 
 def current_models(connection: Connection) -> list[Model]:

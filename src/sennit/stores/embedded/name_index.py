@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.graph.entity_linking import NameMatches
-from sennit.graph.names import Hashes, Words, words_of
+from sennit.graph.names import Hashes, words_of
+from sennit.stores.contract import LabelledText
 from sennit.stores.embedded.selection import Rows
 from sennit.stores.sql.connection import Connection
 
@@ -133,13 +134,6 @@ class NameIndex:
     def _add_to_bloom(bloom: NDArray[np.bool_], names: NDArray[np.int64]) -> None:
         for slots in _bloom_slots(names.view(np.uint64), len(bloom)):
             bloom[slots] = True
-
-
-class LabelledText(NamedTuple):
-    """The label of a record, and the words of its text."""
-
-    label: str
-    words: Words
 
 
 class TextCache:

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from sennit.stores.embedded.findings import Finding
 from sennit.stores.embedded.segment_store import ORPHAN_AGE_SECONDS, SegmentInfo
 from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.findings import Finding
 
 MIN_FREE_BYTES: Final = 256 * 1024 * 1024
 """Enough to rebuild the indexes of a hundred thousand records."""

@@ -31,6 +31,8 @@ class SegmentReader:
     id_at: Callable[[int], bytes]
     """The id of the record at a position."""
     cache: ScoreCache
+    high: int = 0
+    """The last change that the segment covers; 0 for the buffer."""
 
     def live_totals(self) -> tuple[int, NDArray[np.float64]]:
         """The number of live records, and the sums of their lengths per field."""
@@ -98,4 +100,5 @@ def _open_segment(view: SegmentView[KeywordSegment]) -> SegmentReader:
         segment.postings,
         segment.id_at,
         segment.cache,
+        view.info.high,
     )

@@ -15,6 +15,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, Generic
 
+from sennit.stores.contract import Cancelled
 from sennit.stores.embedded.arrays import Arrays, CorruptFile, MissingFile
 from sennit.stores.embedded.index_view import BufferT, IndexView, SegmentT, SegmentView
 from sennit.stores.embedded.ranges import (
@@ -39,10 +40,6 @@ MAX_UNSTREAMED_CHANGES: Final = 4096
 Generation = tuple[int, int]
 NO_GENERATION: Final[Generation] = (-1, -1)
 """Equals no published generation, so that the next search reads the manifest again."""
-
-
-class Cancelled(Exception):
-    """Long work was cancelled because the database is being closed."""
 
 
 class _ManifestReplaced(Exception):

@@ -7,42 +7,63 @@ and the statistics of keyword scores leave them out.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.errors import SourceError
-from sennit.filters import EVERYTHING, Filter
+from sennit.errors import ChangesLost, SourceError
+from sennit.filters import EVERYTHING, Condition, Filter
+from sennit.ranking.calibration import SAMPLE_RECORDS, CosineSample
 from sennit.ranking.fusion import order
 from sennit.records import Record
-from sennit.stores.contract import BM25, ScoredKeys
+from sennit.stores.codec import record_from_row
+from sennit.stores.contract import BM25, Change, Changes, Model, ScoredKeys
+from sennit.stores.embedded.background import RARE_SHARE, BackgroundSamples, choose_among, choose_rows
 from sennit.stores.embedded.bm25 import NO_SCORE, CorpusStatistics, Scorer, document_frequency
-from sennit.stores.embedded.codec import SELECT, record_from_row
 from sennit.stores.embedded.field_cache import FieldCache
 from sennit.stores.embedded.field_index import FieldIndex
 from sennit.stores.embedded.graph import Graph, GraphIndex
 from sennit.stores.embedded.index_view import IndexView
-from sennit.stores.embedded.models import Model
 from sennit.stores.embedded.segment_reader import SegmentReader
 from sennit.stores.embedded.selection import FilterBitmap, Mask, Rows, select_positions
 from sennit.stores.embedded.vector_index import VectorBuffer, nearest_records
 from sennit.stores.embedded.vector_math import stable_dot_products
 from sennit.stores.embedded.vector_segment import VectorSegment
 from sennit.stores.sql.connection import Connection, placeholders
+from sennit.stores.sql.records import SELECT
 
 Terms = Sequence[tuple[int, float]]
 """Pairs of a term hash and the term's weight in the query."""
 
+FIRST_CHECKED_ROWS: Final = 64
+"""Rows that `has_any` checks first; one of them is nearly always visible."""
+MAX_NEWEST_READ: Final = 20_000
+"""Records whose times `newest` reads. Times mostly follow the order of writing."""
 
-class Snapshot:
+
+_FEED: Final[tuple[tuple[Literal["put", "delete", "vector"], str], ...]] = (
+    ("put", "SELECT row, row FROM records WHERE row"),
+    ("delete", "SELECT seq, row FROM tombstones WHERE seq"),
+    ("vector", "SELECT seq, row FROM late_vectors WHERE seq"),
+)
+"""Where the changes of each kind are, without the first number that is wanted."""
+
+
+def applied_key(index: str) -> str:
+    """The key in the table `state` of the last change that an index has applied."""
+    return f"applied {index}"
+
+
+class EmbeddedSnapshot:
     """All reads of one search. They see the same read version."""
 
     def __init__(
         self,
         connection: Connection,
         seq: int,
+        purged: int,
         keyword: tuple[Sequence[SegmentReader], CorpusStatistics],
         vector: Callable[[], IndexView[VectorSegment, VectorBuffer] | None],
         fields: FieldIndex,
@@ -50,6 +71,7 @@ class Snapshot:
         abandon: Callable[[], None],
         graph_index: GraphIndex,
         field_cache: FieldCache,
+        backgrounds: BackgroundSamples,
         audience: Filter = EVERYTHING,
         *,
         exact_vectors: bool = False,
@@ -65,11 +87,13 @@ class Snapshot:
         self.abandon = abandon
         """Call it when a reading thread is left behind: the read transaction then stays open for that thread."""
         self._connection = connection
+        self._purged = purged
         self._keyword = keyword
         self._vector = vector
         self._fields = fields
         self._graph_index = graph_index
         self._field_cache = field_cache
+        self._backgrounds = backgrounds
         self._keyword_results: dict[
             tuple[tuple[tuple[int, float], ...], BM25, Filter], tuple[int, ScoredKeys]
         ] = {}
@@ -121,6 +145,19 @@ class Snapshot:
             out[which] = scorer.score_at(index, positions)
         return out
 
+    def coverage(self, terms: Terms, bm25: BM25, keys: Rows) -> NDArray[np.float64]:
+        """The share of the query's information (idf) that each record has, from 0 to 1; nan for a query without terms."""
+        readers, _ = self._keyword
+        scorer = self._scorer(terms, bm25)
+        if not scorer.information:
+            return np.full(len(keys), np.nan)
+        out = np.zeros(len(keys), np.float64)
+        for index, reader in enumerate(readers):
+            positions, which = _locate(reader.rows, keys)
+            if len(which):
+                out[which] = scorer.information_at(index, positions)
+        return np.minimum(out / scorer.information, 1.0)
+
     def vector_scores(self, query: NDArray[np.float32], keys: Rows) -> NDArray[np.float64]:
         """The cosine similarity of each record, nan for a record without a vector."""
         vectors = self.vectors(keys)
@@ -152,10 +189,25 @@ class Snapshot:
                     out[index] = view.buffer.vectors[position]
         return out
 
+    def cosine_sample(self, query: NDArray[np.float32]) -> CosineSample:
+        """The mean cosine of a query with a sample of the visible records."""
+        if self.model is None:
+            return CosineSample(0.0, 0)
+        mean, count = self._backgrounds.mean_vector(
+            self.model.number, self.audience, self.seq, self._choose_sample, self.vectors
+        )
+        return CosineSample(float(mean @ query) if count else 0.0, count)
+
+    def _choose_sample(self) -> tuple[int, ...]:
+        readers, stats = self._keyword
+        if stats.count < RARE_SHARE * sum(len(reader.rows) for reader in readers):
+            return choose_among(self._connection, SAMPLE_RECORDS, self.keys(EVERYTHING))
+        return choose_rows(self._connection, SAMPLE_RECORDS, self.exists)
+
     @property
     def graph(self) -> Graph:
         """Names and facts. Not cached: the reference cycle would keep the snapshot alive after the search."""
-        return Graph(self._connection, self.seq, self._graph_index, self._visible)
+        return Graph(self._connection, self.seq, self._graph_index, self.select)
 
     # Records.
 
@@ -211,11 +263,11 @@ class Snapshot:
 
     def records_matching(self, where: Filter) -> list[Record]:
         """The records that match a filter, ordered by id."""
-        return sorted(self.records(self._keys(where).tolist()).values(), key=lambda record: record.id)
+        return sorted(self.records(self.keys(where).tolist()).values(), key=lambda record: record.id)
 
     def page(self, where: Filter, limit: int, after: str | None = None) -> list[Record]:
         """The first `limit` records that match a filter and whose full ids are greater than `after`, ordered by full id."""
-        keys = self._keys(where)
+        keys = self.keys(where)
         start = None if after is None else after.encode()
         named = zip(self.ids(keys), keys.tolist(), strict=True)
         first = heapq.nsmallest(limit, (pair for pair in named if start is None or pair[0] > start))
@@ -225,13 +277,29 @@ class Snapshot:
     def text_counts(self, name: str, where: Filter = EVERYTHING) -> dict[str, int]:
         """The texts in a field of the visible records that match a filter, and how many records have each."""
         live = np.zeros(self.seq + 1, bool)
-        live[self._keys(where)] = True
+        live[self.keys(where)] = True
         return self._fields.text_counts(self._connection, name, self.seq, live)
+
+    def iter_records(self) -> Iterator[Record]:
+        """The visible records, ordered by id; read as they are used."""
+        mask = self._mask(EVERYTHING)
+        found = self._connection.stream(f"{SELECT} ORDER BY id")
+        return (record_from_row(row) for row in found if mask is None or mask.has(row[0]))
 
     def sample(self, where: Filter, count: int) -> Rows:
         """The keys of at most `count` records that match a filter, evenly spaced."""
-        keys = np.sort(self._keys(where))
+        keys = np.sort(self.keys(where))
         return keys[np.unique(np.linspace(0, len(keys) - 1, min(count, len(keys))).astype(np.intp))]
+
+    def newest(self, where: Filter, count: int) -> Rows:
+        """The keys of the records that match a filter and have the latest times, latest first.
+
+        Records without a time come last. Only the records that were written last are looked at.
+        """
+        keys = -np.sort(-self.keys(where))[:MAX_NEWEST_READ]
+        times = self._field_cache.read(self._connection, keys.tolist(), ["timestamp"])
+        age = np.array([np.inf if time is None else -time.timestamp() for (time,) in times])
+        return keys[np.lexsort((-keys, age))][:count]
 
     def adjacent(self, keys: Rows, where: Filter = EVERYTHING) -> dict[int, list[int]]:
         """For each record, the records of the same parent right before and after it that match a filter."""
@@ -252,15 +320,20 @@ class Snapshot:
                 out.setdefault(key, []).append(neighbour)
         return out
 
-    def hides_records_of(self, path: str) -> bool:
-        """Whether the audience may not see some record of a file."""
+    def hides_records_of(self, parent: str) -> bool:
+        """Whether the audience may not see some record with this parent."""
         mask = self._mask(EVERYTHING)
         if mask is None:
             return False
         found = self._connection.execute(
-            f"SELECT row FROM records WHERE {self._same_parent}", self._parent_values(path)
+            f"SELECT row FROM records WHERE {self._same_parent}", self._parent_values(parent)
         )
         return not all(mask[row] for (row,) in found)
+
+    @property
+    def has_files(self) -> bool:
+        """Whether files are indexed."""
+        return bool(self._connection.execute("SELECT 1 FROM files LIMIT 1").fetchone())
 
     def find_key(self, record_id: str) -> int | None:
         """The key of the visible record with this full id."""
@@ -281,12 +354,58 @@ class Snapshot:
         # The readers have applied the audience already.
         return sum(int(np.count_nonzero(_select(reader, mask))) for reader in readers)
 
+    def has_any(self, condition: Condition) -> bool:
+        """Whether some visible record satisfies a condition; stops at the first, and remembers that there is one."""
+        confirmed = self._fields.confirmed(self.seq)
+        if (self.audience, condition) in confirmed:
+            return True
+        for rows in self._fields.rows(self._connection, condition, self.seq):
+            start, size = 0, FIRST_CHECKED_ROWS
+            while start < len(rows):
+                if self.exists(rows[start : start + size]).any():
+                    confirmed.add((self.audience, condition))
+                    return True
+                start, size = start + size, size * 8
+        return False
+
+    def changes(self, after: int, limit: int) -> Changes:
+        """The feed up to this version: at most `limit` changes after a number."""
+        if 0 < after < self._purged:
+            raise ChangesLost(
+                f"The changes after {after} are no longer known, because deletes up to {self._purged} were purged. "
+                "Build the index again from its beginning."
+            )
+        found = []
+        for action, select in _FEED:
+            rows = self._connection.execute(f"{select} > ? ORDER BY 1 LIMIT ?", (after, limit + 1)).fetchall()
+            found += [Change(number, key, action) for number, key in rows]
+        found.sort()
+        return Changes(found[:limit], found[limit - 1].number if len(found) > limit else self.seq)
+
+    def applied(self, index: str) -> int:
+        """The last change that an index has recorded as applied."""
+        found = self._connection.execute(
+            "SELECT value FROM state WHERE key = ?", (applied_key(index),)
+        ).fetchone()
+        return int(found[0]) if found else 0
+
+    def keyword_applied(self) -> int:
+        """The last change that the segments of the keyword index cover."""
+        readers, _ = self._keyword
+        return max((reader.high for reader in readers), default=0)
+
+    def vector_applied(self) -> int:
+        """The last change that the segments of the vector index cover."""
+        view = self._vector()
+        return 0 if view is None else max((one.info.high for one in view.segments), default=0)
+
     def document_share(self, term: int) -> float:
         """The share of visible records that contain a term."""
         readers, stats = self._keyword
         return document_frequency(readers, term) / max(stats.count, 1)
 
-    def _keys(self, where: Filter) -> Rows:
+    def keys(self, where: Filter) -> Rows:
+        """The keys of the records that match a filter."""
         readers, _ = self._keyword
         mask = None if where == EVERYTHING else self._fields.bitmap(self._connection, where, self.seq)
         # The readers have applied the audience already.
@@ -319,8 +438,8 @@ class Snapshot:
             where = self.audience if where == EVERYTHING else self.audience & where
         return None if where == EVERYTHING else self._fields.bitmap(self._connection, where, self.seq)
 
-    def _visible(self, rows: Rows, where: Filter) -> Mask:
-        """Which of the rows belong to visible records that match the filter."""
+    def select(self, rows: Rows, where: Filter) -> Mask:
+        """Which of the keys belong to visible records that match a filter."""
         visible = self.exists(rows)
         mask = self._mask(where)
         if mask is not None:

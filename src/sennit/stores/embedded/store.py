@@ -9,37 +9,46 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from sennit.errors import StoreError
 from sennit.filters import EVERYTHING, Filter
 from sennit.records import Record
+from sennit.stores.codec import record_from_row
+from sennit.stores.contract import Model
 from sennit.stores.embedded import field_index, graph, keyword_index, vector_index
 from sennit.stores.embedded.audiences import AudienceViews, KeywordState
+from sennit.stores.embedded.background import BackgroundSamples
 from sennit.stores.embedded.bm25 import CorpusStatistics, collect_statistics
-from sennit.stores.embedded.codec import SELECT, record_from_row
 from sennit.stores.embedded.field_cache import FieldCache
 from sennit.stores.embedded.field_index import FieldIndex
+from sennit.stores.embedded.files import SqlFileManifest
 from sennit.stores.embedded.graph import GraphIndex
 from sennit.stores.embedded.index_view import IndexView
 from sennit.stores.embedded.keyword_index import KeywordIndex
-from sennit.stores.embedded.models import (
-    Model,
-    ModelRegistry,
-    current_models,
-    has_pending_vectors,
-)
+from sennit.stores.embedded.models import ModelRegistry, current_models, has_pending_vectors
 from sennit.stores.embedded.ranges import is_delete_applied, is_visible_at, read_origin, read_version
 from sennit.stores.embedded.segment_builder import SegmentBuilder
 from sennit.stores.embedded.segment_reader import SegmentReader, open_readers
 from sennit.stores.embedded.segment_store import DiskSegmentStore, MemorySegmentStore, SegmentStore
 from sennit.stores.embedded.segmented_index import SegmentedIndex
-from sennit.stores.embedded.snapshot import Snapshot
-from sennit.stores.embedded.transaction import Transaction
+from sennit.stores.embedded.snapshot import EmbeddedSnapshot, applied_key
+from sennit.stores.embedded.transaction import EmbeddedTransaction
 from sennit.stores.embedded.vector_index import VectorBuffer, VectorIndex
 from sennit.stores.embedded.vector_segment import VectorSegment
+from sennit.stores.graph_rows import NEVER
 from sennit.stores.sql.connection import Connection, SqlPool
+from sennit.stores.sql.records import SELECT
+from sennit.stores.sql.state import SqlState
 
 log = logging.getLogger("sennit.store")
+
+MIN_TOMBSTONES_TO_PURGE: Final = 1000
+"""Tombstones kept before those that every index has applied are purged."""
+
+MIN_SHARED_TOMBSTONES_TO_PURGE: Final = 100_000
+"""The same where other machines have indexes of their own: one that has not applied a purged tombstone reads its records
+again."""
 
 
 class EmbeddedStore:
@@ -56,6 +65,7 @@ class EmbeddedStore:
         self.notices: list[str] = []
         """What was repaired since the store was opened."""
         self.models = ModelRegistry(self.pool)
+        self.files = SqlFileManifest(self.pool)
         with self.pool.read() as connection:
             self._origin = read_origin(connection)
         identity = keyword_index.segment_identity(self._origin)
@@ -69,6 +79,7 @@ class EmbeddedStore:
         )
         self._graph_index = GraphIndex()
         self._field_cache = FieldCache()
+        self._backgrounds = BackgroundSamples()
         self._lock = threading.Lock()
         self._keyword_state: (
             tuple[
@@ -93,24 +104,13 @@ class EmbeddedStore:
 
     def close(self) -> None:
         """Stop all work and close the connections. A second call does nothing."""
-        self.cancel_work()
+        self.cancel()
         self.pool.close()
-
-    def cancel_work(self) -> None:
-        """Cancel flushes and merges in progress; a later process repeats them."""
-        for index in self.indexes():
-            index.stop_requested.set()
-        self.stop_worker()
-
-    def stop_worker(self) -> None:
-        """Stop the worker process that builds segments; the next flush starts another."""
-        if self._builder is not None:
-            self._builder.close()
 
     # Reading.
 
     @contextlib.contextmanager
-    def snapshot(self, audience: Filter = EVERYTHING) -> Iterator[Snapshot]:
+    def snapshot(self, audience: Filter = EVERYTHING) -> Iterator[EmbeddedSnapshot]:
         """A consistent snapshot: every earlier write that the audience may see, and nothing else."""
         with self.pool.read() as connection:
             # The indexes are locked while the transaction begins, so that all of them match its read version.
@@ -136,9 +136,10 @@ class EmbeddedStore:
             audience, keyword = self._audiences.view_for(
                 audience, keyword, lambda: self.fields.bitmap(connection, audience, seq)
             )
-            yield Snapshot(
+            yield EmbeddedSnapshot(
                 connection,
                 seq,
+                purged,
                 keyword,
                 vector,
                 self.fields,
@@ -146,9 +147,16 @@ class EmbeddedStore:
                 lambda: self.pool.abandon(connection),
                 self._graph_index,
                 self._field_cache,
+                self._backgrounds,
                 audience,
                 exact_vectors=exact_vectors,
             )
+
+    @contextlib.contextmanager
+    def state(self) -> Iterator[SqlState]:
+        """The state of the repositories, in one version."""
+        with self.pool.read() as connection:
+            yield SqlState(connection)
 
     def get(self, ids: Iterable[str]) -> dict[str, Record]:
         """The records that exist, by id."""
@@ -175,13 +183,67 @@ class EmbeddedStore:
     # Writing.
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self) -> Iterator[EmbeddedTransaction]:
         """One write: durable when the block ends, without effect when it raises. Other writers wait for its end."""
         with self.pool.write() as connection:
-            transaction = Transaction(connection)
+            transaction = EmbeddedTransaction(connection)
             yield transaction
             transaction.finish()
             self.last_write_left_pending = has_pending_vectors(connection)
+
+    def set_applied(self, index: str, number: int) -> None:
+        """Record that an index of another kind has applied all changes up to a number."""
+        with self.pool.write() as connection:
+            connection.execute(
+                "INSERT INTO state VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                (applied_key(index), number),
+            )
+
+    # Upkeep.
+
+    def flush(self, at_least: int = 1, *, wait: bool = False) -> None:
+        """Flush the buffers of all indexes to segments, and update the field index."""
+        with self._translate_os_errors():
+            for index in self.live_indexes():
+                index.flush(self.pool, at_least=at_least, wait=wait)
+            with self.pool.read() as connection:
+                self.fields.refresh_access_fields(connection, read_version(connection).seq)
+
+    def merge(self, *, whole: bool = False, max_unmerged: int = 0, wait: bool = False) -> None:
+        """Merge segments where there are more than `max_unmerged`; into one segment when `whole`."""
+        with self._translate_os_errors():
+            for index in self.live_indexes():
+                index.merge_segments(self.pool, whole=whole, max_unmerged=max_unmerged, wait=wait)
+
+    def purge(self) -> None:
+        """Delete the tombstones that every index has applied, and the vectors of retired models."""
+        with self._translate_os_errors():
+            self.purge_tombstones(
+                MIN_SHARED_TOMBSTONES_TO_PURGE if self.pool.is_shared else MIN_TOMBSTONES_TO_PURGE
+            )
+            for number in self.models.delete_retired():
+                self.drop_index(number)
+
+    def rest(self) -> None:
+        """Stop the worker process that builds segments; the next flush starts another."""
+        if self._builder is not None:
+            self._builder.close()
+
+    def cancel(self) -> None:
+        """Cancel flushes and merges in progress; a later process repeats them."""
+        for index in self.indexes():
+            index.stop_requested.set()
+        self.rest()
+
+    @contextlib.contextmanager
+    def _translate_os_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"The indexes of {self.location} cannot be written ({error}). No record is lost and searches "
+                f"stay correct. Free some space, or check the permissions of {self.index_folder}."
+            ) from error
 
     # Indexes.
 
@@ -208,11 +270,6 @@ class EmbeddedStore:
         """The segmented indexes of the current models: the ones that searches use, now or after a model change."""
         return [self.keyword, *(self.vector_index(model) for model in self.models.current())]
 
-    def update_field_index(self) -> None:
-        """Bring the field index, which filters and audiences use, up to date."""
-        with self.pool.read() as connection:
-            self.fields.refresh_access_fields(connection, read_version(connection).seq)
-
     def has_pending_vectors(self) -> bool:
         """Whether any record lacks a vector."""
         with self.pool.read() as connection:
@@ -237,7 +294,14 @@ class EmbeddedStore:
     def _purge_applied(self, indexes: Sequence[SegmentedIndex[Any, Any]]) -> int:
         segments = [index.segment_infos() for index in indexes]
         with self.pool.write() as connection:
-            tombstones = connection.execute("SELECT seq, row FROM tombstones ORDER BY seq").fetchall()
+            # A server's index reads the feed, so what it has not applied yet stays.
+            (applied,) = connection.execute(
+                "SELECT min(value) FROM state WHERE key LIKE ?", (f"{applied_key('')}%",)
+            ).fetchone()
+            tombstones = connection.execute(
+                "SELECT seq, row FROM tombstones WHERE seq <= ? ORDER BY seq",
+                (NEVER if applied is None else applied,),
+            ).fetchall()
             # In order, up to the first tombstone that is still needed. So a segment has applied every purged
             # tombstone, or it is known to be too old and is rebuilt.
             done = list(takewhile(lambda one: is_delete_applied(one[0], one[1], segments), tombstones))

@@ -2,56 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from sennit.records import Record
+from sennit.records import Record, split_id
+from sennit.stores.codec import record_from_row
+from sennit.stores.contract import NO_VECTORS, FileRow, NewVectors, WriteResult
 from sennit.stores.embedded import graph
-from sennit.stores.embedded.codec import INSERT, SELECT, embedding_hash, record_from_row
-from sennit.stores.embedded.models import (
-    allocate_seq,
-    current_models,
-    delete_unused_vectors,
-    insert_vectors,
-)
-from sennit.stores.embedded.prepared_records import PreparedRecord, prepare_record
-from sennit.stores.sql.connection import Connection, batches, placeholders
+from sennit.stores.embedded.files import delete_files, put_files
+from sennit.stores.embedded.models import allocate_seq, current_models, delete_unused_vectors, insert_vectors
+from sennit.stores.graph_rows import NEVER
+from sennit.stores.prepared_records import EMBEDDING_HASH, PreparedRecord, prepare_record
+from sennit.stores.sql.connection import Connection, batches, paged, placeholders
+from sennit.stores.sql.records import INSERT, SELECT
+from sennit.stores.sql.state import SqlState
 
-NewVectors = Mapping[int, Mapping[bytes, bytes]]
-"""Half-precision vectors by model number and by text hash."""
-
-NO_VECTORS: Final[NewVectors] = {}
+TURNS_PAGE: Final = 16
+"""Records read at first along the positions of a parent. Only tenants that share a session's name need more."""
 
 
-@dataclass(frozen=True, slots=True)
-class WriteResult:
-    """How many records a write added, updated, left unchanged and removed."""
-
-    added: int
-    updated: int
-    unchanged: int
-    removed: int = 0
-
-    @property
-    def changed(self) -> int:
-        """How many records are not as they were before."""
-        return self.added + self.updated + self.removed
-
-
-class Transaction:
+class EmbeddedTransaction:
     """One write. What it reads cannot change before it commits, because no other write runs meanwhile."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        """For the repositories of other tables, which take part in this transaction."""
         self._added = self._updated = self._unchanged = self._removed = 0
         self._deleted_hashes: list[bytes] = []
+        self._written_ids: list[str] = []
 
     @property
     def result(self) -> WriteResult:
         """What the transaction has done so far."""
-        return WriteResult(self._added, self._updated, self._unchanged, self._removed)
+        ids = tuple(split_id(name)[1] for name in self._written_ids)
+        return WriteResult(self._added, self._updated, self._unchanged, self._removed, ids)
+
+    @property
+    def state(self) -> SqlState:
+        """The state of the repositories, which take part in this transaction."""
+        return SqlState(self.connection)
 
     def get(self, ids: Iterable[str]) -> dict[str, Record]:
         """The records that exist, by full id."""
@@ -73,6 +61,7 @@ class Transaction:
         A record that is stored as it is given is not written again, also when `remove` names it.
         """
         latest = {record.id: record for record in map(prepare_record, records)}
+        self._written_ids += latest
         connection = self.connection
         for record_id in dict.fromkeys(remove):
             if record_id in latest:
@@ -85,9 +74,11 @@ class Transaction:
         stored = _stored_versions(connection, list(latest))
         for record_id, record in latest.items():
             version = stored.get(record_id)
-            if version is not None and version[1] == record.content_hash:
-                self._unchanged += 1
-                continue
+            if version is not None:
+                record = record.inherit_vector(version[2])
+                if version[1:] == (record.content_hash, record.embedding_hash):
+                    self._unchanged += 1
+                    continue
             if version is not None:
                 self._updated += 1
                 self._delete(version[0])
@@ -96,6 +87,42 @@ class Transaction:
             new.append(record)
         if new:
             self._insert(new, vectors)
+
+    def child_ids(self, parent: str, *, collection: str | None = None, path: str | None = None) -> list[str]:
+        """The full ids of the records with this parent; of one collection, or with one path."""
+        dialect = self.connection.dialect
+        condition, values = dialect.same_text("parent"), dialect.same_text_values(parent)
+        for column, value in (("collection", collection), ("path", path)):
+            if value is not None:
+                condition, values = f"{condition} AND {column} = ?", (*values, value)
+        found = self.connection.execute(f"SELECT id FROM records WHERE {condition}", values)
+        return [record_id for (record_id,) in found]
+
+    def positions(self, parent: str) -> Iterator[tuple[str, int]]:
+        """Full id and position of the records with this parent, last position first; read as they are used."""
+        dialect = self.connection.dialect
+        pages = paged(
+            self.connection,
+            f"SELECT id, position FROM records WHERE {dialect.same_text('parent')} AND position IS NOT NULL "
+            "ORDER BY position DESC",
+            dialect.same_text_values(parent),
+            TURNS_PAGE,
+        )
+        return ((record_id, int(position)) for page in pages for record_id, position in page)
+
+    def current_facts(self, name: int) -> list[Record]:
+        """The facts that have not ended and have this endpoint, which is the hash of a name."""
+        current = f"SELECT -negative_row FROM edges WHERE name = ? AND valid_until = {NEVER}"
+        found = self.connection.execute(f"{SELECT} WHERE row IN ({current})", (name,))
+        return [record_from_row(values) for values in found]
+
+    def put_files(self, rows: Iterable[FileRow]) -> None:
+        """Add or replace rows of the manifest of files."""
+        put_files(self.connection, rows)
+
+    def delete_files(self, rows: Iterable[FileRow]) -> None:
+        """Delete rows of the manifest of files; their records are deleted separately."""
+        delete_files(self.connection, rows)
 
     def finish(self) -> None:
         """Delete the vectors that no record uses any more; the last step before the commit."""
@@ -132,15 +159,16 @@ class Transaction:
         connection.execute("DELETE FROM records WHERE row = ?", (row,))
         connection.execute("DELETE FROM pending_vectors WHERE row = ?", (row,))
         connection.execute("INSERT INTO tombstones VALUES (?, ?)", (allocate_seq(connection, 1) + 1, row))
-        self._deleted_hashes.append(embedding_hash(record.embedding_text))
+        self._deleted_hashes.append(values[EMBEDDING_HASH + 1])
 
 
-def _stored_versions(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
-    """Row and content hash of the records that exist, by id."""
-    out: dict[str, tuple[int, bytes]] = {}
+def _stored_versions(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes, bytes]]:
+    """Row, content hash and embedding hash of the records that exist, by id."""
+    out: dict[str, tuple[int, bytes, bytes]] = {}
     for batch in batches(ids):
         found = connection.execute(
-            f"SELECT id, row, content_hash FROM records WHERE id IN ({placeholders(batch)})", tuple(batch)
+            f"SELECT id, row, content_hash, embedding_hash FROM records WHERE id IN ({placeholders(batch)})",
+            tuple(batch),
         )
-        out.update((record_id, (row, content_hash)) for record_id, row, content_hash in found)
+        out.update((record_id, (row, *hashes)) for record_id, row, *hashes in found)
     return out

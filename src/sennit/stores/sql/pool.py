@@ -7,7 +7,7 @@ from pathlib import Path
 from sennit.errors import MissingExtra
 from sennit.stores.sql.connection import SqlPool
 from sennit.stores.sql.sqlite import SqlitePool
-from sennit.stores.sql.target import is_postgres
+from sennit.stores.target import is_postgres
 
 
 def open_pool(target: str | None) -> SqlPool:

@@ -64,29 +64,26 @@ TABLES: Final = """
     CREATE TABLE pending_vectors (model {integer}, row {integer}, PRIMARY KEY (model, row)){clustered};
     CREATE TABLE late_vectors (seq {key}, model {integer} NOT NULL, row {integer} NOT NULL);
 
-    -- Indexed files, and files that could not be read as text; the columns show whether a file has changed.
+    -- Readings of indexed files, and files that could not be read as text; the columns show whether a file has changed.
     CREATE TABLE files (
-        path       {text} PRIMARY KEY,
-        collection {text} NOT NULL,
-        reader     {text} NOT NULL,
-        size       {integer} NOT NULL,
-        mtime_ns   {integer} NOT NULL,
-        ctime_ns   {integer} NOT NULL,
-        inode      {integer} NOT NULL,
-        hash       {bytes} NOT NULL,
-        records    {integer} NOT NULL,
-        problem    {text}
+        folder        {text},
+        path          {text}, -- relative to the folder
+        target        {text}, -- the collection of an additional reading
+        place         {text} NOT NULL, -- the parent of its records
+        other_parents {text} NOT NULL,
+        reader        {text} NOT NULL,
+        size          {integer} NOT NULL,
+        mtime_ns      {integer} NOT NULL,
+        ctime_ns      {integer} NOT NULL,
+        inode         {integer} NOT NULL,
+        hash          {bytes} NOT NULL,
+        records       {integer} NOT NULL,
+        problem       {text},
+        PRIMARY KEY (folder, path, target)
     ){clustered};
-    -- Folders that were indexed as a whole. By default, grep may search them and files in them may be read.
-    CREATE TABLE folders (path {text} PRIMARY KEY){clustered};
+    -- The state of the repositories: tokens, indexed folders, plans.
+    CREATE TABLE entries (key {bytes} PRIMARY KEY, value {bytes} NOT NULL){clustered};
 
-    -- Access tokens. Only the hash of a token is stored.
-    CREATE TABLE tokens (
-        hash    {bytes} PRIMARY KEY,
-        name    {text} NOT NULL UNIQUE,
-        caller  {text} NOT NULL,
-        created {real} NOT NULL
-    ){clustered};
     -- The names of records, each as a hash.
     CREATE TABLE names (row {integer}, name {integer}, flags {integer} NOT NULL, PRIMARY KEY (row, name)){clustered};
 
@@ -100,25 +97,6 @@ TABLES: Final = """
         other_name      {integer} NOT NULL,
         valid_from      {integer},
         PRIMARY KEY (name, valid_until, negative_weight, negative_row)
-    ){clustered};
-    -- Hydration plans by episode and turn, and the keys that each plan put into the prompt. They hold no text of a
-    -- record, so that a removed record leaves nothing behind.
-    CREATE TABLE plans (
-        tenant   {text},
-        episode  {text},
-        turn     {integer},
-        plan     {text} NOT NULL,
-        audience {text} NOT NULL, -- the caller's audience as a filter expression
-        created  {real} NOT NULL,
-        PRIMARY KEY (tenant, episode, turn)
-    ){clustered};
-    CREATE TABLE hydrated (
-        tenant   {text},
-        episode  {text},
-        turn     {integer},
-        position {integer},
-        key      {text} NOT NULL,
-        PRIMARY KEY (tenant, episode, turn, position)
     ){clustered};
 """
 """The newest schema. A word in braces stands for what each dialect writes in its place."""
@@ -252,11 +230,48 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     DROP TABLE fields;
     DROP TABLE field_names;
     """,
+    """
+    -- Tokens, folders and plans are keys and values of the repositories (sennit/repositories). No version with the
+    -- tables was released, so they are not converted.
+    CREATE TABLE entries (key {bytes} PRIMARY KEY, value {bytes} NOT NULL){clustered};
+    DROP TABLE tokens;
+    DROP TABLE folders;
+    DROP TABLE hydrated;
+    DROP TABLE plans;
+    """,
+    """
+    -- Paths are relative to the indexed folder, and a file may have several readings. Files are indexed again.
+    DROP TABLE files;
+    -- Readings of indexed files, and files that could not be read as text; the columns show whether a file has changed.
+    CREATE TABLE files (
+        folder        {text},
+        path          {text}, -- relative to the folder
+        target        {text}, -- the collection of an additional reading
+        place         {text} NOT NULL, -- the parent of its records
+        other_parents {text} NOT NULL,
+        reader        {text} NOT NULL,
+        size          {integer} NOT NULL,
+        mtime_ns      {integer} NOT NULL,
+        ctime_ns      {integer} NOT NULL,
+        inode         {integer} NOT NULL,
+        hash          {bytes} NOT NULL,
+        records       {integer} NOT NULL,
+        problem       {text},
+        PRIMARY KEY (folder, path, target)
+    ){clustered};
+    """,
 )
-"""Step n migrates a SQLite file from version n to n + 1. A released step is never edited."""
+"""Step n migrates the tables from version n to n + 1. A released step is never edited. Postgres began with version 5; the
+steps after that are written for both dialects, as TABLES is."""
 
 VERSION: Final = len(MIGRATIONS)
-"""The version of TABLES. Postgres began with the fifth, so it has no older tables to migrate."""
+"""The version of TABLES."""
+
+
+def migrate_statements(dialect: Dialect, version: int) -> Iterator[str]:
+    """The statements that bring tables of an older version up to date."""
+    for step in MIGRATIONS[version:]:
+        yield from split_statements(step.format_map(dialect.types))
 
 
 def create_statements(dialect: Dialect) -> Iterator[str]:

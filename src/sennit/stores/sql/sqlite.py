@@ -16,10 +16,9 @@ from sennit.stores.sql.connection import Connection
 from sennit.stores.sql.dialect import SQLITE
 from sennit.stores.sql.schema import (
     APPLICATION_ID,
-    MIGRATIONS,
     VERSION,
     create_statements,
-    split_statements,
+    migrate_statements,
 )
 
 BUSY_SECONDS: Final = 120.0
@@ -261,10 +260,9 @@ class SqlitePool:
         try:
             # Another process may have migrated while this one waited for the lock.
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            steps = map(split_statements, MIGRATIONS[version:]) if version else [create_statements(SQLITE)]
-            for step in steps:
-                for statement in step:
-                    connection.execute(statement)
+            statements = migrate_statements(SQLITE, version) if version else create_statements(SQLITE)
+            for statement in statements:
+                connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
             connection.execute("COMMIT")

@@ -11,7 +11,6 @@ from sennit.apps.http.bodies import JSON_TYPE, StrictRoute
 from sennit.apps.http.errors import HttpError, redact_locations
 from sennit.apps.http.request_context import ReadRequest, RequestContext
 from sennit.apps.http.serializers import encode_json
-from sennit.hydration import render_plan
 from sennit.records import MAX_ID_BYTES
 
 router: Final = APIRouter(tags=["search"], route_class=StrictRoute, responses=responses.ERROR_RESPONSES)
@@ -45,7 +44,7 @@ async def plan(body: requests.PlanBody, context: ReadRequest) -> Response:
             caller=context.caller,
         )
         values = _redact_warnings(hydration_plan.to_dict(), context)
-        return encode_json(values | {"prompt": render_plan(hydration_plan)})
+        return encode_json(values | {"prompt": hydration_plan.prompt})
 
     return Response(await context.run(work), media_type=JSON_TYPE)
 
@@ -65,7 +64,7 @@ async def introspect(
         bool, Query(description="Compare the plan with what the query would select today.")
     ] = False,
 ) -> Response:
-    """Each entity with its reason, priority, tokens, position and preview, and each dropped entity with the reason."""
+    """Each entity with its reason, priority, tokens, position and content, and each dropped entity with the reason."""
 
     def work() -> bytes:
         introspection = context.db.introspect(episode_id, turn, caller=context.caller, replay=replay)

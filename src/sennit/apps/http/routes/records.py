@@ -14,7 +14,7 @@ from sennit.apps.http.request_context import RequestContext, WriteRequest
 from sennit.apps.http.serializers import encode_json
 from sennit.apps.http.write_requests import build_facts, build_records, build_turns
 from sennit.records import MAX_ID_BYTES, Record
-from sennit.stores.embedded.transaction import WriteResult
+from sennit.stores.contract import WriteResult
 
 router: Final = APIRouter(
     tags=["write"],
@@ -73,7 +73,7 @@ async def remove_records(context: WriteRequest, where: requests.FilterParameter)
     """Remove all records that match a filter, with their chunks, all or none."""
 
     def work() -> bytes:
-        return _encode_removed(context, context.db.remove_matching(where, caller=context.caller))
+        return _encode_removed(context, context.db.remove(where=where, caller=context.caller))
 
     return Response(await context.run(work), media_type=JSON_TYPE)
 

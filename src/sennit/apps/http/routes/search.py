@@ -49,6 +49,8 @@ async def get_context(
     limit: requests.Limit | None = None,
     recipe: requests.Recipe = "memory",
     look_back: requests.LookBackParameter | None = None,
+    min_relevance: requests.MinRelevance = 0.0,
+    recency: requests.Recency | None = None,
     response_format: Annotated[Literal["json", "prompt"], Query(alias="format")] = "json",
     provenance: Annotated[
         bool, Query(description="With `format=prompt`: add the source of each line.")
@@ -63,6 +65,8 @@ async def get_context(
             recipe=recipe,
             limit=limit,
             look_back=requests.look_back_hours(look_back),
+            min_relevance=min_relevance,
+            recency=recency,
             caller=context.caller,
         )
         result = found.result
@@ -93,6 +97,8 @@ async def why(
     keywords: Annotated[requests.Keywords, Query()] = [],  # noqa: B006
     include: Annotated[requests.Include, Query()] = [],  # noqa: B006
     look_back: requests.LookBackParameter | None = None,
+    min_relevance: requests.MinRelevance = 0.0,
+    recency: requests.Recency | None = None,
 ) -> Response:
     """The stage and the number that put a record into the result or kept it out.
 
@@ -110,6 +116,8 @@ async def why(
             keywords=keywords or None,
             include=include,
             look_back=requests.look_back_hours(look_back),
+            min_relevance=min_relevance,
+            recency=recency,
             caller=context.caller,
         )
         return encode_json(serialize_why(explanation, context.db))

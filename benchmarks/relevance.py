@@ -1,0 +1,344 @@
+"""Fits the coefficients of `sennit.ranking.relevance`, and measures them on collections that were left out.
+
+    python -m benchmarks.relevance ../shared/data/{scifact_train,cranfield,locomo_dev,2wiki_dev,musique_train} \
+        --scope locomo_dev=conversation --model static --model onnx/minilm --model onnx/bge-small
+
+Every collection is searched with its own questions and with those of the other collections, which it cannot answer.
+A hit is a positive example if it is judged relevant. Small databases are cut out of the collections as well, because
+most databases of notes are small. `--scales` prints the constants of `sennit.ranking.calibration` instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sennit
+from sennit.evaluation.datasets import Collection, Query, read_collection
+from sennit.evaluation.run import parse_model
+from sennit.ranking.relevance import Coefficients, Evidence, design_matrix, estimate_relevance, match
+from sennit.settings import EmbeddingSettings, Settings
+
+Floats = NDArray[np.float64]
+
+OWN_QUESTIONS: Final = 300
+FOREIGN_QUESTIONS: Final = 100
+"""Questions at most, of the collection itself and of each other collection."""
+
+FOREIGN_WEIGHT: Final = 0.7
+"""What all foreign questions weigh, beside 1 for the collection's own."""
+
+SMALL_SIZES: Final = (5, 12, 30, 50)
+SMALL_WEIGHT: Final = 0.0
+"""Small databases are measured and not fitted: half of their records are answers, which is not so in general."""
+
+LIMIT: Final = 10
+BINS: Final = 10
+FLAGGED_ANSWERABLE: Final = 0.05
+THRESHOLD_SHARE: Final = 0.04
+"""The share of answerable questions of the fit that may fall below the threshold; less than may be flagged."""
+
+SAME_SUBJECT: Final = (frozenset(("musique_train", "2wiki_dev")),)
+"""Collections about the same subject: one may well answer a question of the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The hits of many questions in one database."""
+
+    collection: str
+    model: str
+    question: NDArray[np.int64]
+    """The number of the question that each hit belongs to."""
+    own: NDArray[np.bool_]
+    """Whether the question is one of the collection's own."""
+    relevant: NDArray[np.bool_]
+    evidence: Evidence
+    weight: float = 1.0
+
+    @property
+    def weights(self) -> Floats:
+        """The weight of each hit in a fit."""
+        own, foreign = max(1, int(self.own.sum())), max(1, int((~self.own).sum()))
+        return np.where(self.own, 1 / own, FOREIGN_WEIGHT / foreign) * self.weight
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the coefficients, and the figures with each collection left out."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--model", action="append", default=[], help="static, onnx/minilm …; repeatable")
+    parser.add_argument("--scope", action="append", default=[], metavar="COLLECTION=FIELD")
+    parser.add_argument("--recipe", default="default")
+    parser.add_argument("--scales", action="store_true")
+    options = parser.parse_args(arguments)
+    collections = [read_collection(folder) for folder in options.folders]
+    scopes = dict(one.split("=", 1) for one in options.scope)
+    models = options.model or ["static"]
+    if options.scales:
+        print_scales(collections, scopes, models)
+        return
+    print_fit(collect(collections, scopes, models, options.recipe))
+
+
+def collect(
+    collections: Sequence[Collection], scopes: Mapping[str, str], models: Sequence[str], recipe: str
+) -> list[Hits]:
+    """Search every collection with every model, and the small databases that are cut out of it."""
+    out = []
+    for model in models:
+        for collection in collections:
+            others = [
+                other
+                for other in collections
+                if other is not collection and frozenset((other.name, collection.name)) not in SAME_SUBJECT
+            ]
+            foreign = [query for other in others for query in _spread(other.queries, FOREIGN_QUESTIONS)]
+            out.append(_search(collection, foreign, model, recipe, scopes.get(collection.name)))
+            for seed, size in enumerate(SMALL_SIZES):
+                small = _cut(collection, size, seed)
+                few = random.Random(seed).sample(foreign, 2 * len(small.queries))
+                out.append(replace(_search(small, few, model, recipe, None), weight=SMALL_WEIGHT))
+            print(f"searched {collection.name} with {model}", file=sys.stderr, flush=True)
+    return out
+
+
+def open_database(collection: Collection, model: str) -> sennit.Database:
+    """Return a database in memory with the vectors of every document."""
+    provider, name = parse_model(model)
+    settings = Settings(embedding=EmbeddingSettings(provider=provider, model=name))
+    db = sennit.open(":memory:", settings=settings)
+    db.admin.select_model()
+    for start in range(0, len(collection.documents), 1024):
+        db.add(collection.documents[start : start + 1024])
+    db.admin.embed_pending(lambda *_: None)
+    return db
+
+
+def _search(
+    collection: Collection, foreign: Sequence[Query], model: str, recipe: str, scope: str | None
+) -> Hits:
+    rows: list[tuple[float, ...]] = []
+    with open_database(collection, model) as db:
+        own = _spread(collection.queries, OWN_QUESTIONS)
+        for number, query in enumerate((*own, *foreign)):
+            is_own = number < len(own)
+            filters = {f"metadata.{scope}": query.metadata[scope]} if scope and is_own else None
+            for hit in db.search(query.text, recipe=recipe, limit=LIMIT, filters=filters, explain=True):
+                found = hit.explanation.relevance if hit.explanation else None
+                assert found is not None
+                relevant = is_own and collection.judgements[query.id].get(hit.id, 0) > 0
+                coverage = np.nan if found.coverage is None else found.coverage
+                lift = np.nan if found.lift is None else found.lift
+                rows.append(
+                    (number, is_own, relevant, coverage, lift, hit.rank - 1, found.linked, found.best)
+                )
+    columns = np.array(rows, np.float64).T
+    question, is_own_column, relevant_column, *evidence = columns
+    return Hits(
+        collection.name,
+        model,
+        question.astype(np.int64),
+        is_own_column > 0,
+        relevant_column > 0,
+        Evidence(*evidence),
+    )
+
+
+def _cut(collection: Collection, size: int, seed: int) -> Collection:
+    """Return a small database: the answers to a few questions, and other documents."""
+    chance = random.Random(f"{collection.name} {seed}")
+    by_id = {record.id: record for record in collection.documents}
+    kept: dict[str, None] = {}
+    queries = []
+    for query in chance.sample(collection.queries, len(collection.queries)):
+        answers = [
+            name for name, grade in collection.judgements[query.id].items() if grade > 0 and name in by_id
+        ]
+        if len(kept) + len(answers) <= max(2, size // 2):
+            kept |= dict.fromkeys(answers)
+            queries.append(query)
+    others = chance.sample(list(by_id), min(size, len(by_id)))
+    kept |= dict.fromkeys(others[: max(0, size - len(kept))])
+    return replace(
+        collection, documents=tuple(by_id[name] for name in kept), queries=tuple(queries[:OWN_QUESTIONS])
+    )
+
+
+def _spread(queries: Sequence[Query], count: int) -> list[Query]:
+    """Return at most this many queries, evenly spaced."""
+    return list(queries[:: max(1, -(-len(queries) // count))])
+
+
+# The fit
+
+
+def design(one: Hits, kind: str) -> Floats:
+    """Return the columns of a kind of model: words and meaning, words alone, or meaning alone."""
+    evidence = Evidence(*(np.nan_to_num(values) for values in one.evidence))
+    if kind != "both":
+        nothing = np.zeros(len(one.relevant))
+        evidence = evidence._replace(**{"lift" if kind == "words" else "coverage": nothing})
+        best = np.zeros(one.question.max() + 1)
+        np.maximum.at(best, one.question, match(evidence.coverage, evidence.lift))
+        evidence = evidence._replace(best=best[one.question])
+    return design_matrix(evidence)
+
+
+def fit(hits: Sequence[Hits], kind: str = "both") -> Coefficients:
+    """Fit a logistic regression with a slight ridge by Newton's method."""
+    rows = np.concatenate([design(one, kind) for one in hits])
+    relevant = np.concatenate([one.relevant for one in hits]).astype(np.float64)
+    weights = np.concatenate([one.weights for one in hits])
+    weights *= len(weights) / weights.sum()
+    ridge = 1e-5 * len(rows)
+    beta = np.zeros(rows.shape[1])
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-rows @ beta))
+        gradient = rows.T @ (weights * (chance - relevant)) + ridge * beta
+        curvature = (rows * (weights * chance * (1 - chance))[:, None]).T @ rows
+        step = np.linalg.solve(curvature + ridge * np.eye(len(beta)), gradient)
+        beta -= step
+        if np.abs(step).max() < 1e-9:
+            break
+    return Coefficients(*beta.tolist())
+
+
+def predict(model: Coefficients, evidence: Evidence) -> Floats:
+    """Return the chance of each hit."""
+    return 1 / (1 + np.exp(-model.log_odds(Evidence(*(np.nan_to_num(values) for values in evidence)))))
+
+
+# Figures
+
+
+def calibration_error(chance: Floats, relevant: NDArray[np.bool_]) -> float:
+    """Return the expected calibration error over ten bins of equal width."""
+    bins = np.minimum((chance * BINS).astype(int), BINS - 1)
+    error = 0.0
+    for number in range(BINS):
+        inside = bins == number
+        if inside.any():
+            error += inside.mean() * abs(chance[inside].mean() - relevant[inside].mean())
+    return float(error)
+
+
+def area_under_curve(values: Floats, positive: NDArray[np.bool_]) -> float:
+    """Return the chance that a positive example has a higher value than a negative one; ties count half."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    positives = int(positive.sum())
+    negatives = len(values) - positives
+    if not positives or not negatives:
+        return float("nan")
+    return float((ranks[positive].sum() - positives * (positives + 1) / 2) / (positives * negatives))
+
+
+def best_by_question(one: Hits, chance: Floats) -> tuple[Floats, Floats]:
+    """Return the best relevance of each own question, and of each foreign one."""
+    best = np.zeros(one.question.max() + 1)
+    np.maximum.at(best, one.question, chance)
+    is_own = np.zeros(len(best), bool)
+    is_own[one.question] = one.own
+    asked = np.isin(np.arange(len(best)), one.question)
+    return best[is_own & asked], best[~is_own & asked]
+
+
+def fitting_threshold(hits: Iterable[Hits], chances: Callable[[Hits], Floats]) -> float:
+    """Return the relevance that all but a few of the answerable questions reach; every database counts the same."""
+    best = [best_by_question(one, chances(one))[0] for one in hits if one.weight]
+    values = np.concatenate(best)
+    shares = np.concatenate([np.full(len(one), 1 / len(one)) for one in best])
+    rising = np.argsort(values)
+    reached = np.cumsum(shares[rising]) / shares.sum()
+    return float(values[rising][np.searchsorted(reached, THRESHOLD_SHARE)])
+
+
+def print_fit(hits: Sequence[Hits]) -> None:
+    """Print the coefficients of a fit with everything, and the figures with each collection left out."""
+    for name, kind in (("WORDS_AND_MEANING", "both"), ("WORDS", "words"), ("MEANING", "meaning")):
+        numbers = fit(hits, kind)
+        print(f"{name} =", numbers)
+    everything = fit(hits)
+    print(f"FIT_RELEVANCE = {fitting_threshold(hits, lambda one: predict(everything, one.evidence)):.3f}")
+    print()
+    print("| left out | model | ECE | AUC | answerable flagged | other subjects flagged | flagged at 5 % |")
+    print("|---|---|---|---|---|---|---|")
+    rows = []
+    for name in dict.fromkeys(one.collection for one in hits):
+        others = [one for one in hits if one.collection != name]
+        model = fit(others)
+        threshold = fitting_threshold(others, lambda one, model=model: predict(model, one.evidence))  # type: ignore[misc]
+        for one in hits:
+            if one.collection == name and one.weight == 1.0:
+                rows.append(figures(one, predict(model, one.evidence), threshold))
+                print(f"| {name} | {one.model} | " + " | ".join(f"{value:.3f}" for value in rows[-1]) + " |")
+    print("| mean | | " + " | ".join(f"{value:.3f}" for value in np.mean(rows, axis=0)) + " |")
+    threshold = fitting_threshold(hits, lambda one: predict(everything, one.evidence))
+    for size, small in enumerate_small(hits):
+        rows = [figures(one, predict(everything, one.evidence), threshold) for one in small]
+        print(
+            f"| {size} records | | " + " | ".join(f"{value:.3f}" for value in np.nanmean(rows, axis=0)) + " |"
+        )
+    shipped = [figures(one, estimate_relevance(one.evidence), 0.0)[:2] for one in hits if one.weight == 1.0]
+    print("shipped coefficients, nothing left out: ECE {:.3f}, AUC {:.3f}".format(*np.mean(shipped, axis=0)))
+
+
+def enumerate_small(hits: Sequence[Hits]) -> Iterable[tuple[int, list[Hits]]]:
+    """Yield the small databases by size."""
+    small = [one for one in hits if not one.weight]
+    for at, size in enumerate(SMALL_SIZES):
+        yield size, small[at :: len(SMALL_SIZES)]
+
+
+def figures(one: Hits, chance: Floats, threshold: float) -> list[float]:
+    """Return the figures of one database."""
+    own, foreign = best_by_question(one, chance)
+    return [
+        calibration_error(chance, one.relevant),
+        area_under_curve(chance, one.relevant),
+        float((own < threshold).mean()),
+        float((foreign < threshold).mean()),
+        float((foreign < np.quantile(own, FLAGGED_ANSWERABLE)).mean()),
+    ]
+
+
+def print_scales(collections: Sequence[Collection], scopes: Mapping[str, str], models: Sequence[str]) -> None:
+    """Print the usual background of each model, and the lift that 95 % and 50 % of true answers exceed."""
+    for model in models:
+        means, quantiles = [], []
+        for collection in collections:
+            with open_database(collection, model) as db:
+                lifts, backgrounds = [], []
+                for query in _spread(collection.queries, OWN_QUESTIONS):
+                    scope = scopes.get(collection.name)
+                    filters = {f"metadata.{scope}": query.metadata[scope]} if scope else None
+                    found = db.search(
+                        query.text, recipe="default", limit=LIMIT, filters=filters, explain=True
+                    )
+                    for hit in found:
+                        if hit.explanation is None or hit.explanation.relevance is None:
+                            continue
+                        backgrounds += [s.background for s in hit.explanation.source_scores if s.background]
+                        if collection.judgements[query.id].get(hit.id, 0) > 0:
+                            lifts.append(hit.explanation.relevance.lift or 0.0)
+                means.append(np.mean(backgrounds))
+                quantiles.append(np.quantile(lifts, [0.05, 0.5]))
+        low, middle = np.mean(quantiles, axis=0)
+        print(
+            f"{model}: background {np.mean(means):.2f}; 95 % of true answers above {low:.2f}, 50 % above {middle:.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,211 @@
+"""Places: where the files of records are.
+
+A database stores paths relative to the folder that was indexed. A `Folder` has a key that never changes, and a root
+that changes when the folder is moved. The key and the relative path together are a file's place: the ids of its records
+begin with it, so two folders with a file of the same name stay apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from sennit.records import Json, Record
+
+FOLDER_FIELD: Final = "folder"
+"""The metadata field with the key of the folder of a record."""
+
+MAX_KEY_CHARACTERS: Final = 40
+
+Locate: TypeAlias = Callable[[Record], str | None]
+"""Returns the path of a record as it is shown; None for a record that is not from a file."""
+
+_NOT_IN_KEYS: Final = re.compile(r"[^\w.-]+")
+_ID_SEPARATOR: Final = re.compile(r"::|#|\Z")
+_ENCODED_ROOT: Final = "hex:"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderOptions:
+    """What every record of a folder gets. None keeps what was given before."""
+
+    tenant: str | None = None
+    metadata: Mapping[str, Json] | None = None
+    collection: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.tenant is None and self.metadata is None and self.collection is None
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """An indexed folder."""
+
+    key: str
+    root: str
+    """Its real, absolute path now; it may hold bytes that are not UTF-8."""
+    whole: bool = True
+    """Whether everything in it is indexed; otherwise only single files of it are."""
+    tenant: str = ""
+    collection: str = ""
+    """The collection of its records; empty to decide by the kind of each file."""
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def has_options(self) -> bool:
+        return bool(self.tenant or self.collection or self.metadata)
+
+    @property
+    def options_digest(self) -> str:
+        """Changes when the options change; empty without any."""
+        if not self.has_options:
+            return ""
+        values = json.dumps([self.tenant, self.collection, dict(self.metadata)], sort_keys=True)
+        return hashlib.blake2b(values.encode(errors="backslashreplace"), digest_size=6).hexdigest()
+
+    def place(self, path: str, target: str = "") -> str:
+        """The place of a file, or of its additional reading for a collection."""
+        return f"{self.key}@{target}/{path}" if target else f"{self.key}/{path}"
+
+    def absolute(self, path: str) -> str:
+        """The path of a file now, as text."""
+        return f"{path_to_text(self.root).rstrip('/')}/{path}"
+
+    def relative(self, path: str) -> str | None:
+        """The relative path of what is at or below the root ('' for the root itself); None for any other path."""
+        root = path_to_text(self.root).rstrip("/")
+        if path == root or (not root and path == "/"):
+            return ""
+        return path[len(root) + 1 :] if path.startswith(f"{root}/") else None
+
+
+class Places:
+    """The indexed folders, to find files by their paths and to show where records are."""
+
+    def __init__(self, folders: Iterable[Folder] = ()) -> None:
+        self.folders = tuple(sorted(folders, key=lambda folder: (-len(folder.root), folder.key)))
+        """The deepest folder first."""
+        self._by_key = {folder.key: folder for folder in self.folders}
+
+    def get(self, key: str) -> Folder | None:
+        """The folder with this key."""
+        return self._by_key.get(key)
+
+    def owners(self, path: str) -> list[tuple[Folder, str]]:
+        """The folders that contain a real path, the deepest first, each with the relative path."""
+        found = ((folder, folder.relative(path)) for folder in self.folders)
+        return [(folder, relative) for folder, relative in found if relative is not None]
+
+    def absolute(self, record: Record) -> str | None:
+        """The absolute path of a record's file; for a record without a folder, its path as it is."""
+        key = record.metadata.get(FOLDER_FIELD)
+        folder = self._by_key.get(key) if isinstance(key, str) else None
+        return record.path if folder is None or record.path is None else folder.absolute(record.path)
+
+    def show(self, record: Record) -> str | None:
+        """The path of a record's file, relative to the current folder where that is shorter."""
+        if record.path is None:
+            other = record.metadata.get("file_path")
+            return other if isinstance(other, str) and other else None
+        absolute = self.absolute(record)
+        return None if absolute is None else shown_path(absolute)
+
+    def show_id(self, record_id: str) -> str:
+        """An id with the path of its file relative to the current folder, such as `src/app.py::main`.
+
+        The id of a file that is not below the current folder stays as it is, which is shorter than a whole path.
+        """
+        end = _ID_SEPARATOR.search(record_id)
+        at = end.start() if end else len(record_id)
+        key, slash, path = record_id[:at].partition("/")
+        folder = self._by_key.get(key) if slash else None
+        shown = None if folder is None else shown_path(folder.absolute(path))
+        if shown is None or shown.startswith(("/", "../")) or Path(shown).is_absolute():
+            return record_id
+        return shown + record_id[at:]
+
+    def find_files(self, path: str) -> list[tuple[Folder, str]]:
+        """The files of indexed folders that a path can mean: from the current folder, then from each indexed one."""
+        if not path or "\0" in path:
+            return []
+        bases = ["", *(folder.root for folder in self.folders)]
+        reals = dict.fromkeys(
+            path_to_text(os.path.realpath(os.path.join(base, path)))  # noqa: PTH118 - keeps `..` in the path
+            for base in bases
+        )
+        return [owner for real in reals for owner in self.owners(real) if owner[1]]
+
+    def find_ids(self, shown: str) -> list[str]:
+        """The ids that an id can mean whose path is written as it is shown, such as `src/app.py::main`."""
+        end = _ID_SEPARATOR.search(shown)
+        path, rest = (shown[: end.start()], shown[end.start() :]) if end else (shown, "")
+        if not path or "\0" in path:
+            return []
+        real = path_to_text(os.path.realpath(path))
+        return [folder.place(relative) + rest for folder, relative in self.owners(real) if relative]
+
+
+def record_place(folder: object, path: str | None) -> str | None:
+    """What tells the files of two folders apart, from the fields `folder` and `path` of a record."""
+    return f"{folder}/{path}" if path is not None and isinstance(folder, str) else path
+
+
+def shown_path(path: str) -> str:
+    """An absolute path relative to the current folder where that is shorter; any other path as it is."""
+    if not Path(path).is_absolute():
+        return path
+    try:
+        relative = os.path.relpath(path)
+    except (OSError, ValueError):
+        # The current folder was deleted, or the path is on another drive.
+        return path
+    relative = relative if os.sep == "/" else relative.replace(os.sep, "/")
+    return relative if len(relative) < len(path) else path
+
+
+def path_to_text(path: str) -> str:
+    """A path as valid text with forward slashes; bytes that are not UTF-8 become \\xNN."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        path = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return path if os.sep == "/" else path.replace(os.sep, "/")
+
+
+def make_key(root: str, taken: Collection[str]) -> str:
+    """A new key for a folder, from its name."""
+    name = _NOT_IN_KEYS.sub("-", path_to_text(root).rstrip("/").rpartition("/")[2])
+    name = name.strip("-.")[:MAX_KEY_CHARACTERS] or "folder"
+    key, number = name, 1
+    while key in taken:
+        number += 1
+        key = f"{name}-{number}"
+    return key
+
+
+def encode_root(root: str, base: str | None) -> str:
+    """A root as it is stored: relative to the folder that holds the database if it is inside, else absolute."""
+    if base is not None and (root == base or root.startswith(base.rstrip(os.sep) + os.sep)):
+        inside = root[len(base.rstrip(os.sep)) :].lstrip(os.sep)
+        root = f".{os.sep}{inside}" if inside else "."
+    try:
+        root.encode()
+    except UnicodeEncodeError:
+        return f"{_ENCODED_ROOT}{os.fsencode(root).hex()}"
+    return root
+
+
+def decode_root(stored: str, base: str | None) -> str:
+    """The real, absolute path of a stored root."""
+    if stored.startswith(_ENCODED_ROOT):
+        stored = os.fsdecode(bytes.fromhex(stored.removeprefix(_ENCODED_ROOT)))
+    if base is not None and (stored == "." or stored.startswith(f".{os.sep}")):
+        return os.path.normpath(os.path.join(base, stored))  # noqa: PTH118 - keeps bytes that are not UTF-8
+    return stored

@@ -1,0 +1,1 @@
+"""Repositories: what a database keeps besides its records, each over the transactions of any backend."""

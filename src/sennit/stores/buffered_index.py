@@ -1,0 +1,336 @@
+"""An index on a server as another kind of segment: it covers the changes up to a number, and a buffer covers the rest.
+
+A `ServerIndex` is what a binding of a server implements. `IndexFeeder` applies the feed of changes to it and records how
+far it got in the source of truth. `BufferedKeyword` and `BufferedVector` make the server and the buffer one index of the
+contract: they search what the server has not applied yet in this process, and check every key that the server returns
+against the snapshot. So a server that lags, holds deleted records or ignores a filter changes no answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sennit.errors import ChangesLost, SourceError
+from sennit.filters import EVERYTHING, And, Filter, Not, Or
+from sennit.ranking.fusion import order
+from sennit.records import Record
+from sennit.stores.contract import (
+    Cancelled,
+    Capabilities,
+    Floats,
+    Keys,
+    KeywordQuery,
+    RecordsRole,
+    ScoredKeys,
+    Snapshot,
+)
+
+log = logging.getLogger("sennit.store")
+
+BATCH_CHANGES: Final = 1000
+"""Changes applied at once. A server confirms a batch of this size in well under a second."""
+
+MAX_BUFFERED_CHANGES: Final = 100_000
+"""A server that is further behind, because it is being filled, fails as a source until it is not."""
+
+OVERFETCH: Final = 16
+"""How many keys more than wanted are requested at first, for those that the snapshot rejects."""
+
+FETCH_GROWTH: Final = 4
+"""By how much the request grows while too few of the returned keys are valid."""
+
+RETRY_SECONDS: Final = (0.2, 1.0, 5.0)
+"""The pauses before a failed batch is sent again."""
+
+
+class Document(NamedTuple):
+    """A record as an index gets it."""
+
+    key: int
+    record: Record
+    vector: NDArray[np.float32]
+    """By the active model; zeros while there is none."""
+
+
+QueryT = TypeVar("QueryT", contravariant=True)
+
+
+class ServerIndex(Protocol[QueryT]):
+    """An index on a server. A failure to reach it raises SourceError."""
+
+    @property
+    def name(self) -> str:
+        """Identifies the index in the source of truth. An index of another kind or for another model has another."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def applied(self) -> int:
+        """The number that the last `apply` stored on the server; 0 for an index that is empty or lost."""
+        ...
+
+    def apply(self, documents: Sequence[Document], deleted: Sequence[int], through: int) -> None:
+        """Store and delete documents under their keys, then the number. Applying a batch twice does no harm."""
+        ...
+
+    def reset(self) -> None:
+        """Delete everything."""
+        ...
+
+    def search(self, query: QueryT, limit: int, where: Filter) -> ScoredKeys:
+        """The best documents, best first; `where` has only operators that the capabilities name."""
+        ...
+
+    def score(self, query: QueryT, documents: Sequence[Document]) -> Floats:
+        """The scores of documents on the scale of `search`, computed in this process; nan where one does not match."""
+        ...
+
+
+class IndexFeeder:
+    """Applies the feed to one server index. It is upkeep: the background of the database calls it.
+
+    Two processes may feed the same index: a batch may be applied twice, and a key that one puts back after the other
+    deleted it does not pass the check against the snapshot.
+    """
+
+    def __init__(
+        self,
+        records: RecordsRole,
+        index: ServerIndex[KeywordQuery] | ServerIndex[NDArray[np.float32]],
+        *,
+        retry_seconds: Sequence[float] = RETRY_SECONDS,
+    ) -> None:
+        self._records = records
+        self._index = index
+        self._retry_seconds = retry_seconds
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+
+    def flush(self, at_least: int = 1, *, wait: bool = False) -> None:
+        """Apply the changes that are missing, if there are at least this many."""
+        if not self._lock.acquire(blocking=wait):
+            return
+        try:
+            self._check_for_loss()
+            while self._apply_batch(at_least):
+                pass
+        finally:
+            self._lock.release()
+
+    def merge(self, *, whole: bool = False, max_unmerged: int = 0, wait: bool = False) -> None:
+        """The server merges by itself."""
+
+    def purge(self) -> None:
+        """The records role keeps what this index has not applied, and deletes it later."""
+
+    def rest(self) -> None:
+        """Nothing is held between batches."""
+
+    def cancel(self) -> None:
+        """Stop after the current request."""
+        self._stop.set()
+
+    def _check_for_loss(self) -> None:
+        """Let the buffer cover what the server has lost, for example because it began again with an empty disk."""
+        known = self._index.applied()
+        with self._records.snapshot() as snapshot:
+            recorded = snapshot.applied(self._index.name)
+        if known < recorded:
+            log.warning(
+                "the index %s has lost changes after %d; they are applied again", self._index.name, known
+            )
+            self._records.set_applied(self._index.name, known)
+
+    def _apply_batch(self, at_least: int) -> bool:
+        """Apply one batch; whether more changes are left."""
+        name = self._index.name
+        with self._records.snapshot() as snapshot:
+            after = snapshot.applied(name)
+            if snapshot.seq - after < at_least:
+                return False
+            try:
+                found = snapshot.changes(after, BATCH_CHANGES)
+            except ChangesLost:
+                log.warning("the index %s is too far behind; it is built again", name)
+                self._index.reset()
+                self._records.set_applied(name, 0)
+                return True
+            present = [change.key for change in found.changes if change.action != "delete"]
+            documents = read_documents(snapshot, present)
+            deleted = [change.key for change in found.changes if change.action == "delete"]
+            last = snapshot.seq
+        self._send(documents, deleted, found.through)
+        self._records.set_applied(name, found.through)
+        return found.through < last
+
+    def _send(self, documents: Sequence[Document], deleted: Sequence[int], through: int) -> None:
+        for pause in (*self._retry_seconds, None):
+            if self._stop.is_set():
+                raise Cancelled
+            try:
+                self._index.apply(documents, deleted, through)
+                return
+            except SourceError:
+                if pause is None:
+                    raise
+                self._stop.wait(pause)
+
+
+def read_documents(snapshot: Snapshot, keys: Sequence[int]) -> list[Document]:
+    """The visible documents among these keys."""
+    found = snapshot.records(keys)
+    vectors = snapshot.vectors(np.array(list(found), np.int64))
+    return [
+        Document(key, record, vector) for (key, record), vector in zip(found.items(), vectors, strict=True)
+    ]
+
+
+class _BufferedIndex(Generic[QueryT]):
+    """A server index and the buffer of what it has not applied."""
+
+    def __init__(self, index: ServerIndex[QueryT]) -> None:
+        self._index = index
+        self.capabilities = index.capabilities
+        self._lock = threading.Lock()
+        self._documents: dict[tuple[int, str], Document] = {}
+        """The buffer by key and model. A key is one version of one record, so a document never changes."""
+
+    def applied(self, snapshot: Snapshot) -> int:
+        """The last change that the server covers, as the source of truth has it in this version."""
+        return snapshot.applied(self._index.name)
+
+    def search(self, snapshot: Snapshot, query: QueryT, limit: int, where: Filter = EVERYTHING) -> ScoredKeys:
+        """The best of the server and the buffer."""
+        applied = self.applied(snapshot)
+        buffered = self._buffered_keys(snapshot, applied)
+        keys, scores = self._search_server(snapshot, query, limit, where, applied, buffered)
+        own = [
+            document for document in self._read(snapshot, buffered) if snapshot.matches(document.key, where)
+        ]
+        if own:
+            keys = np.concatenate([keys, np.array([document.key for document in own], np.int64)])
+            scores = np.concatenate([scores, self._index.score(query, own)])
+            found = ~np.isnan(scores)
+            keys, scores = keys[found], scores[found]
+        best = order(keys, scores, snapshot.ids, limit)
+        return ScoredKeys(keys[best], scores[best])
+
+    def scores(self, snapshot: Snapshot, query: QueryT, keys: Keys) -> Floats:
+        """The scores of these records, computed in this process from the source of truth."""
+        out = np.full(len(keys), np.nan)
+        documents = {one.key: one for one in read_documents(snapshot, keys.tolist())}
+        which = [at for at, key in enumerate(keys.tolist()) if key in documents]
+        if which:
+            out[which] = self._index.score(query, [documents[key] for key in keys[which].tolist()])
+        return out
+
+    def _search_server(
+        self,
+        snapshot: Snapshot,
+        query: QueryT,
+        limit: int,
+        where: Filter,
+        applied: int,
+        buffered: Sequence[int],
+    ) -> ScoredKeys:
+        """The best valid keys of the server, and all that tie with the last; more are fetched until there are enough."""
+        if not applied:
+            return ScoredKeys.empty()
+        wanted = where if snapshot.audience == EVERYTHING else snapshot.audience & where
+        narrowed = expressible(wanted, self.capabilities.filters)
+        fetch = limit + OVERFETCH
+        while True:
+            keys, scores = self._index.search(query, fetch, narrowed)
+            valid = (keys <= applied) & ~np.isin(keys, buffered)
+            valid &= snapshot.select(keys, where)
+            kept = scores[valid]
+            is_exhausted = len(keys) < fetch
+            if is_exhausted or (len(kept) >= limit > 0 and scores[-1] < kept[limit - 1]):
+                return ScoredKeys(keys[valid], kept)
+            fetch *= FETCH_GROWTH
+
+    def _buffered_keys(self, snapshot: Snapshot, applied: int) -> list[int]:
+        found = snapshot.changes(applied, MAX_BUFFERED_CHANGES)
+        if found.through < snapshot.seq:
+            raise SourceError(
+                f"the index {self._index.name} is being filled: it is {snapshot.seq - applied:,} changes behind"
+            )
+        return list(dict.fromkeys(change.key for change in found.changes if change.action != "delete"))
+
+    def _read(self, snapshot: Snapshot, keys: Sequence[int]) -> list[Document]:
+        """The documents of the buffer that the snapshot's audience may see."""
+        model = "" if snapshot.model is None else snapshot.model.fingerprint
+        visible = [
+            key for key, exists in zip(keys, snapshot.exists(np.array(keys, np.int64)), strict=True) if exists
+        ]
+        with self._lock:
+            known = {key: self._documents[key, model] for key in visible if (key, model) in self._documents}
+        new = read_documents(snapshot, [key for key in visible if key not in known])
+        known |= {document.key: document for document in new}
+        with self._lock:
+            # What the server has applied since is dropped; a document without a vector may get one.
+            kept = {
+                pair: one for pair, one in self._documents.items() if pair[0] in keys and pair[1] == model
+            }
+            self._documents = kept | {(one.key, model): one for one in new if not model or one.vector.any()}
+        return list(known.values())
+
+
+class BufferedVector(_BufferedIndex[NDArray[np.float32]]):
+    """The vector role on a server."""
+
+    def search(
+        self, snapshot: Snapshot, query: NDArray[np.float32], limit: int, where: Filter = EVERYTHING
+    ) -> ScoredKeys:
+        """The nearest of the server and the buffer."""
+        if snapshot.model is None:
+            raise SourceError("no vectors: this database has no embedding model")
+        return super().search(snapshot, query, limit, where)
+
+
+class BufferedKeyword(_BufferedIndex[KeywordQuery]):
+    """The keyword role on a server."""
+
+    def scores(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
+        """The scores of these records, 0 for a record without any of the terms."""
+        return np.nan_to_num(super().scores(snapshot, query, keys))
+
+    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:  # noqa: ARG002
+        """Unknown: a server does not tell which of our terms a record has."""
+        return np.full(len(keys), np.nan)
+
+    def document_share(self, snapshot: Snapshot, term: int) -> float:  # noqa: ARG002 - part of the role
+        """0: a server does not tell how often our terms occur."""
+        return 0.0
+
+
+def cosine_scores(query: NDArray[np.float32], documents: Sequence[Document]) -> Floats:
+    """The cosine of each document, nan for one without a vector; the `score` of every vector server."""
+    vectors = np.stack([document.vector for document in documents])
+    return np.where(vectors.any(axis=1), np.einsum("ij,j->i", vectors, query), np.nan).astype(np.float64)
+
+
+def expressible(where: Filter, operators: frozenset[str]) -> Filter:
+    """The part of a filter that an index can apply: what it leaves out lets more records through, never fewer."""
+    if _operators_of(where) <= operators:
+        return where
+    if not isinstance(where, And):
+        return EVERYTHING
+    kept = [part for part in where.parts if _operators_of(part) <= operators]
+    if "and" in operators:
+        return And(tuple(kept))
+    return kept[0] if kept else EVERYTHING
+
+
+def _operators_of(where: Filter) -> frozenset[str]:
+    if where == EVERYTHING:
+        return frozenset()
+    nested = where.parts if isinstance(where, And | Or) else (where.part,) if isinstance(where, Not) else ()
+    return frozenset({type(where).__name__.lower()}).union(*map(_operators_of, nested))

@@ -1,0 +1,108 @@
+"""Index servers in a dict, as unhelpful as real ones may be: they lag, know few filters, and can be down."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sennit.analysis import count_terms
+from sennit.errors import SourceError
+from sennit.filters import Filter, matches
+from sennit.stores.buffered_index import Document, cosine_scores
+from sennit.stores.contract import Capabilities, Floats, KeywordQuery, ScoredKeys
+
+QueryT = TypeVar("QueryT")
+
+
+class DictServers:
+    """Whether the servers answer."""
+
+    def __init__(self) -> None:
+        self.are_down = False
+
+    @contextlib.contextmanager
+    def outage(self) -> Iterator[None]:
+        self.are_down = True
+        try:
+            yield
+        finally:
+            self.are_down = False
+
+    def check(self) -> None:
+        if self.are_down:
+            raise SourceError("the server does not answer")
+
+
+class DictServer(Generic[QueryT]):
+    """Scores every document that it holds. Equal scores come in the order of keys, not of ids."""
+
+    name = "dict"
+    capabilities = Capabilities()
+
+    def __init__(self, servers: DictServers) -> None:
+        self._servers = servers
+        self.documents: dict[int, Document] = {}
+        self._applied = 0
+        self.requests: list[tuple[int, Filter]] = []
+
+    def applied(self) -> int:
+        self._servers.check()
+        return self._applied
+
+    def apply(self, documents: Sequence[Document], deleted: Sequence[int], through: int) -> None:
+        self._servers.check()
+        self.documents.update((one.key, one) for one in documents)
+        for key in deleted:
+            self.documents.pop(key, None)
+        self._applied = through
+
+    def reset(self) -> None:
+        self._servers.check()
+        self.documents.clear()
+        self._applied = 0
+
+    def search(self, query: QueryT, limit: int, where: Filter) -> ScoredKeys:
+        self._servers.check()
+        self.requests.append((limit, where))
+        found = [one for one in self.documents.values() if matches(where, one.record)]
+        if not found:
+            return ScoredKeys.empty()
+        scores = self.score(query, found)
+        keys = np.array([one.key for one in found], np.int64)
+        known = ~np.isnan(scores)
+        keys, scores = keys[known], scores[known]
+        best = np.argsort(-scores, kind="stable")[:limit]
+        return ScoredKeys(keys[best], scores[best])
+
+    def score(self, query: QueryT, documents: Sequence[Document]) -> Floats:
+        raise NotImplementedError
+
+
+class DictVectorServer(DictServer[NDArray[np.float32]]):
+    """A vector server that knows equality only."""
+
+    name = "dict vector"
+    capabilities = Capabilities(statistics="none", lags=True, waits=True, filters=frozenset({"equal", "and"}))
+
+    def score(self, query: NDArray[np.float32], documents: Sequence[Document]) -> Floats:
+        return cosine_scores(query, documents)
+
+
+class DictKeywordServer(DictServer[KeywordQuery]):
+    """A keyword server with a score of its own, and no filters at all."""
+
+    name = "dict keyword"
+    capabilities = Capabilities(scores="own", statistics="none", lags=True, waits=True, filters=frozenset())
+
+    def score(self, query: KeywordQuery, documents: Sequence[Document]) -> Floats:
+        out = np.full(len(documents), np.nan)
+        for at, document in enumerate(documents):
+            counts, length = count_terms(f"{document.record.title} {document.record.text}")
+            total = sum(weight * counts[term] for term, weight in query.terms if term in counts)
+            if total:
+                out[at] = total / (total + 1 + length / 10)
+        return out

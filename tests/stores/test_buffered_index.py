@@ -1,0 +1,211 @@
+"""A server's index with a buffer: batches, retries, losses, over-fetching, and filters that it cannot express."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sennit
+from sennit.errors import ChangesLost, SourceError
+from sennit.filters import EVERYTHING, Filter, field, parse_filter
+from sennit.records import Record
+from sennit.stores import buffered_index
+from sennit.stores.buffered_index import BufferedVector, Document, IndexFeeder, expressible
+from sennit.stores.contract import Cancelled, RecordsRole
+from sennit.stores.embedded import store as embedded_store_module
+
+from .dict_server import DictServers, DictVectorServer
+from .helpers import embedded_store, versioned_record
+
+KIND, TAG = parse_filter('kind = "note"'), parse_filter('tags = "a"')
+OTHER = field("year") > 2020
+
+
+class Flaky(DictVectorServer):
+    """Fails some requests, and counts them."""
+
+    def __init__(self, servers: DictServers, failures: int) -> None:
+        super().__init__(servers)
+        self.failures = failures
+        self.batches: list[int] = []
+
+    def apply(self, documents: object, deleted: object, through: int) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise SourceError("busy")
+        super().apply(documents, deleted, through)  # type: ignore[arg-type]
+        self.batches.append(len(self.documents))
+
+
+def applied(records: RecordsRole) -> int:
+    with records.snapshot() as snapshot:
+        return snapshot.applied(DictVectorServer.name)
+
+
+def test_a_feeder_applies_batches_and_records_the_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffered_index, "BATCH_CHANGES", 4)
+    with sennit.open(":memory:") as db:
+        server = Flaky(DictServers(), 0)
+        feeder = IndexFeeder(db.store, server)
+        db.add([versioned_record(f"r{n}", n) for n in range(10)])
+        feeder.flush(at_least=1000)
+        assert server.batches == []
+        feeder.flush()
+        assert server.batches == [4, 8, 10]
+        with db.store.snapshot() as snapshot:
+            assert snapshot.applied(server.name) == server.applied() == snapshot.seq
+        feeder.flush()
+        assert len(server.batches) == 3
+
+
+def test_a_failed_batch_is_sent_again_and_the_number_waits_for_it() -> None:
+    with sennit.open(":memory:") as db:
+        db.add([versioned_record("a", 1)])
+        server = Flaky(DictServers(), 2)
+        with pytest.raises(SourceError):
+            IndexFeeder(db.store, server, retry_seconds=(0.0,)).flush()
+        assert applied(db.store) == 0
+        server.failures = 2
+        IndexFeeder(db.store, server, retry_seconds=(0.0, 0.0)).flush()
+        assert applied(db.store) == server.applied() > 0
+
+
+def test_a_feeder_that_is_cancelled_sends_nothing() -> None:
+    with sennit.open(":memory:") as db:
+        db.add([versioned_record("a", 1)])
+        server = Flaky(DictServers(), 0)
+        feeder = IndexFeeder(db.store, server)
+        feeder.cancel()
+        with pytest.raises(Cancelled):
+            feeder.flush()
+        assert server.documents == {}
+
+
+def test_a_batch_may_be_applied_twice() -> None:
+    with sennit.open(":memory:") as db:
+        server = DictVectorServer(DictServers())
+        db.add([versioned_record("a", 1), versioned_record("b", 2)])
+        feeder = IndexFeeder(db.store, server)
+        feeder.flush()
+        db.remove(["a"])
+        before = applied(db.store)
+        feeder.flush()
+        db.store.set_applied(server.name, before)
+        feeder.flush()
+        assert [one.record.id for one in server.documents.values()] == ["b"]
+
+
+def test_what_a_server_has_lost_is_searched_in_the_buffer_and_applied_again() -> None:
+    with sennit.open(":memory:") as db:
+        server = DictVectorServer(DictServers())
+        feeder, index = IndexFeeder(db.store, server), BufferedVector(server)
+        db.add([versioned_record(f"r{n}", n) for n in range(5)])
+        feeder.flush()
+        server.reset()
+        feeder._check_for_loss()
+        assert applied(db.store) == 0
+        for _ in range(2):
+            with db.store.snapshot() as snapshot:
+                query = db.embeddings.embed_query(snapshot.model, "river")
+                assert len(index.search(snapshot, query, 10).keys) == 5
+            feeder.flush()
+        assert len(server.documents) == 5
+
+
+def test_deletes_stay_in_the_feed_until_every_index_has_applied_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(embedded_store_module, "MIN_TOMBSTONES_TO_PURGE", 1)
+    with sennit.open(":memory:") as db:
+        server = DictVectorServer(DictServers())
+        feeder = IndexFeeder(db.store, server)
+        db.add([versioned_record(f"r{n}", n) for n in range(4)])
+        feeder.flush()
+        db.remove(["r0"])
+        db.admin.optimise()
+        embedded_store(db).purge()
+        feeder.flush()
+        assert len(server.documents) == 3
+        db.admin.optimise()
+        embedded_store(db).purge()
+        with db.store.snapshot() as snapshot, pytest.raises(ChangesLost):
+            snapshot.changes(1, 10)
+
+
+def test_an_index_that_missed_purged_deletes_is_built_again() -> None:
+    with sennit.open(":memory:") as db:
+        server = DictVectorServer(DictServers())
+        feeder = IndexFeeder(db.store, server)
+        db.add([versioned_record(f"r{n}", n) for n in range(4)])
+        feeder.flush()
+        db.remove(["r0"])
+        feeder.flush()
+        db.admin.optimise()
+        assert embedded_store(db).purge_tombstones(1)
+        # As if an older copy of the server's data had been restored.
+        server.apply([_document(1, "ghost")], [], 1)
+        feeder.flush()
+        assert sorted(one.record.id for one in server.documents.values()) == ["r1", "r2", "r3"]
+
+
+def _document(key: int, name: str) -> Document:
+    return Document(key, Record(id=name, text="ghost"), np.zeros(256, np.float32))
+
+
+def test_a_server_is_asked_again_until_the_limit_is_full() -> None:
+    with sennit.open(":memory:") as db:
+        server = DictVectorServer(DictServers())
+        index = BufferedVector(server)
+        db.add([Record(id=f"x{n}", text="river", metadata={"year": 2000}) for n in range(300)])
+        db.add([Record(id=f"k{n}", text=f"river valley {n}", metadata={"year": 2026}) for n in range(9)])
+        IndexFeeder(db.store, server).flush()
+        with db.store.snapshot() as snapshot:
+            query = db.embeddings.embed_query(snapshot.model, "river")
+            found = index.search(snapshot, query, 5, OTHER)
+        assert len(found.keys) == 5
+        limits = [limit for limit, _ in server.requests]
+        assert limits == sorted(limits)
+        assert len(limits) > 1
+        assert all(where == EVERYTHING for _, where in server.requests)
+
+
+def test_the_audience_is_part_of_what_the_server_is_asked() -> None:
+    with sennit.open(":memory:") as db:
+        server = DictVectorServer(DictServers())
+        db.add([versioned_record("a", 1), versioned_record("b", 2, scope="me")])
+        IndexFeeder(db.store, server).flush()
+        audience = parse_filter('scope = "public"')
+        with db.store.snapshot(audience) as snapshot:
+            query = db.embeddings.embed_query(snapshot.model, "river")
+            BufferedVector(server).search(snapshot, query, 5, KIND)
+        assert server.requests[-1][1] == audience & KIND
+
+
+def test_an_index_that_is_being_filled_says_how_far_behind_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffered_index, "MAX_BUFFERED_CHANGES", 3)
+    with sennit.open(":memory:") as db:
+        db.add([versioned_record(f"r{n}", n) for n in range(5)])
+        with db.store.snapshot() as snapshot:
+            query = db.embeddings.embed_query(snapshot.model, "river")
+            with pytest.raises(SourceError, match="changes behind"):
+                BufferedVector(DictVectorServer(DictServers())).search(snapshot, query, 5)
+
+
+@pytest.mark.parametrize(
+    ("where", "operators", "expected"),
+    [
+        (KIND, {"equal"}, KIND),
+        (KIND & TAG, {"equal"}, KIND),
+        (KIND & OTHER & TAG, {"equal", "and"}, KIND & TAG),
+        (KIND & OTHER, {"equal", "and", "range"}, KIND & OTHER),
+        (KIND | OTHER, {"equal", "and", "or"}, EVERYTHING),
+        (~KIND, {"equal"}, EVERYTHING),
+        (~KIND, {"equal", "not"}, ~KIND),
+        (EVERYTHING, set(), EVERYTHING),
+        (OTHER, {"equal"}, EVERYTHING),
+    ],
+)
+def test_a_server_gets_the_part_of_a_filter_that_it_can_express(
+    where: Filter, operators: set[str], expected: Filter
+) -> None:
+    assert expressible(where, frozenset(operators)) == expected
