@@ -142,7 +142,7 @@ class ReferenceResolver:
     def _with_prefix(self, reference: str) -> list[Record]:
         if len(reference) < MIN_PREFIX_CHARACTERS:
             return []
-        for prefix in self._prefixes(reference):
+        for prefix in (reference, *self._places().find_ids(reference)):
             found = self._snapshot.page(self._ids_from(prefix), limit=MAX_CANDIDATES)
             if found:
                 return found

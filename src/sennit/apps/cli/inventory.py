@@ -254,7 +254,7 @@ def _show_records(session: Session, page: RecordPage, locations: Sequence[str | 
             )
             for record, location in sorted(
                 zip(page, locations, strict=True),
-                key=lambda one: (one[1] or one[0].id, one[0].lines or (0, 0)),
+                key=lambda pair: (pair[1] or pair[0].id, pair[0].lines or (0, 0)),
             )
         ],
     )
