@@ -5,7 +5,8 @@ facts that offline extraction finds in them are searched with the recipe `memory
 report has the share of questions whose answer is the first result, and is among the first three. An answer is a text
 that the result contains, the day it was said (`date:2026-11-15`), or any fact (`fact:`).
 
-The conversation `lena` and every second question about recent and changed things were held out while tuning.
+The conversation `lena` and every second question about recent and changed things were set aside at first. Their misses
+were then seen, and some were repaired, so no part of this is a clean hold-out any more.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from sennit.ingest.conversation import read_conversation
 from sennit.results import Hit
 
 DATA: Final = Path(__file__).parent / "memory_data"
-HELD_OUT_CONVERSATION: Final = "lena"
+SET_ASIDE_CONVERSATION: Final = "lena"
 DEPTH: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A question, whether it was held out, and the rank of its answer; None if it is not among the first three."""
+    """A question, whether it was set aside, and the rank of its answer; None if it is not among the first three."""
 
     conversation: str
     kind: str
     question: str
-    held_out: bool
+    set_aside: bool
     rank: int | None
     first: str
 
@@ -64,12 +65,12 @@ def ask(questions: list[dict[str, Any]], *, facts: bool = True) -> Iterator[Outc
                 found = db.search(question["question"], recipe="memory", now=now)
                 ranks = [hit.rank for hit in found[:DEPTH] if is_answer(hit, question["answer"])]
                 recall = question["kind"] == "recall"
-                held_out = name == HELD_OUT_CONVERSATION if recall else at % 2 == 1
+                set_aside = name == SET_ASIDE_CONVERSATION if recall else at % 2 == 1
                 yield Outcome(
                     name,
                     question["kind"],
                     question["question"],
-                    held_out,
+                    set_aside,
                     min(ranks, default=None),
                     found[0].text if found else "",
                 )
@@ -89,8 +90,8 @@ def main() -> None:
     changed = [one for one in outcomes if one.kind != "recall"]
     groups |= {kind: [one for one in changed if one.kind == kind] for kind in ("current", "recent")}
     groups["current and recent"] = changed
-    groups["current and recent, tuned"] = [one for one in changed if not one.held_out]
-    groups["current and recent, held out"] = [one for one in changed if one.held_out]
+    groups["current and recent, tuned"] = [one for one in changed if not one.set_aside]
+    groups["current and recent, set aside"] = [one for one in changed if one.set_aside]
     for label, members in groups.items():
         first = sum(one.rank == 1 for one in members)
         within = sum(one.rank is not None for one in members)
@@ -98,7 +99,7 @@ def main() -> None:
     if options.misses:
         for one in outcomes:
             if one.rank != 1:
-                held = " (held out)" if one.held_out else ""
+                held = " (set aside)" if one.set_aside else ""
                 print(f"{one.conversation}: {one.question} -> rank {one.rank}{held}: {one.first[:80]}")
 
 
