@@ -44,13 +44,13 @@ class EvidenceReader:
         self._vector = vector
         self._query = KeywordQuery(context.weighted_terms, plan.bm25, context.text)
         self._linked: set[int] = set()
-        self._cosines: dict[int, float] = {}
+        self._cosines: list[CandidateList] = []
         sources = {config.name: config.source for config in plan.sources}
         for one in lists:
             if sources[one.name] in LINKING_SOURCES:
                 self._linked.update(one.keys.tolist())
-            elif sources[one.name] in COSINE_SOURCES:
-                self._cosines.update(zip(one.keys.tolist(), one.scores.tolist(), strict=True))
+            elif sources[one.name] in COSINE_SOURCES and len(one.keys):
+                self._cosines.append(one)
 
     def read(self, ranked: Keys) -> Evidence:
         """Return the evidence for records and ephemeral passages, in the order of the ranking from its first."""
@@ -98,9 +98,14 @@ class EvidenceReader:
         context = self._context
         if context.known_vector is None:
             return np.full(len(keys), np.nan)
-        known = self._cosines
-        cosines = np.array([known.get(key, math.nan) for key in keys.tolist()])
-        unknown = np.isnan(cosines)
+        cosines = np.full(len(keys), np.nan)
+        unknown = np.ones(len(keys), np.bool_)
+        for one in self._cosines:
+            rising = one.keys.argsort()
+            at = rising.take(one.keys.searchsorted(keys, sorter=rising), mode="clip")
+            found = one.keys.take(at) == keys
+            np.copyto(cosines, one.scores.take(at), where=found)
+            unknown &= ~found
         if unknown.any():
             cosines[unknown] = self._vector.scores(context.snapshot, context.known_vector, keys[unknown])
         return context.background.lift(cosines) + size_allowance(context.snapshot.count())

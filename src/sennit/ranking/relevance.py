@@ -95,7 +95,7 @@ class Coefficients:
 
     def log_odds(self, evidence: Evidence) -> Floats:
         """Return the log odds of each record."""
-        _, coverage, lift, best, log_rank, links = columns(evidence)
+        coverage, lift, best, log_rank, links = columns(evidence)
         # Column by column: a matrix product would give other last bits for other numbers of records.
         odds: Floats = self.intercept + self.coverage * coverage + self.lift * lift + self.best * best
         odds += self.log_rank * log_rank
@@ -104,11 +104,11 @@ class Coefficients:
 
 
 def columns(evidence: Evidence) -> tuple[Floats, ...]:
-    """Return what each coefficient multiplies."""
+    """Return what each coefficient but the intercept multiplies."""
     coverage, lift, rank, linked, best = evidence
     best = np.minimum(best, FULL_MATCH)
     links = linked * np.maximum(best - LINK_MATCH, 0.0)
-    return np.ones(len(rank)), coverage, lift, best, np.log1p(rank), links
+    return coverage, lift, best, np.log1p(rank), links
 
 
 WORDS_AND_MEANING: Final = Coefficients(-6.185, 1.918, 2.107, 3.134, -1.299, 4.005)
