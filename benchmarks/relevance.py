@@ -191,7 +191,7 @@ def design(one: Hits, kind: str) -> Floats:
         best = np.zeros(one.question.max() + 1)
         np.maximum.at(best, one.question, match(evidence.coverage, evidence.lift))
         evidence = evidence._replace(best=best[one.question])
-    return np.stack(columns(evidence), axis=1)
+    return np.stack([np.ones(len(one.relevant)), *columns(evidence)], axis=1)
 
 
 def fit(hits: Sequence[Hits], kind: str = "both") -> Coefficients:

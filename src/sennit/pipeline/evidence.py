@@ -24,6 +24,10 @@ LINKING_SOURCES: Final = frozenset(("links",))
 """Sources that find a record because another relevant one mentions it: it need not share a word with the query."""
 
 
+COSINE_SOURCES: Final = frozenset(("vector",))
+"""Sources whose scores are the cosines of the query and the records."""
+
+
 class EvidenceReader:
     """Reads the evidence for the records of one search, whichever source found them."""
 
@@ -39,14 +43,22 @@ class EvidenceReader:
         self._keyword = keyword
         self._vector = vector
         self._query = KeywordQuery(context.weighted_terms, plan.bm25, context.text)
-        linking = {config.name for config in plan.sources if config.source in LINKING_SOURCES}
-        self._linked = {key for one in lists if one.name in linking for key in one.keys.tolist()}
+        self._linked: set[int] = set()
+        self._cosines: list[CandidateList] = []
+        sources = {config.name: config.source for config in plan.sources}
+        for one in lists:
+            if sources[one.name] in LINKING_SOURCES:
+                self._linked.update(one.keys.tolist())
+            elif sources[one.name] in COSINE_SOURCES and len(one.keys):
+                self._cosines.append(one)
 
     def read(self, ranked: Keys) -> Evidence:
         """Return the evidence for records and ephemeral passages, in the order of the ranking from its first."""
         count = len(ranked)
         coverage, lift = self._coverage(ranked), self._lift(ranked)
-        linked = np.array([key in self._linked for key in ranked.tolist()], np.float64)
+        linked = np.zeros(count)
+        if self._linked:
+            linked[[key in self._linked for key in ranked.tolist()]] = 1.0
         best = float(match(coverage[:BEST_OF], lift[:BEST_OF]).max()) if count else 0.0
         return Evidence(coverage, lift, np.arange(count, dtype=np.float64), linked, np.full(count, best))
 
@@ -55,8 +67,7 @@ class EvidenceReader:
         if not self._query.terms:
             return np.full(len(keys), np.nan)
         coverage = self._keyword.coverage(self._context.snapshot, self._query, keys)
-        coverage[keys < 0] = np.nan  # a passage that is not in the index
-        unknown = np.isnan(coverage)
+        unknown = np.isnan(coverage) | (keys < 0)  # a key below 0 is a passage that is not in the index
         if unknown.any():
             coverage[unknown] = self._coverage_of_texts(keys[unknown].tolist())
         return coverage
@@ -87,5 +98,14 @@ class EvidenceReader:
         context = self._context
         if context.known_vector is None:
             return np.full(len(keys), np.nan)
-        cosines = self._vector.scores(context.snapshot, context.known_vector, keys)
+        cosines = np.full(len(keys), np.nan)
+        unknown = np.ones(len(keys), np.bool_)
+        for one in self._cosines:
+            rising = one.keys.argsort()
+            at = rising.take(one.keys.searchsorted(keys, sorter=rising), mode="clip")
+            found = one.keys.take(at) == keys
+            np.copyto(cosines, one.scores.take(at), where=found)
+            unknown &= ~found
+        if unknown.any():
+            cosines[unknown] = self._vector.scores(context.snapshot, context.known_vector, keys[unknown])
         return context.background.lift(cosines) + size_allowance(context.snapshot.count())

@@ -66,8 +66,17 @@ def size_allowance(records: int) -> float:
 
 def match(coverage: Floats, lift: Floats) -> Floats:
     """Return how well texts match the query by words and by meaning; an unknown part counts 0."""
-    matches: Floats = np.nan_to_num(coverage) + LIFT_WEIGHT * np.nan_to_num(lift)
-    return matches
+    return _known(coverage) + LIFT_WEIGHT * _known(lift)
+
+
+def _known(values: Floats) -> Floats:
+    """Return the values with 0 for nan."""
+    return np.nan_to_num(values) if _has_unknown(values) else values
+
+
+def _has_unknown(values: Floats) -> bool:
+    # The sum is nan if any value is, and much cheaper than looking at each.
+    return math.isnan(float(np.add.reduce(values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +95,20 @@ class Coefficients:
 
     def log_odds(self, evidence: Evidence) -> Floats:
         """Return the log odds of each record."""
-        values = (self.intercept, self.coverage, self.lift, self.best, self.log_rank, self.linked)
+        coverage, lift, best, log_rank, links = columns(evidence)
         # Column by column: a matrix product would give other last bits for other numbers of records.
-        odds = np.zeros(len(evidence.rank))
-        for value, column in zip(values, columns(evidence), strict=True):
-            odds += value * column
+        odds: Floats = self.intercept + self.coverage * coverage + self.lift * lift + self.best * best
+        odds += self.log_rank * log_rank
+        odds += self.linked * links
         return odds
 
 
 def columns(evidence: Evidence) -> tuple[Floats, ...]:
-    """Return what each coefficient multiplies."""
+    """Return what each coefficient but the intercept multiplies."""
     coverage, lift, rank, linked, best = evidence
     best = np.minimum(best, FULL_MATCH)
     links = linked * np.maximum(best - LINK_MATCH, 0.0)
-    return np.ones(len(rank)), coverage, lift, best, np.log1p(rank), links
+    return coverage, lift, best, np.log1p(rank), links
 
 
 WORDS_AND_MEANING: Final = Coefficients(-6.185, 1.918, 2.107, 3.134, -1.299, 4.005)
@@ -111,13 +120,11 @@ MEANING: Final = Coefficients(-3.259, 0.0, 2.952, 1.835, -1.516, 4.919)
 
 def estimate_relevance(evidence: Evidence) -> Floats:
     """Return the chance of each record, from 0 to 1."""
-    has_words, has_meaning = ~np.isnan(evidence.coverage), ~np.isnan(evidence.lift)
-    if has_words.all() and has_meaning.all():
+    if not _has_unknown(evidence.coverage) and not _has_unknown(evidence.lift):
         log_odds = WORDS_AND_MEANING.log_odds(evidence)
     else:
-        known = evidence._replace(
-            coverage=np.nan_to_num(evidence.coverage), lift=np.nan_to_num(evidence.lift)
-        )
+        has_words, has_meaning = ~np.isnan(evidence.coverage), ~np.isnan(evidence.lift)
+        known = evidence._replace(coverage=_known(evidence.coverage), lift=_known(evidence.lift))
         log_odds = np.where(
             has_words & has_meaning,
             WORDS_AND_MEANING.log_odds(known),

@@ -165,9 +165,8 @@ class Scorer:
         out = np.zeros(len(positions), np.float64)
         targets = positions.astype(np.int32)
         for weight, _, postings in self._postings_in(index):
-            found = postings.positions.searchsorted(targets)
-            np.minimum(found, len(postings.positions) - 1, out=found)
-            out += (postings.positions[found] == targets) * (weight / (self._k1 + 1))
+            found = postings.positions.take(postings.positions.searchsorted(targets), mode="clip")
+            np.add(out, weight / (self._k1 + 1), out=out, where=found == targets)
         return out
 
     def _postings_in(self, index: int) -> list[WeightedPostings]:
