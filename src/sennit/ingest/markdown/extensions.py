@@ -26,7 +26,7 @@ _MARKER: Final = re.compile(r"(?:[-+*]|[0-9]{1,9}[.)])(?=[ \t]|\Z)")
 _HEADING: Final = re.compile(r"#{1,6}(?=[ \t]|\Z)")
 _COLONS: Final = re.compile(r"(:{3,})[ \t]*(.*)\Z")
 _INDENTED: Final = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+[\"'\w]|===[!+]?[ \t]+[\"']")
-_MARKS: Final = (":::", "!!! ", "??? ", "???+", '=== "', "=== '", "===!", "===+")
+_MARKS: Final = (":::", "!!!", "???", "===")
 _ADMONITIONS: Final = re.compile(r"^[ \t]*(?::::|!!![ \t]|\?\?\?[+ \t]|===[!+ \t])", re.M)
 
 

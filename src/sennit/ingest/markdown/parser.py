@@ -88,6 +88,7 @@ class _Reader:
     def run(self) -> None:  # noqa: C901 - one branch per kind of event
         until = 0
         list_ends: list[int] = []
+        starts, items = self._starts, self._outline.items
         code: list[str] | None = None
         opened = (0, 0, "")
         event: Event
@@ -112,7 +113,7 @@ class _Reader:
                     start = span["start"]
                     while list_ends[-1] <= start:
                         list_ends.pop()
-                    self._outline.items.append(Item(self._line(start), len(list_ends)))
+                    items.append(Item(self._first_line + bisect_right(starts, start) - 1, len(list_ends)))
                 # A table reports cells that are missing in a row at its end, outside of it.
                 elif span["start"] >= until and tag in _KINDS:
                     until = span["end"]
@@ -180,6 +181,8 @@ class _Reader:
 
     def _cover(self, stop: int) -> None:
         """Add the lines up to `stop` that no block contains as paragraphs: they define links."""
+        if self._covered >= stop:
+            return
         lines = self._outline.lines
         first = None
         for line in range(self._covered, stop):
