@@ -210,6 +210,6 @@ def test_an_empty_answer_leads_to_one_that_is_not(shell: Shell, tmp_path: Path) 
     assert "docs/backup.md" in shell.run(suggested)
     assert "Did you mean 'default'?" in shell.fail("sennit search backup -r defualt", 3)
     assert "Did you mean 'status'?" in shell.fail("sennit statsu", 2)
-    removed = shell.answer("sennit remove --where 'kind = \"markdown\"'", "[y/N]", "n")
+    removed = shell.answer("sennit remove --where 'collection = \"docs\"'", "[y/N]", "n")
     assert "Removed" not in removed
     assert "docs/backup.md" in shell.run("sennit list --files")

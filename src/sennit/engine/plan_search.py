@@ -73,7 +73,7 @@ class PlanSearch:
         paths = tuple(sorted({unit.path for unit in units}))
         limit = max(MIN_CANDIDATES, min(len(units), LIMIT.maximum))
         scores: dict[str, float] = {}
-        hits = self._run(limit, In("path", paths) & Equal("collection", CODE))
+        hits = self._run(limit, In("parent", paths) & Equal("collection", CODE))
         for unit, hit in self._units(hits):
             scores.setdefault(unit.key, round(hit.score, SCORE_DIGITS))
         return scores
@@ -126,10 +126,10 @@ class PlanSearch:
     def _units(self, hits: Sequence[Hit]) -> Iterator[tuple[CodeUnit, Hit]]:
         """Yield the entity of each hit, each once; for the outline of a file, the most relevant entity of the file."""
         units = self._catalogue.units(hit.key for hit in hits)
-        best_of_file = self._best_of_files({hit.record.path or "" for hit in hits if hit.key not in units})
+        best_of_file = self._best_of_files({hit.record.parent or "" for hit in hits if hit.key not in units})
         seen: set[str] = set()
         for hit in hits:
-            unit = units.get(hit.key) or best_of_file.get(hit.record.path or "")
+            unit = units.get(hit.key) or best_of_file.get(hit.record.parent or "")
             if unit is not None and unit.key not in seen:
                 seen.add(unit.key)
                 yield unit, hit
@@ -138,13 +138,13 @@ class PlanSearch:
         """Return the most relevant entity of each file; the search ranks the best of every file first."""
         if not paths:
             return {}
-        where = In("path", tuple(sorted(paths))) & Equal("collection", CODE)
+        where = In("parent", tuple(sorted(paths))) & Equal("collection", CODE)
         hits = self._run(max(MIN_CANDIDATES, len(paths)), where)
         units = self._catalogue.units(hit.key for hit in hits)
         best: dict[str, CodeUnit] = {}
         for hit in hits:
             if hit.key in units:
-                best.setdefault(hit.record.path or "", units[hit.key])
+                best.setdefault(hit.record.parent or "", units[hit.key])
         return best
 
     def _similarity(self, ranked: Sequence[tuple[CodeUnit, int]]) -> tuple[Floats, str]:
@@ -162,11 +162,11 @@ class PlanSearch:
         # The search finds an entity by the outline of its file too.
         paths = [unit.path for unit, _ in ranked]
         outlines = snapshot.sample(
-            Equal("collection", OUTLINES) & In("path", tuple(sorted(set(paths)))), len(paths)
+            Equal("collection", OUTLINES) & In("parent", tuple(sorted(set(paths)))), len(paths)
         )
         by_path = dict(
             zip(
-                (path for (path,) in snapshot.columns(outlines, ("path",))),
+                (path for (path,) in snapshot.columns(outlines, ("parent",))),
                 self._cosines(outlines),
                 strict=True,
             )

@@ -110,7 +110,7 @@ class Pipeline(SourceRunner):
             degraded,
             None,
             elapsed_milliseconds(began, time.perf_counter()),
-            len(lists),
+            sum(one.answered for one in run.results),
         )
         result_stages = plan.result_stages
         for result_stage in result_stages:

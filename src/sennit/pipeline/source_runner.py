@@ -75,6 +75,13 @@ class SourceResult:
     found: ScoredKeys
     milliseconds: float
     error: str | None = None
+    asked: bool = True
+    """False if the query had nothing to ask it."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the source was asked and did not fail."""
+        return self.asked and self.error is None
 
 
 class SourceRunner:
@@ -146,8 +153,8 @@ class SourceRunner:
     def _call(self, source: Source, config: SourceConfig, request: SourceRequest) -> SourceResult:
         began = time.perf_counter()
         try:
-            if config.needs_topic and not request.context.time.has_topic:
-                return SourceResult(ScoredKeys.empty(), 0.0)
+            if not config.is_called_for(lambda: request.context.time):
+                return SourceResult(ScoredKeys.empty(), 0.0, asked=False)
             found = source.search(request)
             period = request.context.time.period if config.uses_period else None
             if period is not None and config.source not in self.custom:

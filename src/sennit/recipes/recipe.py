@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Exists, Filter, In, Range, parse_filter
+from sennit.periods import QueryTime
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.decay import Decay
 from sennit.ranking.fusion import Fusion, check_fusion, fusion_to_dict, named_sources
@@ -74,6 +75,8 @@ class SourceConfig:
     """Whether the name of a speaker in the query counts for what that speaker said, and less for texts with the name."""
     needs_topic: bool = False
     """Whether it has nothing to search for if the query asks only for recent conversations or for facts as such."""
+    lists_recent: bool = False
+    """Whether it is asked only if the query asks for conversations as such, and names no topic."""
     uses_period: bool = False
     """Whether it also finds candidates within the period that a query names."""
     candidates: CandidateCount = CandidateCount()
@@ -104,6 +107,13 @@ class SourceConfig:
             isinstance(self.max_distance, (int, float)) and self.max_distance >= 0
         ):
             raise InvalidInput(f"max_distance must be a number of at least 0, not {self.max_distance!r}")
+
+    def is_called_for(self, read_time: Callable[[], QueryTime]) -> bool:
+        """Return whether a query has anything to ask the source; most sources need not read its time for that."""
+        if not (self.needs_topic or self.lists_recent):
+            return True
+        time = read_time()
+        return (time.has_topic or not self.needs_topic) and (time.lists_recent or not self.lists_recent)
 
     @property
     def has_threshold(self) -> bool:
@@ -258,6 +268,7 @@ class Recipe:
                     "uses_look_back": config.uses_look_back,
                     "knows_speakers": config.knows_speakers,
                     "needs_topic": config.needs_topic,
+                    "lists_recent": config.lists_recent,
                     "uses_period": config.uses_period,
                     "candidates": {
                         "times": config.candidates.times,

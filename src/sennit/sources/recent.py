@@ -16,8 +16,6 @@ class RecentSource:
 
     def search(self, request: SourceRequest) -> ScoredKeys:
         context = request.context
-        if not context.time.lists_recent:
-            return ScoredKeys.empty()
         where = request.where
         if context.time.period is not None:
             where = period_filter(context.time.period) & where

@@ -92,7 +92,8 @@ def test_stream_ends_with_the_complete_answer(serve: StartService, chat: ChatSer
 
 def test_ask_parameters_are_passed_to_the_engine(service: Service) -> None:
     service.db.add([Record(id="m1", text="We picked March for Goa.", collection="memory")])
-    assert ask(service, query="when is Goa?", recipe="memory")["text"] == "We picked March for Goa. [1]"
+    answer = ask(service, query="when did we pick Goa?", recipe="memory")
+    assert "We picked March for Goa. [" in answer["text"]
     assert len(ask(service, limit=1, recipe="keyword", query="lease")["pages"]) == 1
     assert ask(service, filters="kind = 'nothing'")["text"] == "Nothing was found that answers this."
     assert ask(service, editor="configure(lease=1)", language="python")["editor_keywords"]

@@ -132,7 +132,8 @@ def _allowed_methods(request: Request) -> set[str]:
     """The methods of all routes with this path; the router knows only those of the first."""
     return {
         method
-        for route in request.app.routes
+        for router in ROUTERS
+        for route in router.routes
         if route.matches({**request.scope, "type": "http"})[0] is not Match.NONE
         for method in getattr(route, "methods", None) or ()
     }
