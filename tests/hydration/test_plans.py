@@ -388,3 +388,20 @@ def test_the_invariants_hold_for_every_turn_of_an_episode(
         # The same query, episode and state give the same plan.
         assert not service.introspect(str(episode), replay=True).changes
         earlier |= set(plan.keys)
+
+
+def test_the_constants_of_a_named_file_come_after_its_functions(tmp_path: Path) -> None:
+    constants = "".join(f"LIMIT_{number} = {number}\n" for number in range(12))
+    functions = "".join(
+        f"def step_{number}(value):\n    total = value + {number}\n    return total * LIMIT_{number}\n\n\n"
+        for number in range(12)
+    )
+    (tmp_path / "billing.py").write_text(f"{constants}\n\n{functions}")
+    with sennit.open(":memory:") as db:
+        db.index(tmp_path)
+        plan = db.plan("fix the rounding in billing.py", max_tokens=400)
+        kinds = [entry.qualified.split("_")[0] for entry in plan.entries]
+        assert kinds[:4] == ["step"] * 4
+        # A constant that the query names stands among the first all the same.
+        named = db.plan("why is LIMIT_7 so low in billing.py", max_tokens=400)
+        assert {entry.qualified for entry in named.entries[:2]} == {"LIMIT_7", "step_7"}

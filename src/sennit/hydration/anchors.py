@@ -63,6 +63,12 @@ Relevance: TypeAlias = Callable[[Sequence[CodeUnit]], Mapping[str, float]]
 """Returns how relevant entities are to the query, by key; entities that are not listed have 0."""
 
 
+MINOR_KINDS: Final = frozenset(("constant", "passage"))
+MINOR_SHARE: Final = 0.5
+"""What the relevance of a constant or of a passage between entities counts for. Every record has the path of its file in
+its title, so in a file that the query names, the shortest texts would come first."""
+
+
 def no_relevance(_: Sequence[CodeUnit]) -> Mapping[str, float]:
     return {}
 
@@ -181,7 +187,12 @@ def _deduplicate(found: Sequence[tuple[int, Anchor]], relevance: Relevance) -> l
     if len(out) < 2:
         return list(out.values())
     scores = relevance([anchor.unit for anchor in out.values()])
-    return sorted(out.values(), key=lambda one: (-one.priority, -scores.get(one.unit.key, 0.0)))
+
+    def rank(anchor: Anchor) -> tuple[int, float]:
+        share = MINOR_SHARE if anchor.unit.kind in MINOR_KINDS else 1.0
+        return -anchor.priority, -share * scores.get(anchor.unit.key, 0.0)
+
+    return sorted(out.values(), key=rank)
 
 
 def _blank_out(query: str, file_spans: Iterable[tuple[int, int]]) -> str:
