@@ -132,7 +132,6 @@ def _describe(tool: Tool) -> types.Tool:
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
         annotations=types.ToolAnnotations(
-            title=tool.title,
             read_only_hint=not (tool.writes or tool.stores_plan),
             destructive_hint=tool.destructive,
             idempotent_hint=tool.idempotent,
@@ -152,16 +151,16 @@ def _run_tool(
 ) -> types.CallToolResult:
     """Run a tool. Any exception becomes an error result."""
     try:
-        arguments = validate_arguments(tool.name, tool.input_schema, given)
+        arguments = validate_arguments(tool.name, tool.input_schema, given, tool.aliases)
         db = database.get()
         caller = token.caller if token is not None else replace(db.caller, name=client_name)
         response = tool.run(ToolCall(db, caller, client_name, arguments, can_write))
     except SennitError as error:
-        return _error_result(str(error))
+        return _error_result(f"{tool.failure_prefix}{error}")
     except Exception as error:  # noqa: BLE001 - the client gets an answer, the log gets the details
         _log.exception("%s failed", tool.name)
         return _error_result(
-            f"{tool.name} failed inside sennit ({type(error).__name__}); the server's log says where."
+            f"{tool.failure_prefix}{tool.name} failed inside sennit ({type(error).__name__}); the server's log says where."
         )
     return types.CallToolResult(
         content=_content(*response.text_blocks), structured_content=sanitize_json(response.structured_content)
