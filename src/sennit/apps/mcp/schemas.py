@@ -19,8 +19,8 @@ MAX_PASSAGES: Final = 50
 MAX_TOKENS: Final = 2000
 """Tokens of retrieved text in one answer, unless the call wants another number. Ten results of a usual search fit."""
 
-SAME: Final = "As in hybrid_search."
-"""The description of an argument that hybrid_search describes."""
+MIN_TOKENS: Final = 50
+"""Fewer tokens hold no result."""
 
 MAX_ERROR_CHARACTERS: Final = 200
 """Characters of a validation error, which may quote the argument."""
@@ -62,8 +62,8 @@ def arguments(*required: str, **properties: Schema) -> Schema:
 
 
 def object_with(**properties: Schema) -> Schema:
-    """An object in which all of these properties are required."""
-    return {"type": "object", "properties": properties, "required": list(properties)}
+    """The output schema of a tool. Its answer always has all of these properties, unless said otherwise."""
+    return {"type": "object", "properties": properties}
 
 
 def array_of(item: Schema) -> Schema:
@@ -71,14 +71,15 @@ def array_of(item: Schema) -> Schema:
     return {"type": "array", "items": item}
 
 
-def rows(**properties: Schema) -> Schema:
-    """An array of objects with these properties. They are always there; to say so would double the schema."""
-    return array_of({"type": "object", "properties": properties})
+def rows(*names: str, **properties: Schema) -> Schema:
+    """An array of objects with these fields, by name only: every conversation pays for the list of tools."""
+    item: Schema = {"type": "object", "required": list(names)}
+    return array_of({**item, "properties": properties} if properties else item)
 
 
-def described_as(text: str, properties: Mapping[str, Schema]) -> dict[str, Schema]:
-    """The properties with this description."""
-    return {name: {**schema, "description": text} for name, schema in properties.items()}
+def as_in_search(*names: str) -> dict[str, Schema]:
+    """Arguments that hybrid_search describes, here by name and type. The search checks their values."""
+    return {name: _IN_SEARCH[name] for name in names}
 
 
 def nullable(kind: str) -> Schema:
@@ -92,13 +93,12 @@ def number_of(what: str, default: str) -> Schema:
 
 
 # The parameters of a search, under the names that tools have for them.
-QUERY: Final = string("A question or a few words.", **parameters.QUERY.schema)
+QUERY: Final = string("A question or a few words.")
 LIMIT: Final = number_of("results", "the recipe's")
 RECIPE: Final = string(
     "Usually left out. `artifacts`: knowledge base, one result per document; `docs`: documentation by page; "
     "`examples`; `memory`: conversations and facts; `files`: grep and meaning; `code`; `default`: all. "
     "list_records says which find something here.",
-    **parameters.RECIPE.schema,
 )
 MIN_RELEVANCE: Final[Schema] = {
     "type": "number",
@@ -110,13 +110,12 @@ FILTERS: Final[Schema] = {
     "description": 'Only records with these fields: {"kind": "note", "tags": ["a", "b"], '
     '"timestamp": {"gte": "2026-01-01"}, "path": {"like": "docs/*"}}; and, or, not combine them.',
 }
-SAME_FILTERS: Final[Schema] = {**FILTERS, "description": SAME}
 KEYWORDS: Final[Schema] = {
-    "anyOf": [{"type": "string"}, {"type": "array", **parameters.KEYWORDS.schema}],
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
     "description": "Exact texts to grep for, such as identifiers; selects the recipe `files`.",
 }
 TOKENS: Final = integer(
-    f"Budget for the returned text; default {MAX_TOKENS}. What is cut is reported.", 50, 1_000_000
+    f"Budget for the returned text; default {MAX_TOKENS}. What is cut is reported.", MIN_TOKENS
 )
 
 DECLARED: Final[Mapping[str, parameters.Parameter]] = {
@@ -130,9 +129,19 @@ DECLARED: Final[Mapping[str, parameters.Parameter]] = {
 }
 """The parameter of a search behind each argument of a tool; its check says what is wrong."""
 
-EDITOR: Final = string("Code in the user's editor, as context.", **parameters.EDITOR.schema)
-LANGUAGE: Final = string("The language of that code.", **parameters.LANGUAGE.schema)
+EDITOR: Final = string("Code in the user's editor, as context.")
+LANGUAGE: Final = string("The language of that code.")
 INCLUDE_MEMORY: Final = boolean("Also search `memory`.")
+
+_IN_SEARCH: Final[Mapping[str, Schema]] = {
+    **{name: {"type": "string"} for name in ("query", "semantic_query", "recipe", "editor", "language")},
+    "filters": {"type": "object"},
+    "exact_keywords": {"anyOf": KEYWORDS["anyOf"]},
+    "limit": {"type": "integer"},
+    "include_memory": {"type": "boolean"},
+    "min_relevance": {"type": "number"},
+    "max_tokens": {"type": "integer", "minimum": MIN_TOKENS},
+}
 
 _STRING: Final[Schema] = {"type": "string"}
 _NUMBER: Final[Schema] = {"type": "number"}
@@ -144,7 +153,7 @@ _NULLABLE_STRING: Final = nullable("string")
 _NULLABLE_NUMBER: Final = nullable("number")
 _NULLABLE_INTEGER: Final = nullable("integer")
 
-DEGRADED: Final = rows(source=_STRING, reason=_STRING)
+DEGRADED: Final = rows("source", "reason")
 """Sources that failed, and why. The result is built from the others."""
 
 _RESULT: Final = {
@@ -154,18 +163,18 @@ _RESULT: Final = {
     "count": _COUNT,
     "collections": _STRINGS,
     "results": rows(
-        number=_COUNT,
-        relevance=_NUMBER,
-        score=_NUMBER,
-        collections=_STRINGS,
-        type=_STRING,
-        id=_STRING,
-        title=_STRING,
-        source_system=_STRING,
-        sensitivity=_STRING,
-        snippet=_STRING,
-        citation=_STRING,
-        url=_NULLABLE_STRING,
+        "number",
+        "relevance",
+        "score",
+        "collections",
+        "type",
+        "id",
+        "title",
+        "source_system",
+        "sensitivity",
+        "snippet",
+        "citation",
+        "url",
         passage=_STRING,
     ),
     "truncated": _BOOLEAN,
@@ -175,23 +184,16 @@ _RESULT: Final = {
 TEXTS: Final = object_with(**_RESULT)
 RESULTS: Final = object_with(**_RESULT)
 RESULTS["properties"]["pages"] = rows(
-    name=_STRING,
-    url=_NULLABLE_STRING,
-    chunks=rows(kind=_STRING, id=_STRING, title=_STRING, citation=_STRING, text=_STRING),
+    "name",
+    "url",
+    "chunks",
+    chunks=rows("kind", "id", "title", "citation", "text"),
 )
 MEMORIES: Final = object_with(
     query=_STRING,
     fits=_BOOLEAN,
     count=_COUNT,
-    memories=rows(
-        id=_STRING,
-        relevance=_NUMBER,
-        score=_NUMBER,
-        text=_STRING,
-        title=_STRING,
-        kind=_STRING,
-        timestamp=_NULLABLE_STRING,
-    ),
+    memories=rows("id", "relevance", "score", "text", "title", "kind", "timestamp"),
     truncated=_BOOLEAN,
     degraded=DEGRADED,
     hints=_STRINGS,
@@ -200,15 +202,7 @@ PASSAGES: Final = object_with(
     files=_COUNT,
     matches=_COUNT,
     count=_COUNT,
-    passages=rows(
-        citation=_STRING,
-        path=_STRING,
-        lines=_COUNTS,
-        matched=_COUNTS,
-        keywords=_STRINGS,
-        matches=_COUNT,
-        text=_STRING,
-    ),
+    passages=rows("citation", "path", "lines", "matched", "keywords", "matches", "text"),
     truncated=_BOOLEAN,
     limits=_STRINGS,
     skipped=_STRINGS,
@@ -219,12 +213,10 @@ REMOVED: Final = object_with(removed=_COUNT)
 RECORDS: Final = object_with(
     total=_COUNT,
     next=_NULLABLE_STRING,
-    collections=rows(name=_STRING, records=_COUNT),
-    folders=rows(path=_STRING, files=_COUNT, records=_COUNT),
+    collections=rows("name", "records"),
+    folders=rows("path", "files", "records"),
     recipes=_STRINGS,
-    records=rows(
-        id=_STRING, citation=_STRING, collection=_STRING, kind=_STRING, title=_STRING, snippet=_STRING
-    ),
+    records=rows("id", "citation", "collection", "kind", "title", "snippet"),
 )
 EXPLANATION: Final = object_with(
     id=_STRING,
@@ -234,7 +226,7 @@ EXPLANATION: Final = object_with(
     number=_NULLABLE_NUMBER,
     needed=_NULLABLE_NUMBER,
     rank=_NULLABLE_INTEGER,
-    sources=rows(source=_STRING, rank=_NULLABLE_INTEGER, score=_NULLABLE_NUMBER, share=_NUMBER),
+    sources=rows("source", "rank", "score", "share"),
     degraded=DEGRADED,
 )
 
@@ -248,28 +240,28 @@ PLAN: Final = object_with(
     tokenizer=_STRING,
     tokens=_COUNT,
     entries=rows(
-        key=_STRING,
-        reason=_STRING,
-        priority=_COUNT,
-        tokens=_COUNT,
-        position=_COUNT,
-        path=_STRING,
-        lines={"anyOf": [_COUNTS, {"type": "null"}]},
-        qualified=_STRING,
-        language=_STRING,
-        preview=_STRING,
-        content=_STRING,
-        partial=_BOOLEAN,
+        "key",
+        "reason",
+        "priority",
+        "tokens",
+        "position",
+        "path",
+        "lines",
+        "qualified",
+        "language",
+        "preview",
+        "content",
+        "partial",
     ),
-    dropped=rows(key=_STRING, selection_reason=_STRING, reason=_STRING, tokens=_COUNT),
-    warnings=rows(code=_STRING, message=_STRING, key=_STRING),
+    dropped=rows("key", "selection_reason", "reason", "tokens"),
+    warnings=rows("code", "message", "key"),
 )
 
 
 ANSWER: Final = object_with(
     query=_STRING,
     text=_STRING,
-    citations=rows(number=_COUNT, id=_STRING, title=_STRING, location=_STRING, url=_NULLABLE_STRING),
+    citations=rows("number", "id", "title", "location", "url"),
     model=_NULLABLE_STRING,
     degraded=DEGRADED,
 )
@@ -298,7 +290,8 @@ def validate_arguments(
             raise InvalidInput(f"{tool} has no argument {name[:60]!r}. It takes: {', '.join(properties)}.")
     for name in schema["required"]:
         if name not in present:
-            raise InvalidInput(f"{tool} needs the argument {name!r}: {properties[name]['description']}")
+            about = properties[name].get("description", "as in hybrid_search.")
+            raise InvalidInput(f"{tool} needs the argument {name!r}: {about}")
     error = best_match(Draft202012Validator(schema).iter_errors(present))
     if error is not None:
         path = ".".join(str(step) for step in error.absolute_path)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sennit.apps.mcp import handlers, schemas
-from sennit.search_parameters import QUERY, RECIPE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +33,6 @@ class Tool:
 
 
 _QUERY_ALIASES: Final = {"semantic_query": "query"}
-_CUT: Final = schemas.described_as(
-    schemas.SAME, {"min_relevance": schemas.MIN_RELEVANCE, "max_tokens": schemas.TOKENS}
-)
-"""The arguments of the searches that return whole texts."""
-
 _SEARCH_PROPERTIES: Final = {
     "query": schemas.QUERY,
     "semantic_query": schemas.string("Another name for `query`."),
@@ -76,10 +70,8 @@ TOOLS: Final = (
         description="Search only what `remember` stored: facts, preferences, decisions, in full.",
         input_schema=schemas.arguments(
             "query",
-            query=schemas.QUERY,
+            **schemas.as_in_search("query", "filters", "min_relevance", "max_tokens"),
             limit=schemas.number_of("memories", "5"),
-            filters=schemas.SAME_FILTERS,
-            **_CUT,
         ),
         output_schema=schemas.MEMORIES,
         run=handlers.memory_search,
@@ -98,7 +90,7 @@ TOOLS: Final = (
             globs=schemas.strings('Such as ["*.py", "!tests/**"].'),
             hidden=schemas.boolean("Also dot files."),
             limit=schemas.integer("Most passages; default 10.", maximum=schemas.MAX_PASSAGES),
-            max_tokens={**schemas.TOKENS, "description": schemas.SAME},
+            **schemas.as_in_search("max_tokens"),
         ),
         output_schema=schemas.PASSAGES,
         run=handlers.grep_search,
@@ -109,7 +101,8 @@ TOOLS: Final = (
         description="Search by meaning only; returns whole passages that are close enough. For questions whose answer "
         "uses other words.",
         input_schema=schemas.arguments(
-            "query", query=schemas.QUERY, limit=schemas.LIMIT, filters=schemas.SAME_FILTERS, **_CUT
+            "query",
+            **schemas.as_in_search("query", "limit", "filters", "min_relevance", "max_tokens"),
         ),
         output_schema=schemas.TEXTS,
         run=handlers.vector_search,
@@ -154,7 +147,7 @@ TOOLS: Final = (
         input_schema=schemas.arguments(
             ids=schemas.strings("Ids, paths with lines, or paths of whole files."),
             session=schemas.string("A whole conversation.", minLength=1),
-            filters=schemas.SAME_FILTERS,
+            **schemas.as_in_search("filters"),
         ),
         output_schema=schemas.REMOVED,
         run=handlers.forget,
@@ -168,7 +161,7 @@ TOOLS: Final = (
         "unranked.",
         input_schema=schemas.arguments(
             collection=schemas.string("Only this collection.", minLength=1),
-            filters=schemas.SAME_FILTERS,
+            **schemas.as_in_search("filters"),
             limit=schemas.number_of("records", "20"),
             after=schemas.string("The `next` of the last page."),
         ),
@@ -183,7 +176,7 @@ TOOLS: Final = (
             "id",
             "query",
             id=schemas.string("Its id or citation.", minLength=1),
-            **schemas.described_as(schemas.SAME, _SEARCH_PROPERTIES),
+            **schemas.as_in_search(*_SEARCH_PROPERTIES),
         ),
         output_schema=schemas.EXPLANATION,
         run=handlers.explain_result,
@@ -196,9 +189,7 @@ TOOLS: Final = (
         "code around them, then code close in meaning. Use it before changing code.",
         input_schema=schemas.arguments(
             "query",
-            query=schemas.string(
-                "The task, with names of files and symbols, and stack traces.", **QUERY.schema
-            ),
+            query=schemas.string("The task, with names of files and symbols, and stack traces."),
             episode=schemas.string("Names the task; later turns keep its code.", minLength=1, maxLength=200),
             max_tokens=schemas.integer("Default 4000.", maximum=1_000_000),
             max_entities=schemas.integer("Most entities by meaning; default 10.", maximum=1000),
@@ -216,11 +207,9 @@ TOOLS: Final = (
         "answer is enough.",
         input_schema=schemas.arguments(
             "query",
-            query=schemas.QUERY,
-            recipe=schemas.string("Default `docs`.", **RECIPE.schema),
+            **schemas.as_in_search("query", "filters", "editor", "language"),
+            recipe=schemas.string("Default `docs`."),
             limit=schemas.number_of("sections to answer from", "5"),
-            filters=schemas.SAME_FILTERS,
-            **schemas.described_as(schemas.SAME, {"editor": schemas.EDITOR, "language": schemas.LANGUAGE}),
         ),
         output_schema=schemas.ANSWER,
         run=handlers.ask,
