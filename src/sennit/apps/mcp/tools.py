@@ -51,12 +51,12 @@ TOOLS: Final = (
     Tool(
         name="hybrid_search",
         title="Search by words and by meaning",
-        description="Search the user's notes, documents, conversations and indexed files, by words and by meaning. "
-        "Use it first. Returns ids, scores and the beginning of each text.",
+        description="Search the user's notes, documents, conversations and files by words and meaning. Use it first. "
+        "Returns ids, scores and the beginning of each text.",
         input_schema=schemas.arguments(
             "query",
             **_SEARCH_PROPERTIES,
-            expand_neighbors=schemas.boolean("Add the chunks before and after each."),
+            expand_neighbors=schemas.boolean("Add adjacent chunks."),
             max_tokens=schemas.TOKENS,
         ),
         output_schema=schemas.RESULTS,
@@ -80,7 +80,7 @@ TOOLS: Final = (
         name="grep_search",
         title="Find exact text in files",
         description="Find an exact text in files as they are on disk now: names, identifiers, error messages. "
-        "Returns the lines around each match, with path and line numbers.",
+        "Returns the lines around each match.",
         input_schema=schemas.arguments(
             "query",
             query=schemas.string("The literal text.", minLength=1),
@@ -129,7 +129,7 @@ TOOLS: Final = (
             "text",
             text=schemas.string("What to remember.", minLength=1),
             title=schemas.string("A short title."),
-            kind=schemas.string("Such as fact, preference, decision, person, place."),
+            kind=schemas.string("Such as fact, decision, person, place."),
             metadata={"type": "object", "description": "Fields for filters."},
             sensitivity=schemas.string("normal, sensitive or private."),
             scope=schemas.string("Who may see it: me, team or public."),
@@ -189,7 +189,7 @@ TOOLS: Final = (
         "code around them, then code close in meaning. Use it before changing code.",
         input_schema=schemas.arguments(
             "query",
-            query=schemas.string("The task, with names of files and symbols, and stack traces."),
+            query=schemas.string("The task, with names of files and symbols."),
             episode=schemas.string("Names the task; later turns keep its code.", minLength=1, maxLength=200),
             max_tokens=schemas.integer("Default 4000.", maximum=1_000_000),
             max_entities=schemas.integer("Most entities by meaning; default 10.", maximum=1000),
