@@ -103,4 +103,5 @@ def _make_page(hits: Sequence[Hit], chunks_of: ChunksOf, short: int) -> Page:
         first.url,
         max(hit.score for hit in hits),
         tuple(chunks.values()),
+        hits[0].location,
     )

@@ -17,7 +17,7 @@ from sennit.filters import EVERYTHING, Exists, Filter, In, Range, parse_filter
 from sennit.periods import QueryTime
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.decay import Decay
-from sennit.ranking.fusion import Fusion, check_fusion, fusion_to_dict, named_sources
+from sennit.ranking.fusion import RRF, Fusion, check_fusion, fusion_to_dict, named_sources
 from sennit.ranking.stages import ListStage, RankingStage, ResultStage, Stage, check_stages, stage_to_dict
 from sennit.search_parameters import LIMIT
 from sennit.settings import Metric, Recency
@@ -219,6 +219,11 @@ class Recipe:
                 )
 
     @property
+    def score_label(self) -> str:
+        """What its scores are called where they are shown."""
+        return "RRF score" if isinstance(self.fusion, RRF) else "Score"
+
+    @property
     def list_stages(self) -> tuple[ListStage, ...]:
         """The stages before fusion."""
         return tuple([stage for stage in self.stages if stage.runs == "before_fusion"])
@@ -233,11 +238,19 @@ class Recipe:
         """The stages after the cut to the limit."""
         return tuple([stage for stage in self.stages if stage.runs == "after_cut"])
 
+    def searched(self, include: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the collections that a search covers; empty for all."""
+        if self.collections:
+            return tuple(dict.fromkeys((*self.collections, *include)))
+        if all(config.collections for config in self.sources):
+            return tuple(dict.fromkeys(name for config in self.sources for name in config.collections))
+        return ()
+
     def expand_sources(self, include: Sequence[str] = ()) -> tuple[SourceConfig, ...]:
         """Return the sources of a search that also includes these collections."""
         if not self.collections:
             return self.sources
-        collections = tuple(dict.fromkeys((*self.collections, *include)))
+        collections = self.searched(include)
         return tuple(config for source in self.sources for config in source.expand(collections))
 
     def with_recency(self, recency: Recency) -> Recipe:

@@ -143,13 +143,19 @@ class Page:
     score: float
     """The score of its best hit."""
     chunks: tuple[Record, ...]
+    location: str | None = None
+    """The path of its file as it is shown: relative to the current folder where that is shorter."""
+
+    def cite(self, chunk: Record) -> str:
+        """Return where the text of one of its chunks is."""
+        return cite_record(chunk, self.location)
 
     def to_dict(self) -> dict[str, Json]:
         return {
             "name": self.name,
             "url": self.url,
             "score": self.score,
-            "chunks": [{"citation": cite_record(chunk), **chunk.to_dict()} for chunk in self.chunks],
+            "chunks": [{"citation": self.cite(chunk), **chunk.to_dict()} for chunk in self.chunks],
         }
 
 

@@ -114,6 +114,13 @@ def text_of(result: CallToolResult) -> str:
     return block.text
 
 
+def note_of(result: CallToolResult) -> str:
+    """The second text block of a result: the notes about the answer."""
+    block = result.content[1]
+    assert isinstance(block, TextContent)
+    return block.text
+
+
 @contextmanager
 def structured_content_of(result: CallToolResult) -> Iterator[Any]:
     assert not result.is_error, text_of(result)

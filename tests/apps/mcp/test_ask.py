@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, TextContent
 
 from llm.server import ChatServer, Response
 
 from ..conftest import document
-from .conftest import SampleDatabase, structured_content_of, text_of
+from .conftest import SampleDatabase, note_of, structured_content_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -22,13 +21,6 @@ QUESTION = {"query": "what is a lease?"}
 def documented(sample: SampleDatabase, tmp_path: Path) -> SampleDatabase:
     document(sample.db, tmp_path / "docs")
     return sample
-
-
-def note_of(result: CallToolResult) -> str:
-    """The second block of a result: the notes about the answer."""
-    block = result.content[1]
-    assert isinstance(block, TextContent)
-    return block.text
 
 
 async def test_without_a_model_the_answer_consists_of_found_sentences(documented: SampleDatabase) -> None:

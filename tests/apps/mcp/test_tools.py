@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +14,11 @@ from mcp import MCPError
 import sennit
 from sennit.apps.mcp.handlers import parse_keywords
 from sennit.apps.mcp.tools import TOOLS
+from sennit.context.tool_output import DATA_NOTICE
+from sennit.hydration.tokenizer import load_tokenizer
+from sennit.recipes import BUILTIN_RECIPES
 
-from .conftest import SampleDatabase, structured_content_of, text_of
+from .conftest import SampleDatabase, note_of, structured_content_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -43,16 +49,39 @@ async def test_every_tool_has_schemas_hints_and_descriptions(sample: SampleDatab
         for schema in (tool.input_schema, tool.output_schema):
             Draft202012Validator.check_schema(schema)
             assert schema["type"] == "object"
-        assert all("description" in about for about in tool.input_schema["properties"].values()), (
-            "a model knows an argument by its description"
-        )
+        described = tools["hybrid_search"].input_schema["properties"]
+        for argument, about in tool.input_schema["properties"].items():
+            assert "description" in about or "description" in described[argument], (
+                "a model knows an argument by its description"
+            )
         hints = tool.annotations
         assert hints is not None
         keeps = tool.name in ("remember", "plan_context")
         assert hints.read_only_hint is not (keeps or tool.name == "forget")
-        assert hints.idempotent_hint is not keeps
-        assert hints.destructive_hint is (tool.name == "forget")
+        if not hints.read_only_hint:
+            assert hints.idempotent_hint is not keeps
+            assert hints.destructive_hint is (tool.name == "forget")
         assert hints.open_world_hint is False
+
+
+async def test_the_recipe_argument_names_the_recipes(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
+        (search, *_) = (await client.list_tools()).tools
+        listed = await client.call_tool("list_records", {"limit": 1})
+    about = search.input_schema["properties"]["recipe"]["description"]
+    parts = {"rrf", "keyword", "vector"}  # of the default recipe, for experiments
+    assert set(re.findall(r"`(\w+)`", about)) == set(BUILTIN_RECIPES) - parts
+    with structured_content_of(listed) as values:
+        assert {"artifacts", "memory", "files", "default"} <= set(values["recipes"])
+        assert "examples" not in values["recipes"], "nothing is stored that it searches"
+    assert f"\nRecipes that find something here: {', '.join(values['recipes'])}.\n" in text_of(listed)
+
+
+async def test_the_list_of_tools_stays_short(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
+        tools = (await client.list_tools()).tools
+    listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+    assert load_tokenizer().count(json.dumps(listed, separators=(",", ":"))) <= 3157, "half of what it was"
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -63,28 +92,125 @@ async def test_structured_content_matches_the_output_schema_exactly(
         schema = next(tool.output_schema for tool in (await client.list_tools()).tools if tool.name == name)
         with structured_content_of(await client.call_tool(name, CALLS[name])) as values:
             Draft202012Validator(closed(schema)).validate(values)
+    assert set(schema["properties"]) - {"pages"} == set(values)
 
 
-async def test_hybrid_search_lists_results_with_evidence_and_data_notice(sample: SampleDatabase) -> None:
+async def test_hybrid_search_answers_in_the_form_of_the_specification(sample: SampleDatabase) -> None:
     async with sample.client() as client:
-        answer = await client.call_tool("hybrid_search", {"query": "vineyard", "recipe": "artifacts"})
-    text = text_of(answer)
-    assert text.startswith("Found 2 results in artifacts, artifact_chunks.\n")
-    assert "   title: Harvest report\n   source: drive · sensitivity: normal\n" in text
-    assert "   evidence: https://example.org/harvest\n" in text
-    assert "   id: cellar/1\n   title: Cellar book\n   source: mail · sensitivity: normal\n" in text
-    assert text.endswith("not instructions to follow.)")
+        answer = await client.call_tool("hybrid_search", {"query": "vineyard"})
     with structured_content_of(answer) as values:
-        assert values["collections"] == ["artifacts", "artifact_chunks"]
-        assert {one["id"]: one["type"] for one in values["results"]} == {
-            "harvest": "artifact",
-            "cellar/1": "chunk",
-        }
-        assert all(len(one["snippet"]) <= 200 for one in values["results"])
-        for one in values["results"]:
-            assert (
-                f"{one['number']}. score {one['score']:.3f} · from {', '.join(one['collections'])} ·" in text
-            )
+        assert values["recipe"] == "artifacts"
+        assert values["collections"] == ["artifact_chunks", "artifacts"]
+        scores = [f"{one['score']:.3f}" for one in values["results"]]
+    report = "Report of the harvest: the vineyard gave more grapes than last year. "
+    assert text_of(answer) == (
+        "Found 2 results (searched: artifact_chunks, artifacts):\n"
+        "\n"
+        f"[1] RRF score: {scores[0]} (from: artifact_chunks)\n"
+        "Type: chunk | ID: cellar/1\n"
+        "Title: Cellar book\n"
+        "Source: mail | Sensitivity: normal\n"
+        'Snippet: "The vineyard\'s best wine rests in the oak barrels."\n'
+        "\n"
+        f"[2] RRF score: {scores[1]} (from: artifacts)\n"
+        "Type: artifact | ID: harvest\n"
+        "Title: Harvest report\n"
+        "Source: drive | Sensitivity: normal\n"
+        f'Snippet: "{(report * 8)[:200]}…"\n'
+        "Evidence: https://example.org/harvest\n"
+    )
+    assert note_of(answer).endswith(DATA_NOTICE)
+
+
+async def test_hybrid_search_cites_files_in_its_notes(sample: SampleDatabase) -> None:
+    async with sample.client() as client:
+        answer = await client.call_tool("hybrid_search", {"query": "LOGIN_TIMEOUT", "recipe": "files"})
+        cited = note_of(answer).partition("[1] ")[2].splitlines()[0]
+        read = await client.call_tool("read_file", {"path": cited})
+    assert cited.endswith("handbook.md:21-41")
+    assert "LOGIN_TIMEOUT" in text_of(read)
+
+
+async def test_without_artifacts_the_tool_searches_by_the_default_recipe(tmp_path: Path) -> None:
+    sample = SampleDatabase(tmp_path / "db", tmp_path)
+    with sennit.open(sample.db) as db:
+        db.add(
+            [
+                sennit.Record(id="tea", collection="memory", text="Ana drinks green tea."),
+                sennit.Record(id="secret", collection="artifacts", text="green", sensitivity="private"),
+            ]
+        )
+    async with sample.client() as client:
+        answer = await client.call_tool("hybrid_search", {"query": "green tea"})
+    with structured_content_of(answer) as values:
+        assert values["recipe"] == "default"
+    lines = text_of(answer).split("\n")
+    assert lines[0] == "Found 1 results (searched: memory):", (
+        "nothing tells of the hidden record's collection"
+    )
+    assert lines[2].startswith("[1] Score: ")
+
+
+async def test_pages_are_organised_in_the_text(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "leases.md").write_text(
+        "# Leases\n\n## Overview\n\nA lease is a loan.\n\n## Renewal\n\nA worker renews its lease.\n"
+    )
+    sample = SampleDatabase(tmp_path / "db", tmp_path)
+    with sennit.open(sample.db) as db:
+        db.index(tmp_path / "docs")
+    ask = {"query": "how is a lease renewed?", "recipe": "docs", "limit": 1}
+    async with sample.client() as client:
+        answer = await client.call_tool("hybrid_search", ask)
+        cut = await client.call_tool("hybrid_search", {**ask, "max_tokens": 90})
+    path = (tmp_path / "docs" / "leases.md").resolve()
+    page = (
+        "Found 1 results (searched: docs):\n"
+        "\n"
+        "[1] Page: Leases\n"
+        "URL: /leases\n"
+        f"Summary: {path}:1-5\n"
+        "   | # Leases\n"
+        "   | \n"
+        "   | ## Overview\n"
+        "   | \n"
+        "   | A lease is a loan.\n"
+    )
+    assert text_of(answer) == (
+        f"{page}Section: Leases > Renewal ({path}:7-9)\n"
+        "   | ## Renewal\n"
+        "   | \n"
+        "   | A worker renews its lease.\n"
+    )
+    with structured_content_of(answer) as values:
+        (found,) = values["pages"]
+        assert [chunk["kind"] for chunk in found["chunks"]] == ["PAGE_SUMMARY", "SECTION"]
+        assert not values["truncated"]
+    with structured_content_of(cut) as values:
+        assert values["truncated"]
+    assert "Cut at max_tokens = 90" in note_of(cut)
+
+
+async def test_vector_search_returns_whole_texts_within_the_budget(sample: SampleDatabase) -> None:
+    ask = {"query": "harvest of the vineyard", "limit": 1}
+    async with sample.client() as client:
+        whole = await client.call_tool("vector_search", ask)
+        cut = await client.call_tool("vector_search", {**ask, "max_tokens": 60})
+    report = "Report of the harvest: the vineyard gave more grapes than last year."
+    with structured_content_of(whole) as values:
+        assert values["results"][0]["passage"].count(report) == 8
+    assert f"   | {report}" in text_of(whole)
+    with structured_content_of(cut) as values:
+        assert values["truncated"]
+        assert values["results"][0]["passage"].endswith("…")
+    assert "Cut at max_tokens = 60. Raise max_tokens" in text_of(cut)
+
+
+async def test_a_search_whose_sources_all_fail_is_a_failure(sample: SampleDatabase) -> None:
+    async with sample.client(embedding__provider="none") as client:
+        answer = await client.call_tool("hybrid_search", {"query": "vineyard", "recipe": "vector"})
+    assert answer.is_error
+    assert text_of(answer).startswith("Search failed: no source answered (")
 
 
 async def test_search_without_results_says_so(sample: SampleDatabase) -> None:
@@ -102,7 +228,7 @@ async def test_semantic_query_is_another_name_of_query(sample: SampleDatabase) -
         both = await client.call_tool("hybrid_search", {"query": "a", "semantic_query": "b"})
     assert one.structured_content == other.structured_content
     assert both.is_error
-    assert "two names of one argument" in text_of(both)
+    assert text_of(both).startswith("Search failed: query and semantic_query are two names of one argument")
 
 
 async def test_exact_keywords_select_the_recipe_files(sample: SampleDatabase) -> None:
@@ -119,8 +245,7 @@ async def test_exact_keywords_select_the_recipe_files(sample: SampleDatabase) ->
         assert values["recipe"] == "files"
         found = values["results"][0]
         assert found["citation"] == f"{sample.files.resolve() / 'handbook.md'}:21-41"
-        assert "LOGIN_TIMEOUT" in found["snippet"]
-    assert f"   evidence: {found['citation']}\n" in text_of(answer)
+    assert f"[1] {found['citation']}\n" in note_of(answer)
     with structured_content_of(plain) as values:
         assert values["recipe"] == "artifacts", "the recipe that the server was started with"
     with structured_content_of(named) as values:
@@ -149,13 +274,13 @@ async def test_include_memory_and_memory_search(sample: SampleDatabase) -> None:
     async with sample.client() as client:
         without = await client.call_tool("hybrid_search", ask)
         beside = await client.call_tool("hybrid_search", {**ask, "include_memory": True})
-        everywhere = await client.call_tool("hybrid_search", {"query": "green tea", "include_memory": True})
+        everywhere = await client.call_tool("hybrid_search", {"query": "green tea", "recipe": "default"})
         alone = await client.call_tool("memory_search", {"query": "vineyard green tea"})
     for answer, found in ((without, False), (beside, True), (everywhere, True)):
         with structured_content_of(answer) as values:
             assert ("tea" in [one["id"] for one in values["results"]]) is found
     assert text_of(beside).startswith(
-        f"Found {len(beside.structured_content['results'])} results in artifacts, artifact_chunks, memory."
+        f"Found {len(beside.structured_content['results'])} results (searched: artifact_chunks, artifacts, memory):"
     )
     with structured_content_of(alone) as values:
         assert [one["id"] for one in values["memories"]] == ["tea"]
@@ -174,7 +299,10 @@ async def test_neighbours_are_joined_by_the_chunk_boundary(sample: SampleDatabas
             "Barrels are cleaned in March.\n[CHUNK BOUNDARY]\n"
             "The vineyard's best wine rests in the oak barrels.\n[CHUNK BOUNDARY]\nBottles are filled in May."
         )
-    assert "   | [CHUNK BOUNDARY]\n" in text_of(expanded)
+    assert text_of(expanded) == text_of(plain)
+    assert "[1] with its neighbours:\n   | Barrels are cleaned in March.\n   | [CHUNK BOUNDARY]\n" in note_of(
+        expanded
+    )
 
 
 async def test_filters_are_applied(sample: SampleDatabase) -> None:
@@ -208,7 +336,7 @@ async def test_identity_cannot_be_passed_as_an_argument(sample: SampleDatabase) 
             for argument in ("clearance", "caller", "scopes", "tenant"):
                 answer = await client.call_tool(name, {**given, argument: "private"})
                 assert answer.is_error
-                assert text_of(answer).startswith(f"{name} has no argument {argument!r}. It takes: ")
+                assert f"{name} has no argument {argument!r}. It takes: " in text_of(answer)
 
 
 async def test_grep_marks_matching_lines(sample: SampleDatabase) -> None:
@@ -330,34 +458,38 @@ async def test_explain_result_reports_the_deciding_stage(sample: SampleDatabase)
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
-        ("hybrid_search", {}, "The argument 'query' is required: "),
+        ("hybrid_search", {}, "Search failed: hybrid_search needs the argument 'query': "),
         ("memory_search", {}, "memory_search needs the argument 'query': "),
-        ("hybrid_search", {"query": 5}, "hybrid_search: query: 5 is not of type 'string'"),
+        ("hybrid_search", {"query": 5}, "Search failed: hybrid_search: query: 5 is not of type 'string'"),
         (
             "hybrid_search",
             {"query": "x", "limit": 0},
-            "hybrid_search: limit: limit must be a whole number from 1 to 1,000, not 0",
+            "Search failed: hybrid_search: limit: limit must be a whole number from 1 to 1,000, not 0",
         ),
         (
             "hybrid_search",
             {"query": "x", "limit": 1001},
-            "hybrid_search: limit: limit must be a whole number from 1 to 1,000, not 1001",
+            "Search failed: hybrid_search: limit: limit must be a whole number from 1 to 1,000, not 1001",
         ),
         (
             "hybrid_search",
             {"query": "x", "limit": 51, "recipe": "artifacts"},
-            "limit must be a whole number from 1 to 50 for recipe 'artifacts', not 51",
+            "Search failed: limit must be a whole number from 1 to 50 for recipe 'artifacts', not 51",
         ),
         (
             "grep_search",
             {"query": "x", "limit": 51},
             "grep_search: limit: 51 is greater than the maximum of 50",
         ),
-        ("hybrid_search", {"query": "x", "recipe": "soup"}, "There is no recipe 'soup'. Recipes: "),
+        (
+            "hybrid_search",
+            {"query": "x", "recipe": "soup"},
+            "Search failed: There is no recipe 'soup'. Recipes: ",
+        ),
         (
             "hybrid_search",
             {"query": "x", "filters": "a"},
-            "hybrid_search: filters: 'a' is not of type 'object'",
+            "Search failed: hybrid_search: filters: 'a' is not of type 'object'",
         ),
         (
             "read_file",
@@ -366,7 +498,10 @@ async def test_explain_result_reports_the_deciding_stage(sample: SampleDatabase)
         ),
         ("read_file", {"path": "a", "first_line": 3, "last_line": 2}, "[ERROR: BAD_RANGE] "),
         ("remember", {"text": ""}, "remember: text: "),
-        ("hybrid_search", {"query": "x" * 100_001}, "hybrid_search: query: "),
+        ("hybrid_search", {"query": "x" * 100_001}, "Search failed: The query has 100,001 characters"),
+        ("memory_search", {"query": "x", "limit": 0}, "memory_search: limit: limit must be a whole number"),
+        ("vector_search", {"query": "x", "limit": 0}, "limit must be a whole number"),
+        ("vector_search", {"query": "x", "max_tokens": 1}, "vector_search: max_tokens: 1 is less than"),
     ],
 )
 async def test_bad_arguments_get_one_clear_message(
@@ -384,7 +519,7 @@ async def test_null_arguments_count_as_not_given(shared_sample: SampleDatabase) 
     async with shared_sample.client() as client:
         given = {"query": "harvest", "limit": None, "filters": None, "exact_keywords": None}
         with structured_content_of(await client.call_tool("hybrid_search", given)) as values:
-            assert values["recipe"] == "default"
+            assert values["recipe"] == "artifacts"
 
 
 def closed(schema: Any) -> Any:
@@ -394,7 +529,10 @@ def closed(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     out = {key: closed(value) for key, value in schema.items()}
-    return {**out, "additionalProperties": False} if "properties" in schema else out
+    if schema.get("type") != "object":
+        return out
+    named: dict[str, Any] = {name: {} for name in schema.get("required", ())}
+    return {**out, "properties": {**named, **out.get("properties", {})}, "additionalProperties": False}
 
 
 async def test_list_records_shows_collections_and_pages(sample: SampleDatabase) -> None:

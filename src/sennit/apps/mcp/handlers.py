@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sennit.apps.mcp import schemas
-from sennit.errors import InvalidInput
+from sennit.errors import InvalidInput, SourceError
 
 if TYPE_CHECKING:
-    from sennit.context.tool_output import ToolOutput
+    from sennit.context.tool_output import TokenBudget, ToolOutput
     from sennit.engine import Database
     from sennit.engine.search_request import SearchRequest
     from sennit.privacy import Caller
     from sennit.recipes import Recipe
-    from sennit.results import SearchResult
 
 MEMORY_COLLECTION: Final = "memory"
+ARTIFACTS_RECIPE: Final = "artifacts"
 
 LISTED_RECORDS: Final = 20
 """Records of one page of list_records, unless the call wants another number."""
@@ -53,14 +53,16 @@ def hybrid_search(call: ToolCall) -> ToolResponse:
 
     request, recipe = build_request(call)
     result = call.db.search(request)
+    if not result.answered:
+        raise SourceError(f"no source answered ({'; '.join(map(str, result.degraded))})")
     return _response(
         render_results(
             result,
-            (*recipe.collections, *request.include),
+            _searched(call, recipe, request.include),
+            recipe.score_label,
+            _budget(call),
             passages=bool(request.neighbours),
-            excerpt=_excerpt(request.query),
-        ),
-        result,
+        )
     )
 
 
@@ -77,7 +79,7 @@ def memory_search(call: ToolCall) -> ToolResponse:
         collections=(MEMORY_COLLECTION,),
         caller=call.caller,
     )
-    return _response(render_memories(result), result)
+    return _response(render_memories(result, _budget(call)))
 
 
 def grep_search(call: ToolCall) -> ToolResponse:
@@ -94,26 +96,25 @@ def grep_search(call: ToolCall) -> ToolResponse:
     )
     keywords = [arguments["query"], *arguments.get("more_keywords", ())]
     found = call.db.files.grep(keywords, options=options, caller=call.caller)
-    return _response(render_passages(found, arguments.get("limit", 10)))
+    return _response(render_passages(found, arguments.get("limit", 10), _budget(call)))
 
 
 def vector_search(call: ToolCall) -> ToolResponse:
     """Search by meaning only, with the distance threshold of the recipe `files`."""
-    from sennit.context.tool_output import render_results
+    from sennit.context.tool_output import render_texts
 
-    query = call.arguments["query"]
     files = call.db.recipes["files"]
     vector_sources = tuple(config for config in files.sources if config.source == "vector")
     recipe = replace(call.db.recipes["vector"], sources=vector_sources, limit=files.limit)
     result = call.db.search(
-        query,
+        call.arguments["query"],
         recipe=recipe,
         limit=call.arguments.get("limit"),
         filters=call.arguments.get("filters"),
         min_relevance=call.arguments.get("min_relevance", 0.0),
         caller=call.caller,
     )
-    return _response(render_results(result, excerpt=_excerpt(query)), result)
+    return _response(render_texts(result, _searched(call, recipe), _budget(call)))
 
 
 def read_file(call: ToolCall) -> ToolResponse:
@@ -194,7 +195,11 @@ def list_records(call: ToolCall) -> ToolResponse:
     state = call.db.status(caller=call.caller)
     collections = [(one.name, one.records) for one in state.collections]
     folders = [(one.path, one.files, one.records) for one in state.folders]
-    return _response(render_records(page.records, page.total, page.next, collections, folders))
+    held = {one.name for one in state.collections}
+    recipes = [
+        name for name, recipe in call.db.recipes.items() if held.intersection(recipe.searched() or held)
+    ]
+    return _response(render_records(page.records, page.total, page.next, collections, folders, recipes))
 
 
 def explain_result(call: ToolCall) -> ToolResponse:
@@ -269,15 +274,10 @@ def build_request(call: ToolCall) -> tuple[SearchRequest, Recipe]:
     from sennit.recipes import find_recipe
 
     arguments = call.arguments
-    query, semantic_query = arguments.get("query"), arguments.get("semantic_query")
-    if query is not None and semantic_query is not None and query != semantic_query:
-        raise InvalidInput("query and semantic_query are two names of one argument; give only one of them.")
-    query = semantic_query if query is None else query
-    if query is None:
-        raise InvalidInput(f"The argument 'query' is required: {schemas.QUERY['description']}")
+    query = arguments["query"]
     exact_keywords = arguments.get("exact_keywords")
     recipe_name = arguments.get("recipe") or (None if exact_keywords is None else "files")
-    recipe = find_recipe(recipe_name or call.db.settings.search.recipe, call.db.recipes)
+    recipe = find_recipe(recipe_name or _default_recipe(call), call.db.recipes)
     keywords = None if exact_keywords is None else parse_keywords(exact_keywords, query)
     # A recipe without a list of collections searches all of them, and memory with them.
     leaves_memory_out = recipe.collections and MEMORY_COLLECTION not in recipe.collections
@@ -308,19 +308,30 @@ def parse_keywords(given: str | Sequence[str], query: str) -> tuple[str, ...] | 
     return None if keywords in ((), (query.strip(),)) else keywords
 
 
-def _excerpt(query: str) -> Callable[[str], str]:
-    """A function that returns the part of a text that matches the query best."""
-    from sennit.apps.cli.snippets import make_snippet
-    from sennit.context.sanitize import sanitize
-    from sennit.context.tool_output import SNIPPET_CHARACTERS
+def _default_recipe(call: ToolCall) -> str:
+    """The recipe of the settings if they name one; else `artifacts` wherever its collections hold something."""
+    settings = call.db.settings
+    if "search.recipe" not in settings.origins and ARTIFACTS_RECIPE in call.db.recipes:
+        held = {one.name for one in call.db.collections(caller=call.caller)}
+        if held.intersection(call.db.recipes[ARTIFACTS_RECIPE].collections):
+            return ARTIFACTS_RECIPE
+    return settings.search.recipe
 
-    # Two characters are reserved for the ellipses.
-    return lambda text: make_snippet(sanitize(text), query, SNIPPET_CHARACTERS - 2, str)
+
+def _searched(call: ToolCall, recipe: Recipe, include: Sequence[str] = ()) -> tuple[str, ...]:
+    """The collections of a search: those of its recipe, or all that hold something that the caller may see."""
+    return recipe.searched(include) or tuple(one.name for one in call.db.collections(caller=call.caller))
 
 
-def _response(output: ToolOutput, result: SearchResult | None = None) -> ToolResponse:
-    """The output of a tool; the hints of an empty result are a block of their own."""
-    from sennit.context.tool_output import hint_lines
+def _budget(call: ToolCall) -> TokenBudget:
+    """The budget for the text of an answer."""
+    from sennit.context.tool_output import TokenBudget
+    from sennit.hydration.tokenizer import load_tokenizer
 
-    hints = [] if result is None else hint_lines(result)
-    return ToolResponse((output.text, *(["\n".join(hints)] if hints else [])), output.values)
+    return TokenBudget(call.arguments.get("max_tokens", schemas.MAX_TOKENS), load_tokenizer().count)
+
+
+def _response(output: ToolOutput) -> ToolResponse:
+    """The output of a tool; its notes are a block of their own."""
+    notes = ["\n".join(output.notes)] if output.notes else []
+    return ToolResponse((output.text, *notes), output.values)

@@ -16,6 +16,12 @@ Schema = dict[str, Any]
 MAX_PASSAGES: Final = 50
 """Passages of one grep. More would fill the model's context; a better pattern helps more."""
 
+MAX_TOKENS: Final = 2000
+"""Tokens of retrieved text in one answer, unless the call wants another number. Ten results of a usual search fit."""
+
+MIN_TOKENS: Final = 50
+"""Fewer tokens hold no result."""
+
 MAX_ERROR_CHARACTERS: Final = 200
 """Characters of a validation error, which may quote the argument."""
 
@@ -37,7 +43,7 @@ def integer(description: str, minimum: int = 1, maximum: int | None = None) -> S
 
 def boolean(description: str) -> Schema:
     """A boolean property that defaults to false."""
-    return {"type": "boolean", "description": description, "default": False}
+    return {"type": "boolean", "description": description}
 
 
 def strings(description: str) -> Schema:
@@ -56,13 +62,24 @@ def arguments(*required: str, **properties: Schema) -> Schema:
 
 
 def object_with(**properties: Schema) -> Schema:
-    """An object in which all of these properties are required."""
-    return {"type": "object", "properties": properties, "required": list(properties)}
+    """The output schema of a tool. Its answer always has all of these properties, unless said otherwise."""
+    return {"type": "object", "properties": properties}
 
 
 def array_of(item: Schema) -> Schema:
     """An array of items."""
     return {"type": "array", "items": item}
+
+
+def rows(*names: str, **properties: Schema) -> Schema:
+    """An array of objects with these fields, by name only: every conversation pays for the list of tools."""
+    item: Schema = {"type": "object", "required": list(names)}
+    return array_of({**item, "properties": properties} if properties else item)
+
+
+def as_in_search(*names: str) -> dict[str, Schema]:
+    """Arguments that hybrid_search describes, here by name and type. The search checks their values."""
+    return {name: _IN_SEARCH[name] for name in names}
 
 
 def nullable(kind: str) -> Schema:
@@ -72,42 +89,37 @@ def nullable(kind: str) -> Schema:
 
 def number_of(what: str, default: str) -> Schema:
     """The limit of a search for something."""
-    return integer(
-        f"Maximum number of {what}. Default: {default}.", parameters.LIMIT.minimum, parameters.LIMIT.maximum
-    )
+    return integer(f"Most {what}; default {default}.", parameters.LIMIT.minimum, parameters.LIMIT.maximum)
 
 
 # The parameters of a search, under the names that tools have for them.
-QUERY: Final = string(
-    "What to search for: a question or a few words, in any language.", **parameters.QUERY.schema
-)
-LIMIT: Final = number_of("results", "the recipe's limit")
+QUERY: Final = string("A question or a few words.")
+LIMIT: Final = number_of("results", "the recipe's")
 RECIPE: Final = string(
-    "How to search. `default`: keyword and meaning, for anything; `files`: exact text and meaning in folders of "
-    "text; `artifacts`: a personal knowledge base, one result per document. Leave it out unless one is asked for.",
-    **parameters.RECIPE.schema,
+    "Usually left out. `artifacts`: knowledge base, one result per document; `docs`: documentation by page; "
+    "`examples`; `memory`: conversations and facts; `files`: grep and meaning; `code`; `default`: all. "
+    "list_records says which find something here.",
 )
 MIN_RELEVANCE: Final[Schema] = {
     "type": "number",
-    "description": parameters.MIN_RELEVANCE.help,
+    "description": "Leave out results less likely to answer.",
     **parameters.MIN_RELEVANCE.schema,
 }
 FILTERS: Final[Schema] = {
     "type": "object",
-    "description": "Return only records that match, by field or metadata field. Equality, membership, ranges, patterns: "
-    '{"kind": "note", "tags": ["a", "b"], "timestamp": {"gte": "2026-01-01"}, "path": {"like": "docs/*"}}; '
-    'combined with {"and": [...]}, {"or": [...]}, {"not": {...}}.',
+    "description": 'Only records with these fields: {"kind": "note", "tags": ["a", "b"], '
+    '"timestamp": {"gte": "2026-01-01"}, "path": {"like": "docs/*"}}; and, or, not combine them.',
 }
 KEYWORDS: Final[Schema] = {
-    "anyOf": [{"type": "string"}, {"type": "array", **parameters.KEYWORDS.schema}],
-    "description": "Texts to match exactly as written, such as names, identifiers and error codes: a list, or words "
-    'with "phrases" in quotes. They select the recipe `files`. If empty or equal to the query, they are extracted '
-    "from it.",
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+    "description": "Exact texts to grep for, such as identifiers; selects the recipe `files`.",
 }
+TOKENS: Final = integer(
+    f"Budget for the returned text; default {MAX_TOKENS}. What is cut is reported.", MIN_TOKENS
+)
 
 DECLARED: Final[Mapping[str, parameters.Parameter]] = {
     "query": parameters.QUERY,
-    "semantic_query": parameters.QUERY,
     "exact_keywords": parameters.KEYWORDS,
     "recipe": parameters.RECIPE,
     "limit": parameters.LIMIT,
@@ -117,136 +129,104 @@ DECLARED: Final[Mapping[str, parameters.Parameter]] = {
 }
 """The parameter of a search behind each argument of a tool; its check says what is wrong."""
 
-EDITOR: Final = string(parameters.EDITOR.help, **parameters.EDITOR.schema)
-LANGUAGE: Final = string(parameters.LANGUAGE.help, **parameters.LANGUAGE.schema)
-INCLUDE_MEMORY: Final = boolean("Also search the collection `memory`, if the recipe leaves it out.")
+EDITOR: Final = string("Code in the user's editor, as context.")
+LANGUAGE: Final = string("The language of that code.")
+INCLUDE_MEMORY: Final = boolean("Also search `memory`.")
+
+_IN_SEARCH: Final[Mapping[str, Schema]] = {
+    **{name: {"type": "string"} for name in ("query", "semantic_query", "recipe", "editor", "language")},
+    "filters": {"type": "object"},
+    "exact_keywords": {"anyOf": KEYWORDS["anyOf"]},
+    "limit": {"type": "integer"},
+    "include_memory": {"type": "boolean"},
+    "min_relevance": {"type": "number"},
+    "max_tokens": {"type": "integer", "minimum": MIN_TOKENS},
+}
 
 _STRING: Final[Schema] = {"type": "string"}
 _NUMBER: Final[Schema] = {"type": "number"}
-_COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+_BOOLEAN: Final[Schema] = {"type": "boolean"}
+_COUNT: Final[Schema] = {"type": "integer"}
 _STRINGS: Final = array_of(_STRING)
+_COUNTS: Final = array_of(_COUNT)
 _NULLABLE_STRING: Final = nullable("string")
 _NULLABLE_NUMBER: Final = nullable("number")
 _NULLABLE_INTEGER: Final = nullable("integer")
 
-DEGRADED: Final = array_of(object_with(source=_STRING, reason=_STRING))
+DEGRADED: Final = rows("source", "reason")
 """Sources that failed, and why. The result is built from the others."""
 
-RELEVANCE: Final[Schema] = {
-    "type": "number",
-    "description": "The calibrated chance that it answers the query, from 0 to 1.",
+_RESULT: Final = {
+    "query": _STRING,
+    "recipe": _STRING,
+    "fits": _BOOLEAN,
+    "count": _COUNT,
+    "collections": _STRINGS,
+    "results": rows(
+        "number",
+        "relevance",
+        "score",
+        "collections",
+        "type",
+        "id",
+        "title",
+        "source_system",
+        "sensitivity",
+        "snippet",
+        "citation",
+        "url",
+        passage=_STRING,
+    ),
+    "truncated": _BOOLEAN,
+    "degraded": DEGRADED,
+    "hints": _STRINGS,
 }
-FITS: Final[Schema] = {
-    "type": "boolean",
-    "description": "Whether anything found is relevant enough to count as an answer.",
-}
-HINTS: Final = {
-    **_STRINGS,
-    "description": "Why nothing was found, and what would find something. Empty if there are results.",
-}
-
-_HIT: Final = object_with(
-    number=integer("Position in the result, from 1."),
-    relevance=RELEVANCE,
-    score=_NUMBER,
-    collections=_STRINGS,
-    type={"enum": ["chunk", "artifact"]},
-    id=_STRING,
-    title=_STRING,
-    source_system=_STRING,
-    sensitivity=_STRING,
-    snippet=string("At most 200 characters of the text."),
-    citation=string("Where the text is from: path with lines, URL, or id."),
-    url=_NULLABLE_STRING,
-)
-_HIT["properties"]["passage"] = string("The text with its neighbours, if `expand_neighbors` is set.")
-
-RESULTS: Final = object_with(
-    query=_STRING,
-    recipe=_STRING,
-    fits=FITS,
-    count=_COUNT,
-    collections={**_STRINGS, "description": "The collections that were searched. Empty: all of them."},
-    results=array_of(_HIT),
-    degraded=DEGRADED,
-    hints=HINTS,
+TEXTS: Final = object_with(**_RESULT)
+RESULTS: Final = object_with(**_RESULT)
+RESULTS["properties"]["pages"] = rows(
+    "name",
+    "url",
+    "chunks",
+    chunks=rows("kind", "id", "title", "citation", "text"),
 )
 MEMORIES: Final = object_with(
     query=_STRING,
-    fits=FITS,
+    fits=_BOOLEAN,
     count=_COUNT,
-    memories=array_of(
-        object_with(
-            id=_STRING,
-            relevance=RELEVANCE,
-            score=_NUMBER,
-            text=_STRING,
-            title=_STRING,
-            kind=_STRING,
-            timestamp=_NULLABLE_STRING,
-        )
-    ),
+    memories=rows("id", "relevance", "score", "text", "title", "kind", "timestamp"),
+    truncated=_BOOLEAN,
     degraded=DEGRADED,
-    hints=HINTS,
+    hints=_STRINGS,
 )
 PASSAGES: Final = object_with(
     files=_COUNT,
     matches=_COUNT,
     count=_COUNT,
-    passages=array_of(
-        object_with(
-            citation=_STRING,
-            path=_STRING,
-            lines={
-                "type": "array",
-                "items": {"type": "integer"},
-                "description": "The first and the last line.",
-            },
-            matched={
-                "type": "array",
-                "items": {"type": "integer"},
-                "description": "The numbers of the matching lines.",
-            },
-            keywords=_STRINGS,
-            matches=_COUNT,
-            text=_STRING,
-        )
-    ),
-    limits={**_STRINGS, "description": "The limits that truncated the result, if any."},
-    skipped={**_STRINGS, "description": "Files that could not be read."},
+    passages=rows("citation", "path", "lines", "matched", "keywords", "matches", "text"),
+    truncated=_BOOLEAN,
+    limits=_STRINGS,
+    skipped=_STRINGS,
 )
-FILE: Final = object_with(
-    path=_STRING,
-    text=_STRING,
-    first_line=_COUNT,
-    last_line=_COUNT,
-    total_lines={**_COUNT, "description": "The number of lines of the whole file."},
-)
+FILE: Final = object_with(path=_STRING, text=_STRING, first_line=_COUNT, last_line=_COUNT, total_lines=_COUNT)
 MEMORY: Final = object_with(id=_STRING, collection=_STRING, sensitivity=_STRING, scope=_STRING)
-REMOVED: Final = object_with(removed=integer("How many records were removed, with chunks and facts.", 0))
-_NAMED_COUNTS: Final = array_of(object_with(name=_STRING, records=_COUNT))
+REMOVED: Final = object_with(removed=_COUNT)
 RECORDS: Final = object_with(
-    total=integer("How many records match, on all pages.", 0),
-    next={**_NULLABLE_STRING, "description": "The `after` of the next page; null on the last one."},
-    collections=_NAMED_COUNTS,
-    folders=array_of(object_with(path=_STRING, files=_COUNT, records=_COUNT)),
-    records=array_of(
-        object_with(
-            id=_STRING, citation=_STRING, collection=_STRING, kind=_STRING, title=_STRING, snippet=_STRING
-        )
-    ),
+    total=_COUNT,
+    next=_NULLABLE_STRING,
+    collections=rows("name", "records"),
+    folders=rows("path", "files", "records"),
+    recipes=_STRINGS,
+    records=rows("id", "citation", "collection", "kind", "title", "snippet"),
 )
 EXPLANATION: Final = object_with(
     id=_STRING,
-    kept={"type": "boolean"},
+    kept=_BOOLEAN,
     stage=_STRING,
     reason=_STRING,
     number=_NULLABLE_NUMBER,
     needed=_NULLABLE_NUMBER,
     rank=_NULLABLE_INTEGER,
-    sources=array_of(
-        object_with(source=_STRING, rank=_NULLABLE_INTEGER, score=_NULLABLE_NUMBER, share=_NUMBER)
-    ),
+    sources=rows("source", "rank", "score", "share"),
     degraded=DEGRADED,
 )
 
@@ -256,63 +236,62 @@ PLAN: Final = object_with(
     turn=_COUNT,
     max_tokens=_COUNT,
     max_entities=_COUNT,
-    allow_partial={"type": "boolean"},
+    allow_partial=_BOOLEAN,
     tokenizer=_STRING,
     tokens=_COUNT,
-    entries=array_of(
-        object_with(
-            key=_STRING,
-            reason=string("Such as `anchor:explicit_file_mention` or `semantic:0.85`."),
-            priority=_COUNT,
-            tokens=_COUNT,
-            position=integer("Position in the plan, from 1."),
-            path=_STRING,
-            lines={"anyOf": [array_of({"type": "integer"}), {"type": "null"}]},
-            qualified=_STRING,
-            language=_STRING,
-            preview=_STRING,
-            content=string("A hash of the entity's content."),
-            partial={"type": "boolean"},
-        )
+    entries=rows(
+        "key",
+        "reason",
+        "priority",
+        "tokens",
+        "position",
+        "path",
+        "lines",
+        "qualified",
+        "language",
+        "preview",
+        "content",
+        "partial",
     ),
-    dropped=array_of(object_with(key=_STRING, selection_reason=_STRING, reason=_STRING, tokens=_COUNT)),
-    warnings=array_of(object_with(code=_STRING, message=_STRING, key=_STRING)),
+    dropped=rows("key", "selection_reason", "reason", "tokens"),
+    warnings=rows("code", "message", "key"),
 )
 
 
 ANSWER: Final = object_with(
     query=_STRING,
-    text=string("The answer. [1] cites the citation with that number."),
-    citations=array_of(
-        object_with(
-            number=integer("The number by which the text cites it."),
-            id=_STRING,
-            title=_STRING,
-            location=string("Where the text is from: path with lines, URL, or id."),
-            url=_NULLABLE_STRING,
-        )
-    ),
-    model={
-        **_NULLABLE_STRING,
-        "description": "The model that wrote the text; null if it is made of sentences that were found.",
-    },
+    text=_STRING,
+    citations=rows("number", "id", "title", "location", "url"),
+    model=_NULLABLE_STRING,
     degraded=DEGRADED,
 )
 
 
-def validate_arguments(tool: str, schema: Schema, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The arguments without nulls, which count as not given. Raises InvalidInput if they do not match the schema."""
+def validate_arguments(
+    tool: str, schema: Schema, given: Mapping[str, Any] | None, aliases: Mapping[str, str]
+) -> dict[str, Any]:
+    """The arguments without nulls, which count as not given, and under one name each.
+
+    Raises InvalidInput if they do not match the schema.
+    """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
     present = {name: value for name, value in (given or {}).items() if value is not None}
     properties = schema["properties"]
+    for alias, name in aliases.items():
+        if alias not in present:
+            continue
+        if present.setdefault(name, present[alias]) != present[alias]:
+            raise InvalidInput(f"{name} and {alias} are two names of one argument; give only one of them.")
+        del present[alias]
     for name in present:
         if name not in properties:
             raise InvalidInput(f"{tool} has no argument {name[:60]!r}. It takes: {', '.join(properties)}.")
     for name in schema["required"]:
         if name not in present:
-            raise InvalidInput(f"{tool} needs the argument {name!r}: {properties[name]['description']}")
+            about = properties[name].get("description", "as in hybrid_search.")
+            raise InvalidInput(f"{tool} needs the argument {name!r}: {about}")
     error = best_match(Draft202012Validator(schema).iter_errors(present))
     if error is not None:
         path = ".".join(str(step) for step in error.absolute_path)

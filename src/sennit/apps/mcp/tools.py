@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from sennit.apps.mcp import handlers, schemas
-from sennit.search_parameters import QUERY, RECIPE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +26,16 @@ class Tool:
     idempotent: bool = True
     destructive: bool = False
     """Whether it removes what is stored."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other names of arguments."""
+    failure_prefix: str = ""
+    """What its error messages begin with."""
 
 
+_QUERY_ALIASES: Final = {"semantic_query": "query"}
 _SEARCH_PROPERTIES: Final = {
     "query": schemas.QUERY,
-    "semantic_query": schemas.string("Another name for `query`.", **QUERY.schema),
+    "semantic_query": schemas.string("Another name for `query`."),
     "exact_keywords": schemas.KEYWORDS,
     "recipe": schemas.RECIPE,
     "limit": schemas.LIMIT,
@@ -47,30 +51,27 @@ TOOLS: Final = (
     Tool(
         name="hybrid_search",
         title="Search by words and by meaning",
-        description="Search everything that is stored: notes, documents, conversations and indexed files, by exact "
-        "words and by meaning at once, in one ranking. Use it first for any question about the user's own material. "
-        "Each result has an id, a citation and a snippet; read_file returns the whole file of a path, explain_result "
-        "says why a result has its rank.",
+        description="Search the user's notes, documents, conversations and files by words and meaning. Use it first. "
+        "Returns ids, scores and the beginning of each text.",
         input_schema=schemas.arguments(
+            "query",
             **_SEARCH_PROPERTIES,
-            expand_neighbors=schemas.boolean(
-                "Return each chunk of a document together with the chunks before and after it."
-            ),
+            expand_neighbors=schemas.boolean("Add adjacent chunks."),
+            max_tokens=schemas.TOKENS,
         ),
         output_schema=schemas.RESULTS,
         run=handlers.hybrid_search,
+        aliases=_QUERY_ALIASES,
+        failure_prefix="Search failed: ",
     ),
     Tool(
         name="memory_search",
         title="Search what was remembered",
-        description="Search only the collection `memory`: facts, preferences and decisions stored by the tool "
-        "remember. Returns the full text of each memory.",
+        description="Search only what `remember` stored: facts, preferences, decisions, in full.",
         input_schema=schemas.arguments(
             "query",
-            query=schemas.QUERY,
+            **schemas.as_in_search("query", "filters", "min_relevance", "max_tokens"),
             limit=schemas.number_of("memories", "5"),
-            filters=schemas.FILTERS,
-            min_relevance=schemas.MIN_RELEVANCE,
         ),
         output_schema=schemas.MEMORIES,
         run=handlers.memory_search,
@@ -78,23 +79,18 @@ TOOLS: Final = (
     Tool(
         name="grep_search",
         title="Find exact text in files",
-        description="Find lines in the allowed folders that contain an exact text, as the files are on disk now. "
-        "Returns each match with ten lines before and after it, matching lines marked, with path and line numbers. "
-        "Use it for names, identifiers and error messages; use hybrid_search for questions.",
+        description="Find an exact text in files as they are on disk now: names, identifiers, error messages. "
+        "Returns the lines around each match.",
         input_schema=schemas.arguments(
             "query",
-            query=schemas.string(
-                "The text to find, literally; a regular expression if `regex` is true.", minLength=1
-            ),
-            more_keywords=schemas.strings("Further texts to find in the same pass."),
-            regex=schemas.boolean("Treat the texts as regular expressions."),
-            case=schemas.string(
-                "`smart`: case-sensitive only if the text has upper-case letters.",
-                enum=["smart", "sensitive", "ignore"],
-            ),
-            globs=schemas.strings('Search only matching files, such as ["*.py", "!tests/**"].'),
-            hidden=schemas.boolean("Also search files whose names begin with a dot."),
-            limit=schemas.integer("Maximum number of passages. Default: 10.", maximum=schemas.MAX_PASSAGES),
+            query=schemas.string("The literal text.", minLength=1),
+            more_keywords=schemas.strings("Further texts."),
+            regex=schemas.boolean("The texts are regular expressions."),
+            case=schemas.string("Default smart.", enum=["smart", "sensitive", "ignore"]),
+            globs=schemas.strings('Such as ["*.py", "!tests/**"].'),
+            hidden=schemas.boolean("Also dot files."),
+            limit=schemas.integer("Most passages; default 10.", maximum=schemas.MAX_PASSAGES),
+            **schemas.as_in_search("max_tokens"),
         ),
         output_schema=schemas.PASSAGES,
         run=handlers.grep_search,
@@ -102,31 +98,24 @@ TOOLS: Final = (
     Tool(
         name="vector_search",
         title="Search by meaning alone",
-        description="Search by meaning only, and leave out results that are not close enough to the query. Use it when "
-        "you do not know the words of the answer; otherwise hybrid_search finds more.",
+        description="Search by meaning only; returns whole passages that are close enough. For questions whose answer "
+        "uses other words.",
         input_schema=schemas.arguments(
             "query",
-            query=schemas.QUERY,
-            limit=schemas.LIMIT,
-            filters=schemas.FILTERS,
-            min_relevance=schemas.MIN_RELEVANCE,
+            **schemas.as_in_search("query", "limit", "filters", "min_relevance", "max_tokens"),
         ),
-        output_schema=schemas.RESULTS,
+        output_schema=schemas.TEXTS,
         run=handlers.vector_search,
     ),
     Tool(
         name="read_file",
         title="Read a text file",
-        description="Read a UTF-8 text file from the allowed folders, completely or a range of lines. Takes the paths "
-        "that the searches cite. An answer that begins with [ERROR: CODE] says why a file cannot be read.",
+        description="Read a file, or some of its lines, by the path that a search cites.",
         input_schema=schemas.arguments(
             "path",
-            path=schemas.string(
-                "The path, absolute or relative to an allowed folder; also with lines, as a search cites it: "
-                "notes/a.md:3-9. It is taken literally."
-            ),
-            first_line=schemas.integer("The first line to read, from 1."),
-            last_line=schemas.integer("The last line to read."),
+            path=schemas.string("A path, also with lines: notes/a.md:3-9."),
+            first_line=schemas.integer("From 1."),
+            last_line=schemas.integer("Included."),
         ),
         output_schema=schemas.FILE,
         run=handlers.read_file,
@@ -134,17 +123,16 @@ TOOLS: Final = (
     Tool(
         name="remember",
         title="Remember a fact",
-        description="Store a fact, preference or decision for later conversations. Write it as a sentence that is "
-        "clear on its own. The write is durable, and memory_search and hybrid_search find it from then on. Store only "
-        "what the user wants stored; never secrets such as passwords.",
+        description="Store a fact, preference or decision for later conversations, as a sentence clear on its own. "
+        "Only what the user wants stored; never secrets.",
         input_schema=schemas.arguments(
             "text",
             text=schemas.string("What to remember.", minLength=1),
             title=schemas.string("A short title."),
-            kind=schemas.string("Such as fact, preference, decision, person, place."),
-            metadata={"type": "object", "description": "Further fields, for filters."},
-            sensitivity=schemas.string("A level such as normal, sensitive or private."),
-            scope=schemas.string("Who may see it, such as me, team or public."),
+            kind=schemas.string("Such as fact, decision, person, place."),
+            metadata={"type": "object", "description": "Fields for filters."},
+            sensitivity=schemas.string("normal, sensitive or private."),
+            scope=schemas.string("Who may see it: me, team or public."),
         ),
         output_schema=schemas.MEMORY,
         run=handlers.remember,
@@ -154,15 +142,12 @@ TOOLS: Final = (
     Tool(
         name="forget",
         title="Remove what is stored",
-        description="Remove records for good: some by id, a whole conversation, or all that match a filter. Use it only "
-        "when the user asks for it, and look at what matches with list_records first.",
+        description="Remove records for good; only when the user asks. Give one of ids, session, filters; check with "
+        "list_records first.",
         input_schema=schemas.arguments(
-            ids=schemas.strings(
-                "Records to remove, as searches cite them: ids, or paths with lines such as notes/a.md:3-9. A path "
-                "without lines means all records of the file."
-            ),
-            session=schemas.string("The name of a conversation to forget.", minLength=1),
-            filters=schemas.FILTERS,
+            ids=schemas.strings("Ids, paths with lines, or paths of whole files."),
+            session=schemas.string("A whole conversation.", minLength=1),
+            **schemas.as_in_search("filters"),
         ),
         output_schema=schemas.REMOVED,
         run=handlers.forget,
@@ -172,14 +157,13 @@ TOOLS: Final = (
     Tool(
         name="list_records",
         title="See what is stored",
-        description="List what the database holds: the collections with their numbers of records, the indexed folders, "
-        "and records, all of them or those that match, page by page. Use it to learn what there is to search, or "
-        "before forget. It does not rank; hybrid_search does.",
+        description="See what is stored: collections, folders, recipes that find something, and records page by page, "
+        "unranked.",
         input_schema=schemas.arguments(
-            collection=schemas.string("Only records of this collection.", minLength=1),
-            filters=schemas.FILTERS,
+            collection=schemas.string("Only this collection.", minLength=1),
+            **schemas.as_in_search("filters"),
             limit=schemas.number_of("records", "20"),
-            after=schemas.string("The `next` of the page before."),
+            after=schemas.string("The `next` of the last page."),
         ),
         output_schema=schemas.RECORDS,
         run=handlers.list_records,
@@ -187,46 +171,29 @@ TOOLS: Final = (
     Tool(
         name="explain_result",
         title="Explain a result",
-        description="Explain why a record is in a search result, or which stage and which number kept it out. Takes "
-        "the arguments of that hybrid_search, and the id of the record.",
+        description="Explain why a record is in the result of a hybrid_search, or what kept it out.",
         input_schema=schemas.arguments(
             "id",
-            id=schemas.string(
-                "A record as a search returns it: its id or citation (path with lines), or the beginning of its id.",
-                minLength=1,
-            ),
-            **_SEARCH_PROPERTIES,
+            "query",
+            id=schemas.string("Its id or citation.", minLength=1),
+            **schemas.as_in_search(*_SEARCH_PROPERTIES),
         ),
         output_schema=schemas.EXPLANATION,
         run=handlers.explain_result,
+        aliases=_QUERY_ALIASES,
     ),
     Tool(
         name="plan_context",
         title="Gather code for a task",
-        description="Gather the code that a task is about, within a token budget: the files and symbols that the task "
-        "names or that its stack traces show, the code of earlier turns of the same episode, the code around them, "
-        "and then code that is close in meaning. Use it before changing indexed code. Returns each entity with its "
-        "path and lines, and lists what did not fit.",
+        description="Gather the indexed code that a task needs, within a token budget: files and symbols it names, "
+        "code around them, then code close in meaning. Use it before changing code.",
         input_schema=schemas.arguments(
             "query",
-            query=schemas.string(
-                "The task in words, with the names of files and symbols, and stack traces unchanged.",
-                **QUERY.schema,
-            ),
-            episode=schemas.string(
-                "The name of the task or conversation. Later turns then include the code of earlier ones.",
-                minLength=1,
-                maxLength=200,
-            ),
-            max_tokens=schemas.integer(
-                "The budget in tokens. Default: from the settings (4000).", maximum=1_000_000
-            ),
-            max_entities=schemas.integer(
-                "The most entities that meaning adds. Default: from the settings (10).", maximum=1000
-            ),
-            allow_partial=schemas.boolean(
-                "Shorten an entity that does not fit to its signature and most relevant lines."
-            ),
+            query=schemas.string("The task, with names of files and symbols."),
+            episode=schemas.string("Names the task; later turns keep its code.", minLength=1, maxLength=200),
+            max_tokens=schemas.integer("Default 4000.", maximum=1_000_000),
+            max_entities=schemas.integer("Most entities by meaning; default 10.", maximum=1000),
+            allow_partial=schemas.boolean("Shorten what does not fit."),
         ),
         output_schema=schemas.PLAN,
         run=handlers.plan_context,
@@ -236,18 +203,13 @@ TOOLS: Final = (
     Tool(
         name="ask",
         title="Answer from documentation",
-        description="Answer a question in words from what is indexed, each statement with a numbered citation. Use it "
-        "for a question about a product's documentation when a short answer is enough; hybrid_search returns the "
-        "passages themselves. The language model of sennit's settings writes the answer; without one, it consists of "
-        "sentences that were found.",
+        description="Answer a question in words from indexed documentation, with numbered citations, when a short "
+        "answer is enough.",
         input_schema=schemas.arguments(
             "query",
-            query=schemas.QUERY,
-            recipe=schemas.string("How to search. Default: `docs`, pages of documentation.", **RECIPE.schema),
+            **schemas.as_in_search("query", "filters", "editor", "language"),
+            recipe=schemas.string("Default `docs`."),
             limit=schemas.number_of("sections to answer from", "5"),
-            filters=schemas.FILTERS,
-            editor=schemas.EDITOR,
-            language=schemas.LANGUAGE,
         ),
         output_schema=schemas.ANSWER,
         run=handlers.ask,
