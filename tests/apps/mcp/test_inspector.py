@@ -44,7 +44,11 @@ def test_inspector_lists_every_tool_without_schema_errors(
 
 @pytest.mark.parametrize("name", CALLS)
 def test_inspector_calls_every_tool(inspector: list[str], sample: SampleDatabase, name: str) -> None:
-    arguments = [part for key, value in CALLS[name].items() for part in ("--tool-arg", f"{key}={value}")]
+    arguments = [
+        part
+        for key, value in CALLS[name].items()
+        for part in ("--tool-arg", f"{key}={value if isinstance(value, str) else json.dumps(value)}")
+    ]
     answer = ask(inspector, sample, "--method", "tools/call", "--tool-name", name, *arguments)
     assert not answer.get("isError"), answer
     assert answer["content"][0]["text"]

@@ -253,6 +253,8 @@ async def test_ten_servers_on_one_database_serve_ten_clients_at_once(sample: Sam
                     with structured_content_of(await client.call_tool("remember", {"text": text})):
                         pass
                     for name, given in CALLS.items():
+                        if name == "forget":  # only one of the clients could forget the record
+                            continue
                         with structured_content_of(await client.call_tool(name, given)) as values:
                             assert values
                 mine = await client.call_tool(
