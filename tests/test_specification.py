@@ -309,20 +309,23 @@ def test_the_tools_of_the_specification_answer_in_the_stated_forms(folder: Path)
         assert hints.read_only_hint
         arguments = {"query": "lease of the harbour office"}
         found = await client.call_tool("hybrid_search", arguments)
-        lines = text_of(found).split("\n")
-        assert lines[0] == "Found 1 results (searched: artifact_chunks, artifacts):"
-        assert lines[1] == ""
-        assert lines[2].startswith("[1] RRF score: 0.0")
-        assert lines[2].endswith("(from: artifact_chunks)")
-        assert lines[3] == "Type: chunk | ID: art_mail#0"
-        assert lines[4] == "Title: Harbour lease"
-        assert lines[5] == "Source: gmail | Sensitivity: normal"
-        text = CHUNKS[0].text
-        assert lines[6] == f'Snippet: "{text[:200]}…"'
-        assert lines[7:] == ["Evidence: https://mail.example/1", ""]
         assert found.structured_content is not None
+        score = found.structured_content["results"][0]["score"]
+        assert score < 0.07, "four lists at most, of which each adds a sixtieth at most"
+        assert text_of(found) == (
+            "Found 1 results (searched: artifact_chunks, artifacts):\n"
+            "\n"
+            f"[1] RRF score: {score:.3f} (from: artifact_chunks)\n"
+            "Type: chunk | ID: art_mail#0\n"
+            "Title: Harbour lease\n"
+            "Source: gmail | Sensitivity: normal\n"
+            f'Snippet: "{CHUNKS[0].text[:200]}…"\n'
+            "Evidence: https://mail.example/1\n"
+        )
         same = await client.call_tool("hybrid_search", {"semantic_query": "lease of the harbour office"})
         assert text_of(same) == text_of(found)
+        others = {"exact_keywords": ["deposit"], "limit": 3, "include_memory": True, "expand_neighbors": True}
+        assert not (await client.call_tool("hybrid_search", {**arguments, **others})).is_error
         nothing = await client.call_tool("hybrid_search", {"query": "x", "filters": {"artifact_type": "fax"}})
         assert text_of(nothing) == "No results found."
         failed = await client.call_tool("hybrid_search", {"query": "x", "recipe": "soup"})
@@ -334,5 +337,64 @@ def test_the_tools_of_the_specification_answer_in_the_stated_forms(folder: Path)
         why = await client.call_tool("explain_result", {**arguments, "id": "art_mail"})
         assert "dedupe" in text_of(why)
         assert "would need" not in text_of(why)
+
+    with_client(folder, use)
+
+
+def test_tools_search_by_meaning_alone_with_the_score_of_a_single_rank(folder: Path) -> None:
+    (folder / "sennit.toml").write_text('[artifacts]\nsources = ["vector"]\n')
+    with sennit.open(".sennit") as db:
+        db.add([sennit.Record(id="note", collection="artifacts", text="The lease ends in March.")])
+
+    async def use(client: Client) -> None:
+        assert text_of(await client.call_tool("hybrid_search", {"query": "when does the lease end?"})) == (
+            "Found 1 results (searched: artifact_chunks, artifacts):\n"
+            "\n"
+            "[1] RRF score: 0.017 (from: artifacts)\n"
+            "Type: artifact | ID: note\n"
+            'Snippet: "The lease ends in March."\n'
+        )
+
+    with_client(folder, use)
+
+
+def test_the_tools_read_what_searches_cite_and_plan_over_an_indexed_folder(folder: Path) -> None:
+    (folder / "guide").mkdir()
+    (folder / "guide" / "backups.md").write_text(
+        "# Backups\n\n## Summary\n\nA backup runs every night at two.\n\n## Restore\n\nRun `restore --latest`.\n"
+    )
+    (folder / "app.py").write_text("def restore_backup(name):\n    return open(name).read()\n")
+    run_json("index", ".", cwd=folder)
+
+    async def use(client: Client) -> None:
+        question = {"query": "how do I restore a backup?", "recipe": "docs"}
+        assert text_of(await client.call_tool("hybrid_search", {**question, "limit": 2})) == (
+            "Found 2 results (searched: docs):\n"
+            "\n"
+            "[1] Page: Backups\n"
+            "URL: /guide/backups\n"
+            "Summary: guide/backups.md:1-5\n"
+            "   | # Backups\n"
+            "   | \n"
+            "   | ## Summary\n"
+            "   | \n"
+            "   | A backup runs every night at two.\n"
+            "Section: Backups > Restore (guide/backups.md:7-9)\n"
+            "   | ## Restore\n"
+            "   | \n"
+            "   | Run `restore --latest`.\n"
+        )
+        read = await client.call_tool("read_file", {"path": "guide/backups.md:9"})
+        assert text_of(read) == "Run `restore --latest`.\n"
+        missing = await client.call_tool("read_file", {"path": "guide/none.md"})
+        assert text_of(missing).startswith("[ERROR: NOT_FOUND] ")
+        outside = await client.call_tool("read_file", {"path": "../none.md"})
+        assert text_of(outside).startswith("[ERROR: ACCESS_DENIED] ")
+        grepped = await client.call_tool("grep_search", {"query": "restore --latest"})
+        assert "guide/backups.md:1-9" in text_of(grepped)
+        near = await client.call_tool("vector_search", {"query": "A backup runs every night"})
+        assert "A backup runs every night at two." in text_of(near)
+        plan = await client.call_tool("plan_context", {"query": "fix restore_backup in app.py"})
+        assert "def restore_backup(name):" in text_of(plan)
 
     with_client(folder, use)

@@ -8,6 +8,7 @@ a record whose level is not in the settings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -32,7 +33,8 @@ class Caller:
 
     clearance: str = ""
     """A sensitivity level; empty for the lowest."""
-    scopes: frozenset[str] = frozenset()
+    scopes: AbstractSet[str] = frozenset()
+    """Stored as a frozenset."""
     tenant: str = ""
     name: str = ""
     """For logs and the provenance of writes; it grants nothing."""

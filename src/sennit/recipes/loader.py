@@ -11,6 +11,7 @@ from sennit.ranking.fusion import fusion_from_dict
 from sennit.ranking.stages import stage_from_dict
 from sennit.recipes.builtin import BUILTIN_RECIPES, DEFAULT_CANDIDATES, builtin_recipes
 from sennit.recipes.recipe import CandidateCount, Recipe, SourceConfig
+from sennit.search_parameters import RECIPE
 from sennit.settings import Settings
 from sennit.stores.contract import BM25
 
@@ -71,7 +72,7 @@ def find_recipe(name: object, recipes: Mapping[str, Recipe]) -> Recipe:
     """Return the recipe with this name."""
     recipe = recipes.get(name) if isinstance(name, str) else None
     if recipe is None:
-        advice = suggest(name, recipes) if isinstance(name, str) else ""
+        advice = suggest(RECIPE.check(name), recipes) if isinstance(name, str) else ""
         raise NotFound(f"There is no recipe {name!r}. {advice}Recipes: {', '.join(sorted(recipes))}")
     return recipe
 

@@ -42,6 +42,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "vector_search": {"query": "needle in the hay"},
     "read_file": {"path": "hidden.md"},
     "remember": {"text": f"needle {HIDDEN}", "title": HIDDEN},
+    "forget": {"ids": [RECORD_ID]},
+    "list_records": {},
     "explain_result": {"query": f"needle {SHORT}", "id": RECORD_ID, "recipe": "artifacts"},
     "plan_context": {"query": "fix needle() in hidden.py", "max_tokens": 500_000},
     "ask": {"query": f"needle {SHORT}", "recipe": "artifacts"},
@@ -55,6 +57,8 @@ FAILING_CALLS: dict[str, dict[str, Any]] = {
     "vector_search": {"query": "x", "filters": {SHORT: {SHORT: 1}}},
     "read_file": {"path": f"{SHORT}.md"},
     "remember": {"text": "x", "sensitivity": SHORT},
+    "forget": {"ids": [SHORT]},
+    "list_records": {"filters": {SHORT: {SHORT: 1}}},
     "explain_result": {"query": "x", "id": SHORT},
     "plan_context": {"query": "x", "max_tokens": SHORT},
     "ask": {"query": "x", "recipe": SHORT},
@@ -136,7 +140,7 @@ async def test_no_invisible_character_is_in_the_answer_of_a_tool(
     assert not result.is_error, result.content
     text = all_text(result)
     assert not FORBIDDEN & set(text)
-    if name != "remember":  # its answer has no text of the caller
+    if name not in ("remember", "forget"):  # their answers have no text of the caller
         assert "xxx" in text, "the letters between the hidden characters are missing"
 
 

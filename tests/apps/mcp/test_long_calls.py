@@ -18,7 +18,7 @@ from sennit.settings import load_settings
 from sennit.sources.base import SourceRequest
 from sennit.stores.contract import ScoredKeys
 
-from .conftest import SampleDatabase, structured_content_of, text_of
+from .conftest import SampleDatabase, note_of, structured_content_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -129,7 +129,7 @@ async def test_failed_source_is_reported_and_the_others_answer(
     with structured_content_of(answer) as values:
         assert values["results"]
         assert [source["source"] for source in values["degraded"]] == ["patient"]
-    assert "Missing from this answer: patient: no answer within 0.05 s" in text_of(answer)
+    assert "Missing from this answer: patient: no answer within 0.05 s" in note_of(answer)
 
 
 async def test_internal_error_is_logged_and_not_revealed(
@@ -142,7 +142,8 @@ async def test_internal_error_is_logged_and_not_revealed(
         answer = await client.call_tool("hybrid_search", {"query": "x"})
     assert answer.is_error
     assert (
-        text_of(answer) == "hybrid_search failed inside sennit (RuntimeError); the server's log says where."
+        text_of(answer)
+        == "Search failed: hybrid_search failed inside sennit (RuntimeError); the server's log says where."
     )
     assert "secret" in caplog.text
 
@@ -160,7 +161,7 @@ async def test_failed_open_is_retried_at_the_next_call(sample: SampleDatabase) -
         first = await client.call_tool("hybrid_search", {"query": "vineyard"})
         second = await client.call_tool("hybrid_search", {"query": "vineyard"})
         third = await client.call_tool("hybrid_search", {"query": "vineyard"})
-    assert text_of(first) == "The disk is away. Put it back."
+    assert text_of(first) == "Search failed: The disk is away. Put it back."
     assert not second.is_error
     assert not third.is_error
     assert len(tries) == 2

@@ -92,6 +92,7 @@ async def test_structured_content_matches_the_output_schema_exactly(
         schema = next(tool.output_schema for tool in (await client.list_tools()).tools if tool.name == name)
         with structured_content_of(await client.call_tool(name, CALLS[name])) as values:
             Draft202012Validator(closed(schema)).validate(values)
+    assert schema is not None
     assert set(schema["properties"]) - {"pages"} == set(values)
 
 
@@ -499,6 +500,13 @@ async def test_explain_result_reports_the_deciding_stage(sample: SampleDatabase)
         ("read_file", {"path": "a", "first_line": 3, "last_line": 2}, "[ERROR: BAD_RANGE] "),
         ("remember", {"text": ""}, "remember: text: "),
         ("hybrid_search", {"query": "x" * 100_001}, "Search failed: The query has 100,001 characters"),
+        (
+            "hybrid_search",
+            {"query": "x", "recipe": "y" * 201},
+            "Search failed: The recipe has 201 characters",
+        ),
+        ("ask", {"query": "x", "editor": "y" * 500_001}, "The editor has 500,001 characters"),
+        ("plan_context", {"query": "x" * 100_001}, "The query has 100,001 characters"),
         ("memory_search", {"query": "x", "limit": 0}, "memory_search: limit: limit must be a whole number"),
         ("vector_search", {"query": "x", "limit": 0}, "limit must be a whole number"),
         ("vector_search", {"query": "x", "max_tokens": 1}, "vector_search: max_tokens: 1 is less than"),

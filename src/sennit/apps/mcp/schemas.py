@@ -119,15 +119,11 @@ TOKENS: Final = integer(
 )
 
 DECLARED: Final[Mapping[str, parameters.Parameter]] = {
-    "query": parameters.QUERY,
     "exact_keywords": parameters.KEYWORDS,
-    "recipe": parameters.RECIPE,
     "limit": parameters.LIMIT,
-    "editor": parameters.EDITOR,
-    "language": parameters.LANGUAGE,
     "min_relevance": parameters.MIN_RELEVANCE,
 }
-"""The parameter of a search behind each argument of a tool; its check says what is wrong."""
+"""The parameter of a search behind each argument that a schema bounds; its check says what is wrong."""
 
 EDITOR: Final = string("Code in the user's editor, as context.")
 LANGUAGE: Final = string("The language of that code.")
