@@ -114,7 +114,7 @@ def explain_relevance(found: RelevanceTrace) -> Text:
         parts.append(f"{found.coverage:.0%} of the query's words, by weight")
     if found.lift is not None:
         side = "above" if found.lift >= 0 else "below"
-        parts.append(f"cosine {abs(found.lift):.2f} {side} the background")
+        parts.append(f"cosine {abs(found.lift):.2f} {side} the background, adjusted for size")
     if found.linked:
         parts.append("mentioned by another result")
     return Text.assemble(
