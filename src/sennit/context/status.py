@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sennit.results import SearchResult
 
 if TYPE_CHECKING:
     from sennit.folders.passages import GrepResult
+
+ONLY_NEAREST: Final = "Nothing fits; these are the nearest"
+"""What a person reads above the hits of a result in which no hit fits the query."""
 
 
 def status_message(result: SearchResult | GrepResult) -> str:

@@ -31,7 +31,7 @@ SCREENS: Final = Path(__file__).with_name("screens")
 WRITE_SCREENS_VARIABLE: Final = "SENNIT_TEST_WRITE_SCREENS"
 
 TIME: Final = re.compile(r"(?:<1|[\d,]+(?:\.\d)?) ms *")
-SCORE: Final = re.compile(r"\d\.\d{4}")
+SCORE: Final = re.compile(r"-?\d\.\d\d(?:\d\d)?\b")
 """Values that differ between runs or processors."""
 
 Script = Callable[[Pilot[None]], Awaitable[None]]
@@ -127,7 +127,7 @@ def get_screen(pilot: Pilot[None]) -> str:
             first, last = time_taken.span()
             line = f"{line[:first]}{'N ms':<{last - first}}{line[last:]}"
             style = f"{style[:first]}{' ' * (last - first)}{style[last:]}"
-        text.append(SCORE.sub("N.NNNN", line).rstrip())
+        text.append(SCORE.sub(lambda score: re.sub(r"\d", "N", score[0]), line).rstrip())
         drawn.append(style.rstrip())
     return "\n".join([*text, "=" * 20, *drawn]) + "\n"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -25,8 +27,10 @@ def test_a_filter_narrows_the_results_and_escape_removes_it(database: sennit.Dat
         before = len(app.result_list.items)
         await pilot.press("f")
         assert app.query_one(FilterInput).has_focus
-        await type_text(pilot, "kind='code'")
-        await wait_until(pilot, lambda: app.result_list is not None and len(app.result_list.items) < before)
+        await type_text(pilot, "collection='code'")
+        await wait_until(
+            pilot, lambda: app.result_list is not None and len(app.result_list.items) == 3 < before
+        )
         assert all(item.language == "python" for item in app.result_list.items)
         await pilot.press("escape")
         assert app.query_one("#query", QueryInput).has_focus
@@ -67,20 +71,24 @@ def test_grep_says_that_it_takes_no_filter(database: sennit.Database) -> None:
     run_app(SennitApp(database, recipe="grep", query="copy"), script)
 
 
-def test_an_empty_result_says_why(database: sennit.Database) -> None:
+def test_an_empty_result_says_why(folder: Path) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await wait_for_results(pilot, "copy")
         await wait_until(pilot, lambda: "Nothing found." in get_text(pilot))
         assert "The recipe 'code' searches code, code_files" in get_text(pilot)
-        assert "files (" in get_text(pilot)
+        assert "docs (5)" in get_text(pilot)
 
-    run_app(SennitApp(database, recipe="code", query="copy"), script)
+    with sennit.open(folder / ".sennit") as db:
+        db.index(folder / "docs")
+        run_app(SennitApp(db, recipe="code", query="copy"), script)
 
 
 def test_the_list_of_recipes_counts_what_each_can_search(database: sennit.Database) -> None:
     counts = {choice.name: choice.records for choice in list_recipes(database)}
     assert counts["default"] == f"{len(database):,}"
-    assert counts["code"] == "0"
+    assert counts["code"] == f"{database.count('collection in (code, code_files)'):,}" != "0"
+    assert counts["docs"] == f"{database.count('collection = docs'):,}" != "0"
+    assert counts["memory"] == "0"
 
     async def script(pilot: Pilot[None]) -> None:
         await wait_for_results(pilot, "copy")

@@ -37,12 +37,12 @@ def selected_rank(pilot: Pilot[None]) -> int:
         (["down", "down"], 3),
         (["j", "j", "k"], 2),
         (["k"], 1),
-        (["G"], 6),
+        (["G"], 9),
         (["end", "home"], 1),
         (["G", "g"], 1),
         (["pagedown"], 5),
         (["space", "pageup"], 1),
-        (["G", "down"], 6),
+        (["G", "down"], 9),
     ],
 )
 def test_keys_move_through_results(database: sennit.Database, keys: list[str], rank: int) -> None:
@@ -54,7 +54,7 @@ def test_keys_move_through_results(database: sennit.Database, keys: list[str], r
         results, preview, _ = get_panes(pilot)
         assert preview.content is not None
         assert preview.content.item is results.item
-        assert f"{rank} of 6" in get_text(pilot)
+        assert f"{rank} of 9" in get_text(pilot)
         assert f"▌  {rank} " in get_text(pilot), "the selected result is visible"
 
     run_app(SennitApp(database, recipe="both", query="copy"), script)

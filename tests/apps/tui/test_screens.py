@@ -76,9 +76,9 @@ def test_recipe_dialog_screen(database: sennit.Database, size: tuple[int, int], 
 def test_code_screen_with_a_filter(database: sennit.Database, size: tuple[int, int], form: str) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await wait_for_results(pilot, "copy")
-        get_app(pilot).query_one("#filter", FilterInput).value = "kind = 'code'"
+        get_app(pilot).query_one("#filter", FilterInput).value = "collection = 'code'"
         await pilot.press("f")
-        await wait_until(pilot, lambda: "docs/" not in get_text(pilot))
+        await wait_until(pilot, lambda: "1 of 3" in get_text(pilot))
         await assert_screen(pilot, f"code-{form}")
 
     run_app(SennitApp(database, recipe="both", query="copy"), script, size)

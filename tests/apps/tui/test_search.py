@@ -10,6 +10,9 @@ from textual.pilot import Pilot
 
 import sennit
 from sennit.apps.tui.app import QueryInput, SennitApp
+from sennit.apps.tui.items import run_query
+from sennit.apps.tui.preview_content import load_preview
+from sennit.context.status import ONLY_NEAREST
 
 from .fake_sources import BlockingSource, FailingSource, open_with_source
 from .harness import (
@@ -115,6 +118,37 @@ def test_nothing_found_message_and_clearing_the_query(database: sennit.Database)
         assert get_status(pilot) == ""
 
     run_app(SennitApp(database, recipe="keyword"), script)
+
+
+def test_the_results_say_when_none_of_them_fits_the_query(database: sennit.Database) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await wait_for_results(pilot, "quantum chromodynamics lecture")
+        result_list = get_app(pilot).result_list
+        assert result_list is not None
+        assert result_list.items, "the nearest are still shown"
+        assert f"─ {ONLY_NEAREST} ─" in get_text(pilot)
+        get_app(pilot).query_one(QueryInput).value = "restore a file"
+        await wait_for_results(pilot, "restore a file")
+        assert ONLY_NEAREST not in get_text(pilot)
+        assert "─ results ─" in get_text(pilot)
+
+    run_app(SennitApp(database, recipe="both", query="quantum chromodynamics lecture"), script)
+
+
+@pytest.mark.parametrize("recipe", ["both", "files", "grep"])
+def test_every_result_shows_its_file_from_any_current_folder(
+    folder: Path, database: sennit.Database, monkeypatch: pytest.MonkeyPatch, recipe: str
+) -> None:
+    for current in (folder, folder / "docs", folder.parent):
+        monkeypatch.chdir(current)
+        items = run_query(database, "copy", recipe).items
+        assert items
+        for item in items:
+            content = load_preview(database, item)
+            assert content.note == ""
+            assert content.file is not None
+            assert Path(content.file).resolve().is_relative_to(folder)
+            assert Path(content.file).is_file()
 
 
 def test_result_of_an_older_query_is_ignored(folder: Path) -> None:

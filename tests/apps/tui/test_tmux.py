@@ -90,10 +90,10 @@ def test_search_read_explain_and_quit(terminal: Terminal) -> None:
     terminal.write("restore a file")
     screen = terminal.until(lambda screen: "19 ▌ ## Restore a file" in screen)
     assert "docs/backup.md:19-24" in screen
-    assert "characters, 6 chunks found" in screen
+    assert "characters, 8 chunks found" in screen
     terminal.keys("Enter")
     terminal.write("j")
-    terminal.until(lambda screen: "2 of 6" in screen)
+    terminal.until(lambda screen: "2 of 8" in screen)
     terminal.write("e")
     screen = terminal.until(lambda screen: "why rank 2" in screen and "fused" in screen)
     assert "keyword" in screen

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sennit.apps.cli.snippets import Span, crop, find_matches, matched_terms
 from sennit.context.sanitize import sanitize_for_terminal
+from sennit.recipes.builtin import OUTLINES
 
 if TYPE_CHECKING:
     from sennit.records import Record
@@ -57,11 +58,20 @@ def is_code(record: Record) -> bool:
     return record.kind == PASSAGE_KIND or (isinstance(language, str) and language not in PROSE_LANGUAGES)
 
 
+def quotes_file(record: Record) -> bool:
+    """Return whether a record's text is part of its file. The outline of a file of code describes it instead."""
+    return record.collection != OUTLINES
+
+
 def excerpt_lines(record: Record, text: str, query: str, options: ExcerptOptions) -> list[ExcerptLine]:
     """Return the lines of a text to show, numbered where the record's lines are those of the text."""
     lines = [sanitize_for_terminal(line.expandtabs(TAB_SIZE)).rstrip() for line in text.split("\n")]
     first = 1
-    numbered = record.lines is not None and record.lines[1] - record.lines[0] + 1 >= len(lines)
+    numbered = (
+        record.lines is not None
+        and record.lines[1] - record.lines[0] + 1 >= len(lines)
+        and quotes_file(record)
+    )
     if numbered and record.lines is not None:
         first = record.lines[0]
     spans = [find_matches(line, query) for line in lines[:MAX_COMPARED_LINES]]

@@ -201,8 +201,10 @@ def recipes(session: Session) -> None:
 
 def show_result(result: SearchResult, options: ExcerptOptions) -> None:
     """Print a result as text."""
+    from sennit.context.status import ONLY_NEAREST
+
     if result and not result.fits:
-        output.write_line("Nothing fits; these are the nearest:")
+        output.write_line(f"{ONLY_NEAREST}:")
     for number, hit in enumerate(result):
         if number and output.terminal_width() is not None:
             output.write_line()

@@ -10,7 +10,7 @@ from rich.text import Text
 from sennit.apps.tui.items import ResultList, ResultRow
 from sennit.apps.tui.pane import MainPane
 from sennit.apps.tui.text import ACCENT, BOLD, DIM, NUMBER, PLAIN, sanitize_title, truncate, wrap_text
-from sennit.results import Explanation
+from sennit.results import Explanation, RelevanceTrace
 
 MAX_BAR_CELLS = 24
 """Width of the longest bar."""
@@ -48,6 +48,8 @@ class ExplainPane(MainPane):
             return
         yield from explain_sources(self._item.explanation, width)
         yield from explain_stages(self._item.explanation)
+        if self._item.explanation.relevance is not None:
+            yield explain_relevance(self._item.explanation.relevance)
         if self._result_list.sources:
             yield Text()
         for source in self._result_list.sources:
@@ -103,6 +105,21 @@ def explain_stages(explanation: Explanation) -> Iterator[Text]:
         yield Text.assemble(("score", BOLD), "  ", (f"{explanation.score:.4f}", NUMBER))
     if explanation.displaced:
         yield Text.assemble(("in place of ", DIM), sanitize_title(", ".join(explanation.displaced)))
+
+
+def explain_relevance(found: RelevanceTrace) -> Text:
+    """Return the relevance, and what it was estimated from."""
+    parts = []
+    if found.coverage is not None:
+        parts.append(f"{found.coverage:.0%} of the query's words, by weight")
+    if found.lift is not None:
+        side = "above" if found.lift >= 0 else "below"
+        parts.append(f"cosine {abs(found.lift):.2f} {side} the background, adjusted for size")
+    if found.linked:
+        parts.append("mentioned by another result")
+    return Text.assemble(
+        ("relevance", BOLD), "  ", (f"{found.relevance:.2f}", NUMBER), "  ", (" · ".join(parts), DIM)
+    )
 
 
 def _total_row(label: str, number: float, label_width: int, style: Style = PLAIN) -> Text:

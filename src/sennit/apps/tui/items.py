@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sennit.apps.cli.excerpts import ExcerptOptions, excerpt_lines, is_code
-from sennit.context.status import status_message
+from sennit.apps.cli.excerpts import ExcerptOptions, excerpt_lines, is_code, quotes_file
+from sennit.context.status import ONLY_NEAREST, status_message
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -37,6 +37,8 @@ class ResultRow:
     explanation: Explanation | None = None
     language: str = ""
     """The programming language of the text; empty for prose."""
+    quotes_file: bool = True
+    """Whether the text is part of the file; the outline of a file of code is not."""
     keywords: tuple[str, ...] = ()
     """The keywords that a grep found here."""
     matched: tuple[tuple[int, str], ...] = ()
@@ -62,6 +64,8 @@ class ResultList:
     sources: tuple[SourceTrace, ...] = ()
     hints: tuple[str, ...] = ()
     """Why there are no results, and what would find some."""
+    remark: str = ""
+    """What to know before reading the results: that none of them fits the query."""
 
 
 class RecipeChoice(NamedTuple):
@@ -104,6 +108,7 @@ def from_search(result: SearchResult) -> ResultList:
         warnings=tuple(f"{source.source} did not answer: {source.reason}" for source in result.degraded),
         sources=result.trace.sources if result.trace else (),
         hints=tuple(hint.message for hint in result.hints),
+        remark=ONLY_NEAREST if result and not result.fits else "",
     )
 
 
@@ -130,6 +135,7 @@ def _item_from_hit(hit: Hit, query: str) -> ResultRow:
         score=f"{hit.relevance:.2f}",
         about="" if hit.collection == "default" else hit.collection,
         language=_language(hit.record),
+        quotes_file=quotes_file(hit.record),
         explanation=hit.explanation,
         matched=_matching_lines(hit.record, query),
     )

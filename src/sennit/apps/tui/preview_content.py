@@ -48,7 +48,7 @@ def load_preview(db: Database, item: ResultRow) -> PreviewContent:
         return record_preview(item, str(error))
     lines = tuple(split_lines(found.text))
     result_text = lines[first - found.first : last - found.first + 1]
-    changed = not any(line.strip() and line.strip() in item.text for line in result_text)
+    changed = item.quotes_file and not any(line.strip() and line.strip() in item.text for line in result_text)
     return PreviewContent(
         item=item,
         lines=lines,

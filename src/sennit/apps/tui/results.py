@@ -1,4 +1,4 @@
-"""The list of results: title, score, citation, and the best matching text."""
+"""The list of results: title, relevance, citation, and the best matching text."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ class ResultsPane(MainPane):
 
     def _notify(self) -> None:
         count = len(self._result_list.items) if self._result_list else 0
-        self.set_title("results", f"{self._selected + 1} of {count}" if count else "")
+        remark = self._result_list.remark if self._result_list else ""
+        self.set_title(remark or "results", f"{self._selected + 1} of {count}" if count else "")
         self.post_message(self.SelectionChanged(self.item))
 
 
