@@ -79,6 +79,7 @@ bench: setup ## measure speed: beside other engines (writes docs/benchmarks.md),
 	$(BIN)/python -m benchmarks.filters
 	$(BIN)/python -m benchmarks.grep
 	$(BIN)/python -m benchmarks.mcp_start
+	$(BIN)/python -m benchmarks.mcp_tokens
 	$(BIN)/python -m benchmarks.service --workers 2
 
 eval: setup ## measure quality on the collections in DATA="folder …"; writes docs/quality.md
