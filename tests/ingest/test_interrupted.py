@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import signal
@@ -181,12 +180,18 @@ def test_thousands_of_real_files(tmp_path: Path) -> None:
         assert report.added > 500
         by_path: dict[str, list[sennit.Record]] = {}
         for record in db:
-            by_path.setdefault(record.path or "", []).append(record)
+            if record.collection != "code_files":
+                by_path.setdefault(record.path or "", []).append(record)
+        exact = 0
         for path, found in by_path.items():
             if not path.endswith(".py") or any("encoding" in record.metadata for record in found):
                 continue
             lines = (
-                Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").split("\n")
+                (libraries / path)
+                .read_bytes()
+                .removeprefix(b"\xef\xbb\xbf")
+                .decode("utf-8", "replace")
+                .split("\n")
             )
             seen = set[int]()
             for record in found:
@@ -194,8 +199,12 @@ def test_thousands_of_real_files(tmp_path: Path) -> None:
                 first, last = record.lines
                 seen.update(range(first, last + 1))
                 source = "\n".join(line.removesuffix("\r") for line in lines[first - 1 : last])
-                assert record.text == source or (first == last and record.text in source), record.id
+                # A long entity leaves out the bodies of those inside it.
+                if record.text.count("\n") == last - first and "…" not in record.text:
+                    exact += 1
+                    assert record.text == source or (first == last and record.text in source), record.id
             assert all(number in seen for number, line in enumerate(lines, 1) if line.strip()), path
+        assert exact > 10_000
         again = index(db, libraries, scope=scope)
         assert (again.records, again.added, again.updated, again.removed) == (0, 0, 0, 0)
-        assert os.path.commonpath([*by_path, str(libraries)]) == os.path.realpath(libraries)
+        assert not any(Path(path).is_absolute() for path in by_path)
