@@ -276,7 +276,7 @@ def search_mcp(interfaces: Interfaces, options: dict[str, Any]) -> str:
     if "keywords" in options:
         options["exact_keywords"] = options.pop("keywords")
     result = interfaces.call_tool(options)
-    (block,) = result.content
+    block = result.content[0]
     assert isinstance(block, TextContent)
     return block.text if result.is_error else ""
 
@@ -405,19 +405,12 @@ def test_the_openapi_document_has_the_declared_bounds(interfaces: Interfaces, pa
                 assert declared.schema.items() <= resolve(query_parameter["schema"]).items(), path
 
 
-def test_the_tools_have_the_declared_bounds() -> None:
+def test_the_tools_have_the_declared_bounds_of_numbers() -> None:
+    # A model pays for the schema by the token. Lengths that it never reaches are checked, and not described.
     (tool,) = [tool for tool in TOOLS if tool.name == "hybrid_search"]
     properties = tool.input_schema["properties"]
-    for name, parameter in (
-        ("query", QUERY),
-        ("semantic_query", QUERY),
-        ("limit", LIMIT),
-        ("recipe", RECIPE),
-        ("editor", EDITOR),
-        ("language", LANGUAGE),
-    ):
+    for name, parameter in (("limit", LIMIT), ("min_relevance", MIN_RELEVANCE)):
         assert parameter.schema.items() <= properties[name].items()
-    assert any(KEYWORDS.schema.items() <= one.items() for one in properties["exact_keywords"]["anyOf"])
 
 
 def test_the_documentation_has_the_declared_bounds() -> None:

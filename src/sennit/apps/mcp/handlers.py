@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sennit.apps.mcp import schemas
 from sennit.errors import InvalidInput, SourceError
+from sennit.search_parameters import KEYWORDS
 
 if TYPE_CHECKING:
     from sennit.context.tool_output import TokenBudget, ToolOutput
@@ -304,6 +305,7 @@ def parse_keywords(given: str | Sequence[str], query: str) -> tuple[str, ...] | 
         if given.strip() == query.strip():
             return None
         given = [phrase or word for phrase, word in _WORD_OR_PHRASE.findall(given)]
+    given = KEYWORDS.check(given)
     keywords = tuple(dict.fromkeys(word.strip() for word in given if word.strip()))
     return None if keywords in ((), (query.strip(),)) else keywords
 
