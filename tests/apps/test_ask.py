@@ -96,3 +96,17 @@ def test_ask_runs_as_a_process(docs_cli: Cli, run: Run) -> None:
     done = run("ask", "what is a lease?")
     assert done.returncode == 0, done.stderr
     assert "[1]" in done.stdout
+
+
+def test_a_search_of_documentation_is_printed_by_page(docs_cli: Cli) -> None:
+    done = docs_cli("search", "-r", "docs", "how", "long", "is", "a", "lease")
+    found = json.loads(docs_cli("search", "-r", "docs", "how long is a lease", "--json").stdout)
+    lines = done.stdout.splitlines()
+    heads = [line for line in lines if line and not line.startswith(" ")]
+    pages = [page["name"] for page in found["pages"]]
+    assert [head.split("  ")[0] for head in heads if head.split("  ")[0] in pages] == pages
+    ranks = [int(line.split()[0]) for line in lines if line[:4].strip().isdigit()]
+    assert sorted(ranks) == list(range(1, len(found["hits"]) + 1))
+    # A summary that was not found itself comes with its page, without a rank.
+    shown = [chunk["id"] for page in found["pages"] for chunk in page["chunks"]]
+    assert sum(line.startswith(" -  ") for line in lines) == len(shown) - len(found["hits"])

@@ -205,14 +205,36 @@ def show_result(result: SearchResult, options: ExcerptOptions) -> None:
 
     if result and not result.fits:
         output.write_line(f"{ONLY_NEAREST}:")
+    if result.pages:
+        _show_pages(result, options)
+        return
     for number, hit in enumerate(result):
         if number and output.terminal_width() is not None:
             output.write_line()
         show_hit(hit, result.query, options)
 
 
-def show_hit(hit: Hit, query: str, options: ExcerptOptions) -> None:
-    """Print rank, relevance, title, citation and an excerpt, and the explanation if there is one."""
+def _show_pages(result: SearchResult, options: ExcerptOptions) -> None:
+    """Print each page with its summary, its examples and the sections that were found."""
+    from sennit.results import Hit
+
+    found = {hit.id: hit for hit in result}
+    for number, page in enumerate(result.pages):
+        if number:
+            output.write_line()
+        url = f"  {click.style(output.one_line(page.url), dim=True)}" if page.url else ""
+        output.write_line(f"{click.style(output.one_line(page.name), bold=True, underline=True)}{url}")
+        for chunk in page.chunks:
+            # The summary and the examples come with every page, whether they were found or not.
+            hit = found.get(chunk.id) or Hit(chunk, 0.0, 0, location=page.location)
+            show_hit(hit, result.query, options, is_found=chunk.id in found)
+
+
+def show_hit(hit: Hit, query: str, options: ExcerptOptions, *, is_found: bool = True) -> None:
+    """Print rank, relevance, title, citation and an excerpt, and the explanation if there is one.
+
+    A text that comes with a page and was not found itself has neither rank nor relevance.
+    """
     terminal = output.terminal_width()
     title = output.one_line(hit.title)
     shown = output.one_line(display_citation(hit.record, hit.location))
@@ -222,7 +244,8 @@ def show_hit(hit: Hit, query: str, options: ExcerptOptions) -> None:
     about += [output.one_line(hit.collection)] if hit.collection != "default" else []
     details = f"  {click.style(' · '.join(about), dim=True)}" if about else ""
     bar = output.bar(hit.relevance, 1.0) if terminal is not None and terminal >= output.WIDE_CELLS else ""
-    first = f"{hit.rank:>2}  {hit.relevance:.2f}  {bar}{heading}"
+    lead = f"{hit.rank:>2}  {hit.relevance:.2f}  {bar}" if is_found else " -  "
+    first = f"{lead}{heading}"
     if details and terminal is not None and output.visible_width(f"{first}{details}") > terminal:
         # A citation that is broken at the end of a row cannot be copied.
         output.write_line(first)
