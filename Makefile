@@ -10,10 +10,12 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-ver
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools demo test test-slow test-lowest lint format docs bench eval lock clean
+FAST := not slow and not servers and not browser
+
+.PHONY: help setup tools demo test test-slow test-servers test-browser test-lowest lint format docs bench eval lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: $(VENV)/.dev
 
@@ -43,7 +45,7 @@ demo: $(VENV)/.demo ## see sennit search sample data with all five recipes
 	@echo "Here the command is $(BIN)/sennit; the README says how to install it for good."
 
 test: setup ## run the tests, all cores
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto -m "$(FAST)"
 
 tools:
 	scripts/tools.sh
@@ -51,11 +53,18 @@ tools:
 test-slow: setup tools ## run the long proofs: crashes, many processes, minutes of writing
 	$(BIN)/python -m pytest -m slow
 
+test-servers: setup ## run the tests on real servers and clusters, which it installs and starts
+	$(BIN)/python -m pytest -m servers
+
+test-browser: setup ## run the tests of the web page in a real Chromium, which it installs
+	scripts/tools.sh chromium
+	$(BIN)/python -m pytest -m browser
+
 test-lowest: ## run the tests with the lowest versions that pyproject.toml allows
 	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements/lowest.lock
 	$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
-	$(LOWEST)/bin/python -m pytest -n auto -m "not slow"
+	$(LOWEST)/bin/python -m pytest -n auto -m "$(FAST)"
 
 lint: setup ## check style, complexity, format, types and commit subjects
 	$(BIN)/ruff check .
