@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from sennit.settings.registry import SETTINGS
-from sennit.settings.sections import SECTIONS
+from sennit.settings.registry import SECTIONS, SETTINGS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "settings.md"
 
@@ -40,7 +39,8 @@ A `sennit.toml` that sennit finds inside a folder is data, not configuration of 
 found file until you trust its folder with `sennit config trust`.
 
 This page is generated from the declarations in
-[`settings/sections.py`](../../src/sennit/settings/sections.py).
+[`settings/sections.py`](../../src/sennit/settings/sections.py) and
+[`settings/servers.py`](../../src/sennit/settings/servers.py).
 """
 
 

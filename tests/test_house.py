@@ -37,6 +37,7 @@ CONTRACT = (
     "stores.findings",
     "stores.graph_rows",
     "stores.prepared_records",
+    "stores.search_steps",
     "stores.target",
 )
 """What packages above the stores may import of them. No backend is among it."""
@@ -64,6 +65,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "facts": ("errors", "records"),
     "turns": ("errors", "records"),
     "search_parameters": ("errors", "records"),
+    "settings": ("errors", "search_parameters"),
     "filters": ("errors", "records"),
     "analysis": ("errors",),
     "graph": ("errors", "records", "facts", "analysis"),
@@ -72,7 +74,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "results": ("errors", "records", "filters"),
     "ranking": ("errors", "periods", "records", "places", "facts", "results"),
     "embedding": ("errors", "user_cache"),
-    "stores": (*VALUES, "user_cache", "workers", "graph", "ranking", "embedding.base"),
+    "stores": (*VALUES, "user_cache", "workers", "graph", "ranking", "embedding.base", "settings"),
     "repositories": (*VALUES, "graph", "stores.contract"),
     "ingest": (*FINDING, "workers", "repositories.folders"),
     "folders": ("errors", "records", "places", "search_parameters", "ingest.ignore", "ingest.file_reader"),
@@ -82,7 +84,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "llm": ("errors", "records", "facts", "analysis", "embedding.http", "context.sanitize"),
     "hydration": ("errors", "records", "analysis", "results", "context"),
     "client": ("errors", "records", "facts", "context"),
-    "settings": ("errors", "search_parameters"),
     "recipes": (
         *VALUES,
         "search_parameters",

@@ -12,17 +12,28 @@ from numpy.typing import NDArray
 from sennit.analysis import count_terms
 from sennit.errors import SourceError
 from sennit.filters import Filter, matches
-from sennit.stores.buffered_index import Document, cosine_scores
-from sennit.stores.contract import Capabilities, Floats, KeywordQuery, ScoredKeys
+from sennit.stores.buffered_index import cosine_scores
+from sennit.stores.contract import (
+    Capabilities,
+    Document,
+    Floats,
+    KeywordQuery,
+    ScoredKeys,
+    ServerAnswer,
+    ServerSearch,
+)
+from sennit.stores.findings import Finding
 
 QueryT = TypeVar("QueryT")
 
 
 class DictServers:
-    """Whether the servers answer."""
+    """One connection to servers that answer, or do not."""
 
     def __init__(self) -> None:
         self.are_down = False
+        self.round_trips: list[list[str]] = []
+        """The names of the indexes that each request asked."""
 
     @contextlib.contextmanager
     def outage(self) -> Iterator[None]:
@@ -32,9 +43,27 @@ class DictServers:
         finally:
             self.are_down = False
 
-    def check(self) -> None:
+    def raise_if_down(self) -> None:
         if self.are_down:
             raise SourceError("the server does not answer")
+
+    def search_many(self, searches: Sequence[ServerSearch]) -> list[ServerAnswer]:
+        self.raise_if_down()
+        self.round_trips.append([one.index.name for one in searches])
+        return [self._search(one) for one in searches]
+
+    def _search(self, search: ServerSearch) -> ServerAnswer:
+        index = search.index
+        assert isinstance(index, DictServer)
+        return index.search(search.query, search.limit, search.where)
+
+    def check(self) -> list[Finding]:
+        if self.are_down:
+            return [Finding("servers", "problem", "the server does not answer; start it")]
+        return [Finding("servers", "ok", "the server answers")]
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class DictServer(Generic[QueryT]):
@@ -44,29 +73,28 @@ class DictServer(Generic[QueryT]):
     capabilities = Capabilities()
 
     def __init__(self, servers: DictServers) -> None:
-        self._servers = servers
+        self.server = servers
         self.documents: dict[int, Document] = {}
         self._applied = 0
         self.requests: list[tuple[int, Filter]] = []
 
     def applied(self) -> int:
-        self._servers.check()
+        self.server.raise_if_down()
         return self._applied
 
     def apply(self, documents: Sequence[Document], deleted: Sequence[int], through: int) -> None:
-        self._servers.check()
+        self.server.raise_if_down()
         self.documents.update((one.key, one) for one in documents)
         for key in deleted:
             self.documents.pop(key, None)
         self._applied = through
 
     def reset(self) -> None:
-        self._servers.check()
+        self.server.raise_if_down()
         self.documents.clear()
         self._applied = 0
 
-    def search(self, query: QueryT, limit: int, where: Filter) -> ScoredKeys:
-        self._servers.check()
+    def search(self, query: QueryT, limit: int, where: Filter) -> ServerAnswer:
         self.requests.append((limit, where))
         found = [one for one in self.documents.values() if matches(where, one.record)]
         if not found:

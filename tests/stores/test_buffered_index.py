@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import sennit
 from sennit.errors import ChangesLost, SourceError
 from sennit.filters import EVERYTHING, Filter, field, parse_filter
 from sennit.records import Record
 from sennit.stores import buffered_index
-from sennit.stores.buffered_index import BufferedVector, Document, IndexFeeder, expressible, for_every_model
-from sennit.stores.contract import Cancelled, Model, RecordsRole
+from sennit.stores.buffered_index import BufferedVector, IndexFeeder, expressible, for_every_model
+from sennit.stores.contract import Cancelled, Document, IndexOf, Model, RecordsRole
 from sennit.stores.embedded import store as embedded_store_module
 
 from .dict_server import DictServers, DictVectorServer
@@ -38,7 +39,11 @@ class Flaky(DictVectorServer):
 
 
 def buffered(server: DictVectorServer) -> BufferedVector:
-    return BufferedVector(for_every_model(server), server.capabilities)
+    return BufferedVector(role_of(server))
+
+
+def role_of(server: DictVectorServer) -> IndexOf[NDArray[np.float32]]:
+    return for_every_model(server, server.capabilities)
 
 
 def applied(records: RecordsRole) -> int:
@@ -50,7 +55,7 @@ def test_a_feeder_applies_batches_and_records_the_number(monkeypatch: pytest.Mon
     monkeypatch.setattr(buffered_index, "BATCH_CHANGES", 4)
     with sennit.open(":memory:") as db:
         server = Flaky(DictServers(), 0)
-        feeder = IndexFeeder(db.store, for_every_model(server))
+        feeder = IndexFeeder(db.store, role_of(server))
         db.add([versioned_record(f"r{n}", n) for n in range(10)])
         feeder.flush(at_least=1000)
         assert server.batches == []
@@ -67,10 +72,10 @@ def test_a_failed_batch_is_sent_again_and_the_number_waits_for_it() -> None:
         db.add([versioned_record("a", 1)])
         server = Flaky(DictServers(), 2)
         with pytest.raises(SourceError):
-            IndexFeeder(db.store, for_every_model(server), retry_seconds=(0.0,)).flush()
+            IndexFeeder(db.store, role_of(server), retry_seconds=(0.0,)).flush()
         assert applied(db.store) == 0
         server.failures = 2
-        IndexFeeder(db.store, for_every_model(server), retry_seconds=(0.0, 0.0)).flush()
+        IndexFeeder(db.store, role_of(server), retry_seconds=(0.0, 0.0)).flush()
         assert applied(db.store) == server.applied() > 0
 
 
@@ -78,7 +83,7 @@ def test_a_feeder_that_is_cancelled_sends_nothing() -> None:
     with sennit.open(":memory:") as db:
         db.add([versioned_record("a", 1)])
         server = Flaky(DictServers(), 0)
-        feeder = IndexFeeder(db.store, for_every_model(server))
+        feeder = IndexFeeder(db.store, role_of(server))
         feeder.cancel()
         with pytest.raises(Cancelled):
             feeder.flush()
@@ -89,7 +94,7 @@ def test_a_batch_may_be_applied_twice() -> None:
     with sennit.open(":memory:") as db:
         server = DictVectorServer(DictServers())
         db.add([versioned_record("a", 1), versioned_record("b", 2)])
-        feeder = IndexFeeder(db.store, for_every_model(server))
+        feeder = IndexFeeder(db.store, role_of(server))
         feeder.flush()
         db.remove(["a"])
         before = applied(db.store)
@@ -102,7 +107,7 @@ def test_a_batch_may_be_applied_twice() -> None:
 def test_what_a_server_has_lost_is_applied_again() -> None:
     with sennit.open(":memory:") as db:
         server = DictVectorServer(DictServers())
-        feeder, index = IndexFeeder(db.store, for_every_model(server)), buffered(server)
+        feeder, index = IndexFeeder(db.store, role_of(server)), buffered(server)
         db.add([versioned_record(f"r{n}", n) for n in range(5)])
         feeder.flush()
         server.reset()
@@ -119,7 +124,7 @@ def test_deletes_stay_in_the_feed_until_every_index_has_applied_them(
     monkeypatch.setattr(embedded_store_module, "MIN_TOMBSTONES_TO_PURGE", 1)
     with sennit.open(":memory:") as db:
         server = DictVectorServer(DictServers())
-        feeder = IndexFeeder(db.store, for_every_model(server))
+        feeder = IndexFeeder(db.store, role_of(server))
         db.add([versioned_record(f"r{n}", n) for n in range(4)])
         feeder.flush()
         db.remove(["r0"])
@@ -136,7 +141,7 @@ def test_deletes_stay_in_the_feed_until_every_index_has_applied_them(
 def test_an_index_that_missed_purged_deletes_is_built_again() -> None:
     with sennit.open(":memory:") as db:
         server = DictVectorServer(DictServers())
-        feeder = IndexFeeder(db.store, for_every_model(server))
+        feeder = IndexFeeder(db.store, role_of(server))
         db.add([versioned_record(f"r{n}", n) for n in range(4)])
         feeder.flush()
         db.remove(["r0"])
@@ -159,7 +164,7 @@ def test_a_server_is_asked_again_until_the_limit_is_full() -> None:
         index = buffered(server)
         db.add([Record(id=f"x{n}", text="river", metadata={"year": 2000}) for n in range(300)])
         db.add([Record(id=f"k{n}", text=f"river valley {n}", metadata={"year": 2026}) for n in range(9)])
-        IndexFeeder(db.store, for_every_model(server)).flush()
+        IndexFeeder(db.store, role_of(server)).flush()
         with db.store.snapshot() as snapshot:
             query = db.embeddings.embed_query(snapshot.model, "river")
             found = index.search(snapshot, query, 5, OTHER)
@@ -174,7 +179,7 @@ def test_the_audience_is_part_of_what_the_server_is_asked() -> None:
     with sennit.open(":memory:") as db:
         server = DictVectorServer(DictServers())
         db.add([versioned_record("a", 1), versioned_record("b", 2, scope="me")])
-        IndexFeeder(db.store, for_every_model(server)).flush()
+        IndexFeeder(db.store, role_of(server)).flush()
         audience = parse_filter('scope = "public"')
         with db.store.snapshot(audience) as snapshot:
             query = db.embeddings.embed_query(snapshot.model, "river")
@@ -203,8 +208,8 @@ def test_after_a_change_of_model_another_index_is_filled_from_the_beginning() ->
         return made
 
     with sennit.open(":memory:") as db:
-        feeder = IndexFeeder(db.store, index_of)
-        index = BufferedVector(index_of, DictVectorServer.capabilities)
+        role = IndexOf(DictServers(), DictVectorServer.capabilities, index_of)
+        feeder, index = IndexFeeder(db.store, role), BufferedVector(role)
         feeder.flush()
         assert servers == {}
         db.add([versioned_record(f"r{n}", n) for n in range(3)])

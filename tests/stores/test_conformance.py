@@ -10,7 +10,7 @@ import pytest
 
 import sennit.testing.naive
 from sennit.stores.buffered_index import BufferedKeyword, BufferedVector, IndexFeeder, for_every_model
-from sennit.stores.contract import Backend, Model
+from sennit.stores.contract import Backend, IndexOf, Model
 from sennit.stores.open import open_backend
 from sennit.testing import GraphConformance, KeywordConformance, RecordsConformance, VectorConformance
 from sennit.testing.indexes import Outage
@@ -116,11 +116,12 @@ def new_naive_target() -> Target:
 
 def on_servers(local: Backend, machines: Machines) -> Backend:
     """The records of a backend, with its keyword and vector index on servers."""
-    keyword, vector = for_every_model(machines.keyword), machines.vector_index
+    keyword = for_every_model(machines.keyword, machines.keyword.capabilities)
+    vector = IndexOf(machines.vector.server, machines.vector.capabilities, machines.vector_index)
     return Backend(
         records=local.records,
-        keyword=BufferedKeyword(keyword, machines.keyword.capabilities),
-        vector=BufferedVector(vector, machines.vector.capabilities),
+        keyword=BufferedKeyword(keyword),
+        vector=BufferedVector(vector),
         graph=local.graph,
         upkeep=(
             *local.upkeep,

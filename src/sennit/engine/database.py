@@ -88,11 +88,7 @@ class Database:
         self.policy.audience(self.caller)
         self._access = Access(self.policy, self.caller)
         self._planner = SearchPlanner(settings, self.recipes, self.caller)
-        backend = (
-            target
-            if isinstance(target, Backend)
-            else open_backend(target, exact_vectors=settings.privacy.exact_vectors)
-        )
+        backend = target if isinstance(target, Backend) else open_backend(target, settings)
         self.backend = backend
         self.store = backend.records
         base = None if self.path is None else str(Path(os.path.realpath(self.path)).parent)
@@ -470,6 +466,8 @@ class Database:
         self.maintainer.close()
         self._model.close()
         self.embeddings.close()
+        for server in self.backend.servers.values():
+            server.close()
         self.store.close()
 
     def __enter__(self) -> Database:

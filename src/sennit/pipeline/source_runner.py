@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,9 @@ from sennit.filters import Filter
 from sennit.ranking.fusion import order
 from sennit.ranking.stages import ResultStage
 from sennit.recipes import Recipe, SourceConfig
-from sennit.sources.base import SearchContext, Source, SourceRequest, period_filter
-from sennit.stores.contract import BM25, ScoredKeys
+from sennit.sources.base import SearchContext, Source, SourceRequest, SteppedSource, period_filter
+from sennit.stores.contract import BM25, ScoredKeys, Steps
+from sennit.stores.search_steps import run_steps, together
 
 MAX_PENDING_CALLS: Final = 4
 """Calls of one source that may be unanswered at once; further searches report the source as busy."""
@@ -84,6 +85,15 @@ class SourceResult:
         return self.asked and self.error is None
 
 
+class _Call(NamedTuple):
+    """One call of one source of a plan."""
+
+    at: int
+    source: Source
+    config: SourceConfig
+    request: SourceRequest
+
+
 class SourceRunner:
     """Calls sources by name."""
 
@@ -91,6 +101,11 @@ class SourceRunner:
         """`custom` are sources of the user; their answers are checked against the records."""
         self._sources = {**sources, **custom}
         self.custom = frozenset(custom)
+        self._servers = {
+            name: source.server
+            for name, source in sources.items()
+            if isinstance(source, SteppedSource) and source.server is not None
+        }
         self._pending: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -101,66 +116,91 @@ class SourceRunner:
         return self._sources[config.source].scores(plan.build_request(config, context), keys)
 
     def run_sources(self, plan: SearchPlan, context: SearchContext) -> list[SourceResult]:
-        """Run every source of the plan: inline sources in this thread, the others each in a thread of its own."""
+        """Run every source of the plan: inline sources in this thread, the others each in a thread of its own.
+
+        Sources whose indexes are on the same server share a thread, and each request to the server.
+        """
         end = time.monotonic() + plan.deadline
         results: list[SourceResult | None] = [None] * len(plan.sources)
-        running = []
+        groups: dict[int, list[_Call]] = {}
         for at, config in enumerate(plan.sources):
             source = self._sources.get(config.source)
-            if source is not None and not source.inline:
-                running.append((at, self._start(source, config, plan.build_request(config, context))))
+            if source is None or source.inline:
+                continue
+            server = self._servers.get(config.source)
+            call = _Call(at, source, config, plan.build_request(config, context))
+            if self._reserve(call):
+                groups.setdefault(-1 - at if server is None else id(server), []).append(call)
+            else:
+                results[at] = _failure(f"it is busy: {MAX_PENDING_CALLS} earlier calls have not returned")
+        running = [self._start(group) for group in groups.values()]
         for at, config in enumerate(plan.sources):
             source = self._sources.get(config.source)
             if source is None:
                 known = ", ".join(sorted(self._sources))
                 results[at] = _failure(f"there is no source {config.source!r}; sources: {known}")
             elif source.inline:
-                results[at] = self._call(source, config, plan.build_request(config, context))
-        for at, wait in running:
-            results[at] = wait(end, plan.deadline)
+                results[at] = run_steps(
+                    self._steps(_Call(at, source, config, plan.build_request(config, context)))
+                )
+        for wait in running:
+            for at, result in wait(end, plan.deadline).items():
+                results[at] = result
         return [result for result in results if result is not None]
 
-    def _start(
-        self, source: Source, config: SourceConfig, request: SourceRequest
-    ) -> Callable[[float, float], SourceResult]:
-        """Call a source in a new thread; the returned function waits for it until a deadline."""
+    def _reserve(self, call: _Call) -> bool:
+        """Whether there may be one more unanswered call of a source; then it counts."""
+        name = call.config.source
         with self._lock:
-            if self._pending[config.source] >= MAX_PENDING_CALLS:
-                busy = f"it is busy: {self._pending[config.source]} earlier calls have not returned"
-                return lambda _end, _seconds: _failure(busy)
-            self._pending[config.source] += 1
-        results: list[SourceResult] = []
+            if self._pending[name] >= MAX_PENDING_CALLS:
+                return False
+            self._pending[name] += 1
+        return True
+
+    def _start(self, calls: Sequence[_Call]) -> Callable[[float, float], dict[int, SourceResult]]:
+        """Call sources in a new thread; the returned function waits for them until a deadline."""
+        results: dict[int, SourceResult] = {}
         done = threading.Event()
+
+        def answer(call: _Call) -> Steps[None]:
+            # One that has its answer keeps it when another of the group is late.
+            results[call.at] = yield from self._steps(call)
 
         def work() -> None:
             try:
-                results.append(self._call(source, config, request))
+                run_steps(together([answer(call) for call in calls]))
             finally:
                 with self._lock:
-                    self._pending[config.source] -= 1
+                    self._pending.subtract(call.config.source for call in calls)
                 done.set()
 
-        threading.Thread(target=work, name=f"sennit-{config.name}", daemon=True).start()
+        names = "+".join(call.config.name for call in calls)
+        threading.Thread(target=work, name=f"sennit-{names}", daemon=True).start()
 
-        def wait(end: float, seconds: float) -> SourceResult:
+        def wait(end: float, seconds: float) -> dict[int, SourceResult]:
             if done.wait(max(0.0, end - time.monotonic())):
-                return results[0]
-            request.context.snapshot.abandon()
-            return _failure(f"no answer within {seconds:g} s")
+                return results
+            calls[0].request.context.snapshot.abandon()
+            late = {call.at: _failure(f"no answer within {seconds:g} s") for call in calls}
+            return late | dict(results)
 
         return wait
 
-    def _call(self, source: Source, config: SourceConfig, request: SourceRequest) -> SourceResult:
+    def _steps(self, call: _Call) -> Steps[SourceResult]:
+        config, request = call.config, call.request
+        is_custom = config.source in self.custom
         began = time.perf_counter()
         try:
             if not config.is_called_for(lambda: request.context.time):
                 return SourceResult(ScoredKeys.empty(), 0.0, asked=False)
-            found = source.search(request)
-            period = request.context.time.period if config.uses_period else None
-            if period is not None and config.source not in self.custom:
-                inside = source.search(replace(request, where=period_filter(period) & request.where))
-                found = _merge(found, inside, request.context)
-            if config.source in self.custom:
+            period = request.context.time.period if config.uses_period and not is_custom else None
+            if period is None:
+                found = yield from self._search(call, request)
+            else:
+                inside = replace(request, where=period_filter(period) & request.where)
+                found, more = yield from together([self._search(call, request), self._search(call, inside)])
+                found = _merge(found, more, request.context)
+            if is_custom:
                 found = _check_answer(found, request.limit)
                 _check_records(found, request)
             if config.has_threshold:
@@ -171,6 +211,12 @@ class SourceRunner:
         except Exception as error:  # noqa: BLE001 - one source's failure is reported, and the others still answer
             return _failure(f"{type(error).__name__}: {error}", began)
         return SourceResult(found, elapsed_milliseconds(began, time.perf_counter()))
+
+    def _search(self, call: _Call, request: SourceRequest) -> Steps[ScoredKeys]:
+        if call.config.source in self._servers:
+            assert isinstance(call.source, SteppedSource)
+            return (yield from call.source.steps(request))
+        return call.source.search(request)
 
 
 def check_period(plan: SearchPlan, context: SearchContext) -> None:

@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from sennit.errors import SettingsError
-from sennit.settings.registry import SECTION_NAMES, SETTINGS, Settings
-from sennit.settings.sections import SECTIONS
+from sennit.settings.registry import SECTION_NAMES, SECTIONS, SETTINGS, Settings
 from sennit.settings.setting import short_repr
 from sennit.settings.trust import config_folder, is_trusted
 

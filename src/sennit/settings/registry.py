@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType, NoneType
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
+from sennit.settings import sections
 from sennit.settings.sections import (
-    SECTIONS,
     ArtifactsSettings,
     DocsSettings,
     EmbeddingSettings,
@@ -22,8 +22,10 @@ from sennit.settings.sections import (
     SearchSettings,
     StoreSettings,
 )
+from sennit.settings.servers import SERVER_SECTIONS, RolesSettings
 from sennit.settings.setting import TABLE, Setting
 
+SECTIONS: Final = (*sections.SECTIONS, *SERVER_SECTIONS)
 SECTION_NAMES: Final = (*(section.name for section in SECTIONS), "recipes")
 
 
@@ -70,6 +72,7 @@ class Settings:
     artifacts: ArtifactsSettings = field(default_factory=ArtifactsSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
     hydration: HydrationSettings = field(default_factory=HydrationSettings)
+    roles: RolesSettings = field(default_factory=RolesSettings)
     recipes: Mapping[str, Mapping[str, object]] = field(default_factory=_empty_mapping, hash=False)
     origins: Mapping[str, str] = field(default_factory=_empty_mapping, compare=False, repr=False)
     """The origin of each value that is not the default: a file's path, a variable, or `argument`."""

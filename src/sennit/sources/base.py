@@ -24,7 +24,17 @@ from sennit.places import Locate
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
-from sennit.stores.contract import BM25, Backend, KeywordQuery, KeywordRole, Model, ScoredKeys, Snapshot
+from sennit.stores.contract import (
+    BM25,
+    Backend,
+    IndexServer,
+    KeywordQuery,
+    KeywordRole,
+    Model,
+    ScoredKeys,
+    Snapshot,
+    Steps,
+)
 
 EmbedQuery = Callable[[Model | None, str], NDArray[np.float32]]
 
@@ -291,6 +301,20 @@ class Source(Protocol):
 
     def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the score of each record for the query; nan where the source has none."""
+        ...
+
+
+@runtime_checkable
+class SteppedSource(Source, Protocol):
+    """A source whose index is on a server that other sources of a search may use too."""
+
+    @property
+    def server(self) -> IndexServer | None:
+        """Sources with the same server are asked in one request; None for a source that must not wait for others."""
+        ...
+
+    def steps(self, request: SourceRequest) -> Steps[ScoredKeys]:
+        """`search`, step by step; called only where there is a server."""
         ...
 
 

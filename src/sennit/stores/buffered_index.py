@@ -1,6 +1,6 @@
 """An index on a server as another kind of segment: it covers the changes up to a number, and a buffer covers the rest.
 
-A `ServerIndex` is what a binding of a server implements. `IndexFeeder` applies the feed of changes to it and records how
+A binding of a server implements `IndexServer` and `ServerIndex` of the contract. `IndexFeeder` applies the feed of changes to it and records how
 far it got in the source of truth. `BufferedKeyword` and `BufferedVector` make the server and the buffer one index of the
 contract: they search what the server has not applied yet in this process, and check every key that the server returns
 against the snapshot. So a server that lags, holds deleted records or ignores a filter changes no answer.
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final, Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +19,23 @@ from numpy.typing import NDArray
 from sennit.errors import ChangesLost, SourceError
 from sennit.filters import EVERYTHING, And, Filter, Not, Or
 from sennit.ranking.fusion import order
-from sennit.records import Record
 from sennit.stores.contract import (
     Cancelled,
     Capabilities,
+    Document,
     Floats,
+    IndexOf,
     Keys,
     KeywordQuery,
-    Model,
+    QueryT,
     RecordsRole,
     ScoredKeys,
+    ServerIndex,
+    ServerSearch,
     Snapshot,
+    Steps,
 )
+from sennit.stores.search_steps import run_steps
 
 log = logging.getLogger("sennit.store")
 
@@ -50,60 +55,9 @@ RETRY_SECONDS: Final = (0.2, 1.0, 5.0)
 """The pauses before a failed batch is sent again."""
 
 
-class Document(NamedTuple):
-    """A record as an index gets it."""
-
-    key: int
-    record: Record
-    vector: NDArray[np.float32]
-    """By the active model; zeros while there is none."""
-
-
-QueryT = TypeVar("QueryT", contravariant=True)
-
-
-class ServerIndex(Protocol[QueryT]):
-    """An index on a server. A failure to reach it raises SourceError."""
-
-    @property
-    def name(self) -> str:
-        """Identifies the index in the source of truth. An index of another kind or for another model has another."""
-        ...
-
-    @property
-    def capabilities(self) -> Capabilities: ...
-
-    def applied(self) -> int:
-        """The number that the last `apply` stored on the server; 0 for an index that is empty or lost."""
-        ...
-
-    def apply(self, documents: Sequence[Document], deleted: Sequence[int], through: int) -> None:
-        """Store and delete documents under their keys, then the number. Applying a batch twice does no harm."""
-        ...
-
-    def reset(self) -> None:
-        """Delete everything."""
-        ...
-
-    def search(self, query: QueryT, limit: int, where: Filter) -> ScoredKeys:
-        """The best documents, best first; `where` has only operators that the capabilities name."""
-        ...
-
-    def score(self, query: QueryT, documents: Sequence[Document]) -> Floats:
-        """The scores of documents on the scale of `search`, computed in this process; nan where one does not match."""
-        ...
-
-
-AnyIndex: TypeAlias = ServerIndex[KeywordQuery] | ServerIndex[NDArray[np.float32]]
-
-IndexOf: TypeAlias = Callable[[Model | None], ServerIndex[QueryT] | None]
-"""Returns the index for the active embedding model; None where there can be none. Vectors of two models never mix, so
-each model has an index of its own, and after a change of model the new one is filled from the beginning."""
-
-
-def for_every_model(index: ServerIndex[QueryT]) -> IndexOf[QueryT]:
-    """Return the same index whatever the model, for what does not depend on vectors."""
-    return lambda _model: index
+def for_every_model(index: ServerIndex[QueryT], capabilities: Capabilities) -> IndexOf[QueryT]:
+    """The role whose index is the same whatever the model, for what does not depend on vectors."""
+    return IndexOf(index.server, capabilities, lambda _model: index)
 
 
 class IndexFeeder:
@@ -116,7 +70,7 @@ class IndexFeeder:
     def __init__(
         self,
         records: RecordsRole,
-        index_of: IndexOf[KeywordQuery] | IndexOf[NDArray[np.float32]],
+        index_of: IndexOf[Any],
         *,
         retry_seconds: Sequence[float] = RETRY_SECONDS,
     ) -> None:
@@ -132,7 +86,7 @@ class IndexFeeder:
             return
         try:
             with self._records.snapshot() as snapshot:
-                index = self._index_of(snapshot.model)
+                index = self._index_of.find(snapshot.model)
                 recorded = 0 if index is None else snapshot.applied(index.name)
             if index is not None:
                 self._check_for_loss(index, recorded)
@@ -154,14 +108,14 @@ class IndexFeeder:
         """Stop after the current request."""
         self._stop.set()
 
-    def _check_for_loss(self, index: AnyIndex, recorded: int) -> None:
+    def _check_for_loss(self, index: ServerIndex[Any], recorded: int) -> None:
         """Let the buffer cover what the server has lost, for example because it began again with an empty disk."""
         known = index.applied()
         if known < recorded:
             log.warning("the index %s has lost changes after %d; they are applied again", index.name, known)
             self._records.set_applied(index.name, known)
 
-    def _apply_batch(self, index: AnyIndex, at_least: int) -> bool:
+    def _apply_batch(self, index: ServerIndex[Any], at_least: int) -> bool:
         """Apply one batch; whether more changes are left."""
         name = index.name
         with self._records.snapshot() as snapshot:
@@ -184,7 +138,7 @@ class IndexFeeder:
         return found.through < last
 
     def _send(
-        self, index: AnyIndex, documents: Sequence[Document], deleted: Sequence[int], through: int
+        self, index: ServerIndex[Any], documents: Sequence[Document], deleted: Sequence[int], through: int
     ) -> None:
         for pause in (*self._retry_seconds, None):
             if self._stop.is_set():
@@ -210,26 +164,33 @@ def read_documents(snapshot: Snapshot, keys: Sequence[int]) -> list[Document]:
 class _BufferedIndex(Generic[QueryT]):
     """A server index and the buffer of what it has not applied."""
 
-    def __init__(self, index_of: IndexOf[QueryT], capabilities: Capabilities) -> None:
+    def __init__(self, index_of: IndexOf[QueryT]) -> None:
         self._index_of = index_of
-        self.capabilities = capabilities
+        self.capabilities = index_of.capabilities
+        self.server = index_of.server
         self._lock = threading.Lock()
         self._documents: dict[tuple[int, str], Document] = {}
         """The buffer by key and model. A key is one version of one record, so a document never changes."""
 
     def applied(self, snapshot: Snapshot) -> int:
         """The last change that the server covers, as the source of truth has it in this version."""
-        index = self._index_of(snapshot.model)
+        index = self._index_of.find(snapshot.model)
         return 0 if index is None else snapshot.applied(index.name)
 
     def search(self, snapshot: Snapshot, query: QueryT, limit: int, where: Filter = EVERYTHING) -> ScoredKeys:
         """The best of the server and the buffer."""
-        index = self._index_of(snapshot.model)
+        return run_steps(self.steps(snapshot, query, limit, where))
+
+    def steps(
+        self, snapshot: Snapshot, query: QueryT, limit: int, where: Filter = EVERYTHING
+    ) -> Steps[ScoredKeys]:
+        """The search, step by step; raises what the server answers instead of keys."""
+        index = self._index_of.find(snapshot.model)
         if index is None:
             raise SourceError("no vectors: this database has no embedding model")
         applied = snapshot.applied(index.name)
         buffered = self._buffered_keys(snapshot, applied, index.name)
-        keys, scores = self._search_server(index, snapshot, query, limit, where, applied, buffered)
+        keys, scores = yield from self._server_steps(index, snapshot, query, limit, where, applied, buffered)
         own = [
             document for document in self._read(snapshot, buffered) if snapshot.matches(document.key, where)
         ]
@@ -244,14 +205,14 @@ class _BufferedIndex(Generic[QueryT]):
     def scores(self, snapshot: Snapshot, query: QueryT, keys: Keys) -> Floats:
         """The scores of these records, computed in this process from the source of truth."""
         out = np.full(len(keys), np.nan)
-        index = self._index_of(snapshot.model)
+        index = self._index_of.find(snapshot.model)
         documents = {one.key: one for one in read_documents(snapshot, keys.tolist())}
         which = [at for at, key in enumerate(keys.tolist()) if key in documents]
         if which and index is not None:
             out[which] = index.score(query, [documents[key] for key in keys[which].tolist()])
         return out
 
-    def _search_server(
+    def _server_steps(
         self,
         index: ServerIndex[QueryT],
         snapshot: Snapshot,
@@ -260,7 +221,7 @@ class _BufferedIndex(Generic[QueryT]):
         where: Filter,
         applied: int,
         buffered: Sequence[int],
-    ) -> ScoredKeys:
+    ) -> Steps[ScoredKeys]:
         """The best valid keys of the server, and all that tie with the last; more are fetched until there are enough."""
         if not applied:
             return ScoredKeys.empty()
@@ -268,7 +229,10 @@ class _BufferedIndex(Generic[QueryT]):
         narrowed = expressible(wanted, self.capabilities.filters)
         fetch = limit + OVERFETCH
         while True:
-            keys, scores = index.search(query, fetch, narrowed)
+            (answer,) = yield [ServerSearch(index, query, fetch, narrowed)]
+            if isinstance(answer, SourceError):
+                raise answer
+            keys, scores = answer
             valid = (keys <= applied) & ~np.isin(keys, buffered)
             valid &= snapshot.select(keys, where)
             kept = scores[valid]

@@ -22,16 +22,16 @@ wrote it: an update is a new key, and no key is used twice. These rules hold for
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.errors import InvalidInput
+from sennit.errors import InvalidInput, SourceError
 from sennit.filters import EVERYTHING, Condition, Filter
 from sennit.graph.entity_linking import NameMatches
 from sennit.graph.names import Hashes, Words
@@ -654,6 +654,125 @@ class GraphRole(Protocol):
     def view(self, snapshot: Snapshot) -> GraphView: ...
 
 
+# Indexes on servers. A binding of a server implements `IndexServer` and `ServerIndex`; `stores/buffered_index.py` makes
+# a role of them.
+
+
+class Document(NamedTuple):
+    """A record as an index on a server gets it."""
+
+    key: int
+    record: Record
+    vector: NDArray[np.float32]
+    """By the active model; zeros while there is none."""
+
+
+T = TypeVar("T")
+QueryT = TypeVar("QueryT")
+AskedT = TypeVar("AskedT", contravariant=True)
+
+
+class ServerIndex(Protocol[AskedT]):
+    """An index on a server. A failure to reach it raises SourceError."""
+
+    @property
+    def name(self) -> str:
+        """Identifies the index in the source of truth. An index of another kind or for another model has another."""
+        ...
+
+    @property
+    def server(self) -> IndexServer:
+        """The connection that its searches go through."""
+        ...
+
+    def applied(self) -> int:
+        """The number that the last `apply` stored on the server; 0 for an index that is empty or lost."""
+        ...
+
+    def apply(self, documents: Sequence[Document], deleted: Sequence[int], through: int) -> None:
+        """Store and delete documents under their keys, then the number. Applying a batch twice does no harm."""
+        ...
+
+    def reset(self) -> None:
+        """Delete everything."""
+        ...
+
+    def score(self, query: AskedT, documents: Sequence[Document]) -> Floats:
+        """The scores of documents on the scale of a search, computed in this process; nan where one does not match."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServerSearch:
+    """One search of one index on a server: the best documents, best first."""
+
+    index: ServerIndex[Any]
+    query: Any
+    """A KeywordQuery or a unit vector, as the index takes it."""
+    limit: int
+    where: Filter
+    """Has only operators that the capabilities of the role name, and it holds what the audience may see."""
+
+
+ServerAnswer: TypeAlias = ScoredKeys | SourceError
+"""What a server answers to one search; no key appears twice, and no score is nan."""
+
+
+class IndexServer(Protocol):
+    """A connection to a server, which the indexes of a database share. Any thread may use it.
+
+    Opening it must not need the server: one that is down at the start is reported as degraded, and used when it is back.
+    """
+
+    def search_many(self, searches: Sequence[ServerSearch]) -> Sequence[ServerAnswer]:
+        """The answer to each search, all in one round trip. An error is that of one search; raised, that of all.
+
+        At most `limit` documents, best first; ties in any order. It returns fewer only when no other document matches.
+        """
+        ...
+
+    def check(self) -> list[Finding]:
+        """What is wrong, in words: unreachable, wrong credentials, an extension, a version or an index. Never raises."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections. A second call does nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOf(Generic[QueryT]):
+    """A role on a server: its index for each embedding model.
+
+    Vectors of two models never mix, so each model has an index of its own, and after a change of model the new one is
+    filled from the beginning.
+    """
+
+    server: IndexServer
+    capabilities: Capabilities
+    find: Callable[[Model | None], ServerIndex[QueryT] | None]
+    """Returns the index for the active model; None where there can be none."""
+
+
+Steps: TypeAlias = Generator[Sequence[ServerSearch], Sequence[ServerAnswer], T]
+"""A search that yields the server searches that it needs next, and receives their answers. So one request can hold what
+several searches need (`stores/search_steps.py`)."""
+
+
+@runtime_checkable
+class SteppedIndex(Protocol):
+    """A keyword or vector role on a server. Sources whose indexes have the same server are asked in one request."""
+
+    @property
+    def server(self) -> IndexServer: ...
+
+    def steps(
+        self, snapshot: Snapshot, query: Any, limit: int, where: Filter = EVERYTHING
+    ) -> Steps[ScoredKeys]:
+        """`search`, step by step."""
+        ...
+
+
 # Background work, checks, and the four roles together.
 
 
@@ -712,3 +831,5 @@ class Backend:
     """None where nothing is derived that could be wrong."""
     bindings: Mapping[str, str] = field(default_factory=dict)
     """What each role is bound to, by name, for people: `sqlite`, `postgres`, `local`."""
+    servers: Mapping[str, IndexServer] = field(default_factory=dict)
+    """The servers of the roles, by the names in `bindings`. They are closed with the database."""

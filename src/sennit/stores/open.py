@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from sennit.errors import StoreError
-from sennit.stores.contract import Backend
+import numpy as np
+from numpy.typing import NDArray
+
+from sennit.errors import MissingExtra, SettingsError, StoreError
+from sennit.settings.registry import Settings
+from sennit.settings.servers import LOCAL
+from sennit.stores.buffered_index import BufferedKeyword, BufferedVector, IndexFeeder
+from sennit.stores.contract import Backend, IndexOf, KeywordQuery, KeywordRole, VectorRole
 from sennit.stores.embedded.checks import check
 from sennit.stores.embedded.ranges import read_origin
 from sennit.stores.embedded.roles import LocalGraph, LocalKeyword, LocalVector
 from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.sql.connection import SqlPool
 from sennit.stores.sql.pool import open_pool
-from sennit.stores.target import is_postgres
+from sennit.stores.target import describe_target, is_postgres
 from sennit.user_cache import cache_folder
 
 MEMORY: Final = ":memory:"
@@ -26,21 +34,83 @@ GIT_IGNORE: Final = ".gitignore"
 IGNORE_EVERYTHING: Final = "*\n"
 
 
-def open_backend(target: str | os.PathLike[str], *, exact_vectors: bool = False) -> Backend:
-    """Open the database that a target names; see `open_store`."""
-    store = open_store(target, exact_vectors=exact_vectors)
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a server's binding gets to know of the database that is being opened."""
+
+    settings: Settings
+    target: str
+    """What names the database: a folder, or a connection string, which may hold a password."""
+    database: str
+    """A name of the database for what it has on servers: hexadecimal digits, the same every time. A copy has another."""
+
+
+SERVERS: Final[dict[str, Callable[[Opening], Any]]] = {}
+"""The binding of each server by its name in `[roles]`. It is an `IndexServer` with a method for each role that it can
+have: `keyword()` and `vector()` return an `IndexOf`. A binding imports its client here, when it is asked for."""
+
+
+def open_backend(target: str | os.PathLike[str], settings: Settings | None = None) -> Backend:
+    """Open the database that a target names (see `open_store`), with the roles of the settings."""
+    settings = Settings() if settings is None else settings
+    name = os.fspath(target)
+    kind = "postgres" if is_postgres(name) else "sqlite"
+    wanted = settings.roles.records
+    if wanted and wanted != kind:
+        raise SettingsError(
+            f"roles.records is {wanted!r}, but {describe_target(name)} is a database on {kind}. Change the setting, or "
+            f"open {'a folder' if wanted == 'sqlite' else 'postgresql://…'}.",
+            key="roles.records",
+        )
+    store = open_store(target, exact_vectors=settings.privacy.exact_vectors)
+    try:
+        return _bind_roles(store, kind, name, settings)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _bind_roles(store: EmbeddedStore, kind: str, target: str, settings: Settings) -> Backend:
+    roles = settings.roles
+    names: dict[str, str] = {"keyword": roles.keyword, "vector": roles.vector, "graph": roles.graph}
+    servers: dict[str, Any] = {}
+    for role, name in names.items():
+        if name != LOCAL and name not in servers:
+            opening = Opening(settings, target, "".join(_identify(store.pool)))
+            servers[name] = _open_server(role, name, opening)
+    keyword: KeywordRole = LocalKeyword()
+    vector: VectorRole = LocalVector()
+    feeders: list[IndexFeeder] = []
+    if roles.keyword != LOCAL:
+        keyword_index: IndexOf[KeywordQuery] = servers[roles.keyword].keyword()
+        keyword = BufferedKeyword(keyword_index)
+        feeders.append(IndexFeeder(store, keyword_index))
+    if roles.vector != LOCAL:
+        vector_index: IndexOf[NDArray[np.float32]] = servers[roles.vector].vector()
+        vector = BufferedVector(vector_index)
+        feeders.append(IndexFeeder(store, vector_index))
     return Backend(
         records=store,
-        keyword=LocalKeyword(),
-        vector=LocalVector(),
+        keyword=keyword,
+        vector=vector,
         graph=LocalGraph(),
-        upkeep=(store,),
+        upkeep=(store, *feeders),
         check=partial(check, store),
-        bindings={
-            "records": "postgres" if is_postgres(os.fspath(target)) else "sqlite",
-            **dict.fromkeys(("keyword", "vector", "graph"), "local"),
-        },
+        bindings={"records": kind, **names},
+        servers=servers,
     )
+
+
+def _open_server(role: str, name: str, opening: Opening) -> Any:
+    make = SERVERS.get(name)
+    if make is None:
+        raise SettingsError(f"roles.{role} is {name!r}, which this version cannot use.", key=f"roles.{role}")
+    try:
+        return make(opening)
+    except ImportError as error:
+        if (error.name or "").startswith("sennit"):
+            raise
+        raise MissingExtra(f"roles.{role} = {name!r}", name) from error
 
 
 def open_store(target: str | os.PathLike[str], *, exact_vectors: bool = False) -> EmbeddedStore:
@@ -66,11 +136,7 @@ def open_store(target: str | os.PathLike[str], *, exact_vectors: bool = False) -
 
 def _cache_folder(pool: SqlPool) -> Path:
     """The folder for the indexes of a database that is not on this machine. It may be deleted at any time."""
-    with pool.read() as connection:
-        origin = read_origin(connection)
-    # A copy of the database has the same origin, and other records later.
-    place = hashlib.blake2b(pool.identity().encode(), digest_size=4).hexdigest()
-    folder = cache_folder("indexes", "SENNIT_CACHE") / f"{origin:016x}-{place}"
+    folder = cache_folder("indexes", "SENNIT_CACHE") / "-".join(_identify(pool))
     try:
         # The indexes hold words and values of the records, so nobody else may read them.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -80,6 +146,13 @@ def _cache_folder(pool: SqlPool) -> Path:
             "another folder with SENNIT_CACHE."
         ) from error
     return folder
+
+
+def _identify(pool: SqlPool) -> tuple[str, str]:
+    """The origin of a database, and its place: a copy has the same origin, and other records later."""
+    with pool.read() as connection:
+        origin = read_origin(connection)
+    return f"{origin:016x}", hashlib.blake2b(pool.identity().encode(), digest_size=4).hexdigest()
 
 
 def _create_folder(folder: Path) -> None:
