@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sennit.records import Record
     from sennit.results import Degraded, Hit, SearchResult, Trace, Why
     from sennit.settings import Settings
+    from sennit.tools import Tools
     from sennit.turns import Turn
 
 _MODULE_OF = {
@@ -35,6 +36,7 @@ _MODULE_OF = {
     "SearchResult": "sennit.results",
     "Turn": "sennit.turns",
     "Settings": "sennit.settings",
+    "Tools": "sennit.tools",
     "Trace": "sennit.results",
     "Database": "sennit.engine",
     "SennitError": "sennit.errors",
@@ -64,6 +66,7 @@ __all__ = [
     "SearchResult",
     "SennitError",
     "Settings",
+    "Tools",
     "Trace",
     "Turn",
     "Why",

@@ -124,7 +124,7 @@ def parse_command(line: str) -> None:
     assert first == "sennit"
     context = click.Context(program, info_name="sennit")
     command = program.get_command(context, name)
-    if isinstance(command, click.Group) and arguments:
+    if isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):
         command = command.get_command(context, arguments.pop(0))
     assert command is not None, line
     command.make_context(name, arguments, parent=context).close()

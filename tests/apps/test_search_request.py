@@ -23,7 +23,6 @@ from sennit.apps.cli.program import program
 from sennit.apps.http.app import HttpOptions, make_app
 from sennit.apps.http.requests import URL_QUERY
 from sennit.apps.mcp.server import LazyDatabase, make_server
-from sennit.apps.mcp.tools import TOOLS
 from sennit.apps.tui.items import run_query
 from sennit.engine.search_request import SearchOptions
 from sennit.errors import InvalidInput, SennitError
@@ -42,6 +41,7 @@ from sennit.search_parameters import (
     RECIPE,
     Parameter,
 )
+from sennit.tools.declarations import TOOLS
 
 WORDS = ("harbour", "lights", "oak", "barrel", "March", "Priya", "ferry", "noon", "LOGIN_TIMEOUT")
 LONGEST_NAME = "c" * 1024

@@ -11,7 +11,7 @@ from mcp_types import CallToolResult, TextContent
 import sennit
 from context.invisible import BIDI, DEFAULT_IGNORABLE, INVISIBLE
 from llm.server import ChatServer
-from sennit.apps.mcp.tools import TOOLS
+from sennit.tools.declarations import TOOLS
 
 from .conftest import SampleDatabase
 

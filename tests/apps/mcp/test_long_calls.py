@@ -143,7 +143,7 @@ async def test_internal_error_is_logged_and_not_revealed(
     assert answer.is_error
     assert (
         text_of(answer)
-        == "Search failed: hybrid_search failed inside sennit (RuntimeError); the server's log says where."
+        == "Search failed: hybrid_search failed inside sennit (RuntimeError); the log says where."
     )
     assert "secret" in caplog.text
 

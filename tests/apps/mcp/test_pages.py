@@ -11,8 +11,8 @@ import pytest
 
 import sennit
 from sennit.apps.cli.mcp import DEFAULT_PORT, mcp
-from sennit.apps.mcp.tools import TOOLS
 from sennit.apps.mcp.transports import PATH
+from sennit.tools.declarations import TOOLS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "reference" / "mcp.md").read_text(encoding="utf-8")

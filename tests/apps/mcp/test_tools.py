@@ -12,11 +12,11 @@ from jsonschema import Draft202012Validator
 from mcp import MCPError
 
 import sennit
-from sennit.apps.mcp.handlers import parse_keywords
-from sennit.apps.mcp.tools import TOOLS
 from sennit.context.tool_output import DATA_NOTICE
 from sennit.hydration.tokenizer import load_tokenizer
 from sennit.recipes import BUILTIN_RECIPES
+from sennit.tools.declarations import TOOLS
+from sennit.tools.handlers import parse_keywords
 
 from .conftest import SampleDatabase, note_of, structured_content_of, text_of
 

@@ -103,6 +103,9 @@ SECTIONS: Final = (
         {
             "serve": CommandEntry(f"{_CLI}.serve:serve", "Serve search, context and writes over HTTP."),
             "mcp": CommandEntry(f"{_CLI}.mcp:mcp", "Serve tools to an assistant over MCP."),
+            "tools": CommandEntry(
+                f"{_CLI}.tools:tools", "Print the tools for a model without MCP; run calls."
+            ),
             "tokens": CommandEntry(f"{_CLI}.tokens:tokens", "Create, list and revoke access tokens."),
         },
     ),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from sennit.apps.mcp import handlers, schemas
+from sennit.tools import handlers, schemas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sennit import search_parameters as parameters
-from sennit.errors import InvalidInput
+from sennit.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -270,8 +270,11 @@ def validate_arguments(
 
     Raises InvalidInput if they do not match the schema.
     """
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
+    try:
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import best_match
+    except ModuleNotFoundError as missing:
+        raise MissingExtra("A call of a tool", "tools") from missing
 
     present = {name: value for name, value in (given or {}).items() if value is not None}
     properties = schema["properties"]

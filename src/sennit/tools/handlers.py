@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sennit.apps.mcp import schemas
 from sennit.errors import InvalidInput, SourceError
 from sennit.search_parameters import KEYWORDS
+from sennit.tools import schemas
 
 if TYPE_CHECKING:
     from sennit.context.tool_output import TokenBudget, ToolOutput
@@ -35,8 +35,8 @@ class ToolCall(NamedTuple):
 
     db: Database
     caller: Caller
-    client_name: str
-    """The name that the client program reports, for the provenance of what it writes."""
+    source: str
+    """The provenance of what it writes."""
     arguments: dict[str, Any]
     can_write: bool = True
 
@@ -151,7 +151,7 @@ def remember(call: ToolCall) -> ToolResponse:
         metadata=arguments.get("metadata"),
         sensitivity=arguments.get("sensitivity"),
         scope=arguments.get("scope"),
-        source=f"mcp:{call.client_name}" if call.client_name else "mcp",
+        source=call.source,
         caller=call.caller,
     )
     values = {
