@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import sennit
+from sennit.engine import Database
 from sennit.errors import ChangesLost, SourceError
 from sennit.filters import EVERYTHING, Filter, field, parse_filter
 from sennit.records import Record
+from sennit.settings import load_settings
 from sennit.stores import buffered_index
 from sennit.stores.buffered_index import BufferedVector, IndexFeeder, expressible, for_every_model
 from sennit.stores.contract import Cancelled, Document, IndexOf, Model, RecordsRole
 from sennit.stores.embedded import store as embedded_store_module
+from sennit.stores.lease import LEASE_SECONDS, Lease
+from sennit.testing.naive import naive_backend
 
 from .dict_server import DictServers, DictVectorServer
 from .helpers import embedded_store, versioned_record
+from .test_conformance import Machines, on_servers
 
 KIND, TAG = parse_filter('kind = "note"'), parse_filter('tags = "a"')
 OTHER = field("year") > 2020
@@ -79,6 +86,52 @@ def test_a_failed_batch_is_sent_again_and_the_number_waits_for_it() -> None:
         assert applied(db.store) == server.applied() > 0
 
 
+def test_one_process_at_a_time_feeds_an_index() -> None:
+    with sennit.open(":memory:") as db:
+        db.add([versioned_record("a", 1)])
+        server = Flaky(DictServers(), 0)
+        other = Lease(db.store, f"feed {server.name}")
+        assert other.take()
+        feeder = IndexFeeder(db.store, role_of(server))
+        feeder.flush()
+        assert server.documents == {}
+        other.release()
+        feeder.flush()
+        assert len(server.documents) == 1
+        assert other.take()
+
+
+def test_a_lease_of_a_process_that_died_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    with sennit.open(":memory:") as db:
+        dead, other = Lease(db.store, "x"), Lease(db.store, "x")
+        assert dead.take()
+        assert dead.take()
+        assert not other.take()
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + LEASE_SECONDS + 1)
+        assert other.take()
+        # What the first does later takes nothing from the second.
+        dead.release()
+        assert not Lease(db.store, "x").take()
+        monkeypatch.setattr(time, "time", lambda: now - 1000)
+        assert Lease(db.store, "x").take()
+
+
+def test_a_server_that_is_down_holds_up_nothing_else_and_is_fed_when_it_is_back() -> None:
+    servers, healthy = DictServers(), DictServers()
+    machines = Machines(servers)
+    machines.vector = DictVectorServer(healthy)
+    backend = on_servers(naive_backend(), machines)
+    with Database(backend, load_settings(), background=False) as db:
+        with servers.outage():
+            db.add([versioned_record("a", 1)])
+            with pytest.raises(SourceError):
+                db.admin.flush()
+            assert len(machines.vector.documents) == 1
+        db.admin.flush()
+        assert len(machines.keyword.documents) == 1
+
+
 def test_a_feeder_that_is_cancelled_sends_nothing() -> None:
     with sennit.open(":memory:") as db:
         db.add([versioned_record("a", 1)])
@@ -111,7 +164,7 @@ def test_what_a_server_has_lost_is_applied_again() -> None:
         db.add([versioned_record(f"r{n}", n) for n in range(5)])
         feeder.flush()
         server.reset()
-        feeder.flush()
+        feeder.rest()
         assert len(server.documents) == 5
         with db.store.snapshot() as snapshot:
             query = db.embeddings.embed_query(snapshot.model, "river")
@@ -150,7 +203,7 @@ def test_an_index_that_missed_purged_deletes_is_built_again() -> None:
         assert embedded_store(db).purge_tombstones(1)
         # As if an older copy of the server's data had been restored.
         server.apply([_document(1, "ghost")], [], 1)
-        feeder.flush()
+        feeder.rest()
         assert sorted(one.record.id for one in server.documents.values()) == ["r1", "r2", "r3"]
 
 

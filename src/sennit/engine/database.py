@@ -172,7 +172,8 @@ class Database:
             settings.hydration.semantic_threshold,
         )
         """Tokens, embedding models and maintenance."""
-        if self.store.has_pending_vectors() or (self.embeddings.explicit and self.store.models.current()):
+        is_late = self.store.has_pending_vectors() or bool(backend.servers)
+        if is_late or (self.embeddings.explicit and self.store.models.current()):
             self.maintainer.wake()
 
     # Writing.

@@ -9,10 +9,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
-from sennit.errors import EmbeddingError, SennitError, StoreClosed
-from sennit.stores.contract import Backend, Cancelled, Embed, Model
+from sennit.errors import EmbeddingError, SennitError, SourceError, StoreClosed
+from sennit.stores.contract import Backend, Cancelled, Embed, Model, Upkeep
 
 log = logging.getLogger("sennit.store")
 
@@ -32,6 +33,9 @@ IDLE_SECONDS: Final = 3.0
 
 RETRY_SECONDS: Final = 5.0
 """The pause after an embedding model did not answer."""
+
+SERVER_POLL_SECONDS: Final = 30.0
+"""How often an idle process looks whether an index on a server still has everything."""
 
 WAIT_POLL_SECONDS: Final = 0.05
 """How often `wait` looks. It asks the database, because another process may compute the vectors."""
@@ -72,6 +76,7 @@ class IndexMaintainer:
         self._background = background
         self._records = backend.records
         self._upkeep = backend.upkeep
+        self._has_servers = bool(backend.servers)
         self._flush_at = flush_at
         self._embed = embed
         self._select_model = select_model
@@ -90,15 +95,18 @@ class IndexMaintainer:
         """A model that has pending vectors and that this process cannot use."""
         self.last_error: str | None = None
         """Why late vectors cannot be computed at present."""
+        self._deferred: str | None = None
+        """Why an index cannot be brought up to date at present."""
 
     def on_write(self, count: int) -> None:
         """Account for a committed write of `count` records. Errors here never fail the write."""
         self._unflushed += count
         self._written += count
         try:
-            if self._unflushed >= BACKPRESSURE_FACTOR * self._flush_at:
+            if self._unflushed >= BACKPRESSURE_FACTOR * self._flush_at and self._deferred is None:
                 self.flush(self._flush_at)
-            if self._unflushed >= self._flush_at or self._records.last_write_left_pending:
+            is_due = self._unflushed >= self._flush_at or self._has_servers
+            if is_due or self._records.last_write_left_pending:
                 self.wake()
         except (Cancelled, StoreClosed):
             return
@@ -126,15 +134,30 @@ class IndexMaintainer:
             thread.join(seconds)
 
     def flush(self, at_least: int = 1, *, wait: bool = False) -> None:
-        """Bring the indexes up to date where at least this many changes are missing."""
-        for upkeep in self._upkeep:
-            upkeep.flush(at_least, wait=wait)
+        """Bring the indexes up to date where at least this many changes are missing.
+
+        One whose server fails does not keep the others from it; the first error is raised at the end.
+        """
+        try:
+            self._for_each(lambda upkeep: upkeep.flush(at_least, wait=wait))
+        except SourceError:
+            self._unflushed = 0
+            raise
         self._unflushed = 0
+
+    def _for_each(self, task: Callable[[Upkeep], None]) -> None:
+        errors = []
+        for upkeep in self._upkeep:
+            try:
+                task(upkeep)
+            except SourceError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def merge(self, *, whole: bool = False, max_unmerged: int = 0, wait: bool = False) -> None:
         """Merge segments where there are more than `max_unmerged`; into one segment when `whole`."""
-        for upkeep in self._upkeep:
-            upkeep.merge(whole=whole, max_unmerged=max_unmerged, wait=wait)
+        self._for_each(lambda upkeep: upkeep.merge(whole=whole, max_unmerged=max_unmerged, wait=wait))
 
     @contextlib.contextmanager
     def bulk_load(self) -> Iterator[None]:
@@ -164,19 +187,14 @@ class IndexMaintainer:
     def _run(self) -> None:
         idle = False
         while not self._stop.is_set():
-            woken = self._wake.wait(RETRY_SECONDS if self.last_error else None if idle else IDLE_SECONDS)
+            woken = self._wake.wait(self._pause(idle=idle))
             self._wake.clear()
             if self._stop.is_set():
                 return
+            loading = self._active_loads > 0
+            idle = not woken and not loading
             try:
-                self.flush(self._flush_at)
-                loading = self._active_loads > 0
-                idle = not woken and not loading
-                self.merge(whole=idle, max_unmerged=MAX_SEGMENTS_DURING_LOAD if loading else 0)
-                for upkeep in self._upkeep:
-                    if idle:
-                        upkeep.rest()
-                    upkeep.purge()
+                self._keep_indexes(idle=idle, loading=loading)
                 self._select_model()
                 self.embed_pending()
             except (Cancelled, StoreClosed):
@@ -186,6 +204,32 @@ class IndexMaintainer:
             except SennitError as error:
                 self._log_deferred(error)
             self._attempts += 1
+
+    def _pause(self, *, idle: bool) -> float | None:
+        """How long to wait for work."""
+        if self.last_error or self._deferred:
+            return RETRY_SECONDS
+        if not idle:
+            return IDLE_SECONDS
+        return SERVER_POLL_SECONDS if self._has_servers else None
+
+    def _keep_indexes(self, *, idle: bool, loading: bool) -> None:
+        """Bring the indexes up to date. A server that fails is tried again later, and holds up nothing else."""
+        tasks = [
+            partial(self.flush, self._flush_at),
+            partial(self.merge, whole=idle, max_unmerged=MAX_SEGMENTS_DURING_LOAD if loading else 0),
+            *([partial(self._for_each, lambda upkeep: upkeep.rest())] if idle else []),
+            partial(self._for_each, lambda upkeep: upkeep.purge()),
+        ]
+        failure = None
+        for task in tasks:
+            try:
+                task()
+            except SourceError as error:
+                failure = error
+        if failure is not None and str(failure) != self._deferred:
+            self._log_deferred(failure)
+        self._deferred = None if failure is None else str(failure)
 
     def _log_deferred(self, error: SennitError) -> None:
         # The indexes are caches: the next write or search does what was not done now.

@@ -35,6 +35,7 @@ from sennit.stores.contract import (
     Snapshot,
     Steps,
 )
+from sennit.stores.lease import Lease
 from sennit.stores.search_steps import run_steps
 
 log = logging.getLogger("sennit.store")
@@ -54,6 +55,9 @@ FETCH_GROWTH: Final = 4
 RETRY_SECONDS: Final = (0.2, 1.0, 5.0)
 """The pauses before a failed batch is sent again."""
 
+LEASE_POLL_SECONDS: Final = 0.2
+"""How often a caller who waits looks whether another process has finished feeding an index."""
+
 
 def for_every_model(index: ServerIndex[QueryT], capabilities: Capabilities) -> IndexOf[QueryT]:
     """The role whose index is the same whatever the model, for what does not depend on vectors."""
@@ -63,8 +67,8 @@ def for_every_model(index: ServerIndex[QueryT], capabilities: Capabilities) -> I
 class IndexFeeder:
     """Applies the feed to a server index. It is upkeep: the background of the database calls it.
 
-    Two processes may feed the same index: a batch may be applied twice, and a key that one puts back after the other
-    deleted it does not pass the check against the snapshot.
+    One process at a time feeds an index, by a lease. If two do, a batch is applied twice, and a key that one puts back
+    after the other deleted it does not pass the check against the snapshot.
     """
 
     def __init__(
@@ -81,17 +85,16 @@ class IndexFeeder:
         self._stop = threading.Event()
 
     def flush(self, at_least: int = 1, *, wait: bool = False) -> None:
-        """Apply the changes that are missing, if there are at least this many."""
+        """Apply the changes that are missing, if there are at least this many; `wait` also looks for lost ones."""
         if not self._lock.acquire(blocking=wait):
             return
         try:
             with self._records.snapshot() as snapshot:
                 index = self._index_of.find(snapshot.model)
                 recorded = 0 if index is None else snapshot.applied(index.name)
-            if index is not None:
-                self._check_for_loss(index, recorded)
-                while self._apply_batch(index, at_least):
-                    pass
+                behind = snapshot.seq - recorded
+            if index is not None and (wait or behind >= at_least):
+                self._feed(index, at_least, wait=wait)
         finally:
             self._lock.release()
 
@@ -102,15 +105,38 @@ class IndexFeeder:
         """The records role keeps what this index has not applied, and deletes it later."""
 
     def rest(self) -> None:
-        """Nothing is held between batches."""
+        """Apply the last few changes too, and what the server has lost: there is time for it."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            with self._records.snapshot() as snapshot:
+                index = self._index_of.find(snapshot.model)
+            if index is not None:
+                self._feed(index, 1, wait=False)
+        finally:
+            self._lock.release()
 
     def cancel(self) -> None:
         """Stop after the current request."""
         self._stop.set()
 
-    def _check_for_loss(self, index: ServerIndex[Any], recorded: int) -> None:
+    def _feed(self, index: ServerIndex[Any], at_least: int, *, wait: bool) -> None:
+        lease = Lease(self._records, f"feed {index.name}")
+        try:
+            while not lease.take():
+                if not wait or self._stop.wait(LEASE_POLL_SECONDS):
+                    return
+            self._check_for_loss(index)
+            while self._apply_batch(index, at_least):
+                lease.take()
+        finally:
+            lease.release()
+
+    def _check_for_loss(self, index: ServerIndex[Any]) -> None:
         """Let the buffer cover what the server has lost, for example because it began again with an empty disk."""
         known = index.applied()
+        with self._records.snapshot() as snapshot:
+            recorded = snapshot.applied(index.name)
         if known < recorded:
             log.warning("the index %s has lost changes after %d; they are applied again", index.name, known)
             self._records.set_applied(index.name, known)

@@ -796,7 +796,7 @@ class Upkeep(Protocol):
         ...
 
     def rest(self) -> None:
-        """Release what only work in progress needs; called when there is none."""
+        """Do what waits for a pause, and release what only work in progress needs; called when there is none."""
         ...
 
     def cancel(self) -> None:

@@ -76,7 +76,8 @@ def _bind_roles(store: EmbeddedStore, kind: str, target: str, settings: Settings
     servers: dict[str, Any] = {}
     for role, name in names.items():
         if name != LOCAL and name not in servers:
-            opening = Opening(settings, target, "".join(_identify(store.pool)))
+            database = hashlib.blake2b(_identify(store.pool).encode(), digest_size=12).hexdigest()
+            opening = Opening(settings, target, database)
             servers[name] = _open_server(role, name, opening)
     keyword: KeywordRole = LocalKeyword()
     vector: VectorRole = LocalVector()
@@ -136,7 +137,7 @@ def open_store(target: str | os.PathLike[str], *, exact_vectors: bool = False) -
 
 def _cache_folder(pool: SqlPool) -> Path:
     """The folder for the indexes of a database that is not on this machine. It may be deleted at any time."""
-    folder = cache_folder("indexes", "SENNIT_CACHE") / "-".join(_identify(pool))
+    folder = cache_folder("indexes", "SENNIT_CACHE") / _identify(pool)
     try:
         # The indexes hold words and values of the records, so nobody else may read them.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -148,11 +149,11 @@ def _cache_folder(pool: SqlPool) -> Path:
     return folder
 
 
-def _identify(pool: SqlPool) -> tuple[str, str]:
+def _identify(pool: SqlPool) -> str:
     """The origin of a database, and its place: a copy has the same origin, and other records later."""
     with pool.read() as connection:
         origin = read_origin(connection)
-    return f"{origin:016x}", hashlib.blake2b(pool.identity().encode(), digest_size=4).hexdigest()
+    return f"{origin:016x}-{hashlib.blake2b(pool.identity().encode(), digest_size=4).hexdigest()}"
 
 
 def _create_folder(folder: Path) -> None:
