@@ -30,6 +30,7 @@ VALUES = (
     "analysis",
     "privacy",
     "results",
+    "feedback",
 )
 CONTRACT = (
     "stores.contract",
@@ -72,6 +73,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "privacy": ("errors", "filters"),
     "jsonl": ("errors", "records"),
     "results": ("errors", "records", "filters"),
+    "feedback": ("errors", "records"),
     "ranking": ("errors", "periods", "records", "places", "facts", "results"),
     "embedding": ("errors", "user_cache"),
     "stores": (*VALUES, "user_cache", "workers", "graph", "ranking", "embedding.base", "settings"),
@@ -113,6 +115,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "periods": frozenset(),
     "records": frozenset(),
     "facts": frozenset(),
+    "feedback": frozenset(),
     "filters": frozenset(),
     "graph": frozenset({"numpy"}),
     "ranking": frozenset({"numpy"}),

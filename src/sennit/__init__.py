@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sennit.engine.search_request import SearchRequest
     from sennit.errors import SennitError
     from sennit.facts import Entity, Fact
+    from sennit.feedback import Feedback
     from sennit.filters import Filter, field
     from sennit.privacy import OWNER, Caller
     from sennit.recipes import Recipe
@@ -28,6 +29,7 @@ _MODULE_OF = {
     "Degraded": "sennit.results",
     "Entity": "sennit.facts",
     "Fact": "sennit.facts",
+    "Feedback": "sennit.feedback",
     "Filter": "sennit.filters",
     "Hit": "sennit.results",
     "Recipe": "sennit.recipes",
@@ -58,6 +60,7 @@ __all__ = [
     "Degraded",
     "Entity",
     "Fact",
+    "Feedback",
     "Filter",
     "Hit",
     "Recipe",

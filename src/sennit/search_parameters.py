@@ -259,6 +259,11 @@ LOOK_BACK: Final = Hours(
     "look_back", "Leave out what is older than this many hours, where the recipe uses it.", 1_000_000.0
 )
 
+SESSION_ID: Final = Text("session_id", "The session of the user, for feedback and experiments.", 100)
+"""The limit is that of User Behavior Insights; so the next."""
+
+CLIENT_ID: Final = Text("client_id", "The browser or program that searches, for feedback.", 100)
+
 MIN_RELEVANCE: Final = Share("min_relevance", "Leave out what is less likely than this to answer the query.")
 
 RECENCY: Final = AutoShare(

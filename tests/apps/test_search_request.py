@@ -27,6 +27,7 @@ from sennit.apps.tui.items import run_query
 from sennit.engine.search_request import SearchOptions
 from sennit.errors import InvalidInput, SennitError
 from sennit.search_parameters import (
+    CLIENT_ID,
     COLLECTIONS,
     EDITOR,
     INCLUDE,
@@ -39,6 +40,7 @@ from sennit.search_parameters import (
     QUERY,
     RECENCY,
     RECIPE,
+    SESSION_ID,
     Parameter,
 )
 from sennit.tools.declarations import TOOLS
@@ -228,6 +230,8 @@ BOUNDS = {
     "shortest collection": Bound(COLLECTIONS, ["memory"], [""]),
     "longest editor": Bound(EDITOR, "x " * 250_000, "x " * 250_000 + "x"),
     "longest language": Bound(LANGUAGE, "x" * 100, "x" * 101),
+    "longest session": Bound(SESSION_ID, "x" * 100, "x" * 101),
+    "longest client": Bound(CLIENT_ID, "x" * 100, "x" * 101),
 }
 ALL_FIELDS = (
     "query",
@@ -243,6 +247,7 @@ ALL_FIELDS = (
     "min_relevance",
     "recency",
 )
+WITH_CLIENT = (*ALL_FIELDS, "session_id", "client_id")
 
 Search = Callable[[Interfaces, dict[str, Any]], str]
 """Searches with these fields; returns the error, or an empty string."""
@@ -313,10 +318,10 @@ def _message(call: Callable[[], object]) -> str:
 
 
 INTERFACES: dict[Search, tuple[str, ...]] = {
-    search_library: ALL_FIELDS,
-    search_request: ALL_FIELDS,
+    search_library: WITH_CLIENT,
+    search_request: WITH_CLIENT,
     explain_library: ALL_FIELDS,
-    search_http: ALL_FIELDS,
+    search_http: WITH_CLIENT,
     explain_http: (
         *("recipe", "limit", "keywords", "look_back", "min_relevance", "recency"),
         *("include", "collections"),

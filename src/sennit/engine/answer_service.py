@@ -153,6 +153,7 @@ class AnswerService:
             editor_keywords=material.keywords,
             prompt=material.prompt.system,
             trace=material.result.trace,
+            query_id=material.result.query_id,
             milliseconds=(time.perf_counter() - material.began) * 1000,
         )
 

@@ -34,9 +34,12 @@ class Answer:
     """The system prompt."""
     trace: Trace | None = field(default=None, repr=False)
     milliseconds: float = 0.0
+    query_id: str = field(default="", compare=False)
+    """The id of the search that the answer is made from, which feedback about it names."""
 
     def to_dict(self) -> dict[str, Json]:
         out: dict[str, Json] = {
+            "query_id": self.query_id,
             "query": self.query,
             "text": self.text,
             "citations": [citation.to_dict() for citation in self.citations],

@@ -20,6 +20,7 @@ from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, Unpack
 
 from sennit.engine.answer_service import Answer, AnswerStream, AskOptions
 from sennit.engine.database import Database
+from sennit.engine.feedback_group import FeedbackGroup
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.errors import InvalidInput, StoreClosed
 from sennit.filters import Filter
@@ -127,6 +128,17 @@ class AsyncCodeGroup(AsyncFace[CodeGroup]):
     introspect = awaited(CodeGroup.introspect)
 
 
+class AsyncFeedbackGroup(AsyncFace[FeedbackGroup]):
+    """`db.feedback`: what people did with the results of searches, each caller's apart."""
+
+    add = awaited(FeedbackGroup.add)
+    add_many = awaited(FeedbackGroup.add_many)
+    last_query_id = awaited(FeedbackGroup.last_query_id)
+    read = awaited(FeedbackGroup.read)
+    load = awaited(FeedbackGroup.load)
+    forget = awaited(FeedbackGroup.forget)
+
+
 class AsyncTokens(AsyncFace[TokenStore]):
     """`db.admin.tokens`: the access tokens of the servers."""
 
@@ -191,6 +203,8 @@ class AsyncDatabase(AsyncFace[Database]):
         """Index files, and read and grep those in the allowed folders."""
         self.code = AsyncCodeGroup(target.code, threads)
         """The code that belongs in a prompt."""
+        self.feedback = AsyncFeedbackGroup(target.feedback, threads)
+        """What people did with results."""
         self.admin = AsyncAdminGroup(target.admin, threads)
         """Tokens, embedding models and maintenance."""
 

@@ -15,6 +15,7 @@ from sennit.engine.access import Access
 from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
 from sennit.engine.configuration import default_caller, embedding_spec, is_embedding_configured, make_policy
 from sennit.engine.empty_answers import explain_empty
+from sennit.engine.feedback_group import FeedbackGroup
 from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.engine.hydration_service import HydrationService, PlanOptions
@@ -23,6 +24,7 @@ from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
 from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_planner import SearchPlanner
+from sennit.engine.search_recorder import SearchRecorder
 from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request
 from sennit.engine.validation import (
     check_collections,
@@ -47,6 +49,7 @@ from sennit.pipeline import Pipeline, SearchPlan
 from sennit.privacy import Caller, Rule
 from sennit.recipes import Recipe, load_recipes
 from sennit.records import Json, Record, full_id
+from sennit.repositories.feedback import FeedbackStore
 from sennit.repositories.folders import IndexedFolders
 from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult, Why
@@ -163,6 +166,9 @@ class Database:
         """Index files, and read and grep those in the allowed folders."""
         self.code = CodeGroup(self._access, self.embeddings, hydration)
         """The code that belongs in a prompt."""
+        self._recorder = SearchRecorder(FeedbackStore(self.store), settings.feedback, background=background)
+        self.feedback = FeedbackGroup(self._access, self.store, self._recorder)
+        """What people did with results."""
         self.admin = AdminGroup(
             self._access,
             backend,
@@ -377,13 +383,22 @@ class Database:
             for request, plan in zip(requests, plans, strict=True)
         ]
         self.embeddings.ensure_model()
+        if self._recorder.keeps_features:
+            plans = [replace(plan, explain=True) for plan in plans]
         with self.store.snapshot(audience) as snapshot:
             for request, plan in zip(rewritten, plans, strict=True):
                 self._check_names(request, plan, snapshot)
-            return [
+            results = [
                 self._run(request, plan, snapshot, audience)
                 for request, plan in zip(rewritten, plans, strict=True)
             ]
+        if not self._recorder.is_on:
+            return results
+        caller = self._access.resolve(requests[0].caller)
+        return [
+            self._recorder.note(request, caller, result)
+            for request, result in zip(rewritten, results, strict=True)
+        ]
 
     def _run(
         self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot, audience: Filter
@@ -464,6 +479,7 @@ class Database:
     def close(self) -> None:
         """Stop background work and close the files. Confirmed writes are already on disk."""
         self._closed = True
+        self._recorder.close()
         self.maintainer.close()
         self._model.close()
         self.embeddings.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass
 from datetime import datetime
-from typing import TypedDict
+from typing import Final, TypedDict
 
 from sennit.embedding.given import check_vector
 from sennit.errors import InvalidInput
@@ -14,6 +14,7 @@ from sennit.privacy import Caller
 from sennit.recipes import Recipe
 from sennit.records import as_utc
 from sennit.search_parameters import (
+    CLIENT_ID,
     COLLECTIONS,
     EDITOR,
     INCLUDE,
@@ -26,6 +27,7 @@ from sennit.search_parameters import (
     QUERY,
     RECENCY,
     RECIPE,
+    SESSION_ID,
 )
 from sennit.settings import Recency
 from sennit.sources.base import NO_REWRITE, QueryRewrite
@@ -54,7 +56,12 @@ class SearchOptions(TypedDict, total=False):
     now: datetime | None
     rewrite: QueryRewrite
     vector: Sequence[float] | None
+    session_id: str
+    client_id: str
     explain: bool
+
+
+_OPTIONAL_TEXTS: Final = (EDITOR, LANGUAGE, SESSION_ID, CLIENT_ID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,10 @@ class SearchRequest:
     """What some sources search for in place of the query; given, neither editor nor transform changes it."""
     vector: Sequence[float] | None = None
     """The vector of the query, for a database whose vectors come with its records."""
+    session_id: str = ""
+    """The session of the user, for feedback and experiments, of at most 100 characters."""
+    client_id: str = ""
+    """The browser or program that searches, for feedback, of at most 100 characters."""
     explain: bool = False
     """Whether the result has a trace."""
 
@@ -127,10 +138,10 @@ class SearchRequest:
             object.__setattr__(self, "collections", COLLECTIONS.check(self.collections))
         if self.include != ():
             object.__setattr__(self, "include", INCLUDE.check(self.include))
-        if self.editor is not None:
-            EDITOR.check(self.editor)
-        if self.language is not None:
-            LANGUAGE.check(self.language)
+        for text in _OPTIONAL_TEXTS:
+            value = getattr(self, text.name)
+            if value is not None and value != "":
+                text.check(value)
         if self.vector is not None:
             unit = check_vector(self.vector, "The vector of the query")
             object.__setattr__(self, "vector", tuple(unit.tolist()))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -29,6 +31,9 @@ from sennit.recipes import SourceConfig
 from sennit.results import Degraded, Hit, SearchResult, StageTrace
 from sennit.sources.base import SearchContext, Source
 from sennit.stores.contract import Backend
+
+QUERY_ID_BYTES: Final = 16
+"""As many random bytes as a UUID has; nobody guesses the id of another's search."""
 
 
 class Pipeline(SourceRunner):
@@ -111,6 +116,7 @@ class Pipeline(SourceRunner):
             None,
             elapsed_milliseconds(began, time.perf_counter()),
             sum(one.answered for one in run.results),
+            query_id=os.urandom(QUERY_ID_BYTES).hex(),
         )
         result_stages = plan.result_stages
         for result_stage in result_stages:

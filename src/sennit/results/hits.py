@@ -178,6 +178,8 @@ class SearchResult(Sequence[Hit]):
     """The hits grouped by page, for a recipe with the stage `group_by_page`."""
     hints: tuple[Hint, ...] = ()
     """Why there are no hits, and what would find something; empty if there are hits."""
+    query_id: str = field(default="", compare=False)
+    """The id of this search, which feedback about it names."""
 
     @property
     def fits(self) -> bool:
@@ -251,6 +253,7 @@ class SearchResult(Sequence[Hit]):
             "hits": [hit.to_dict() for hit in self.hits],
             "degraded": [source.to_dict() for source in self.degraded],
             "milliseconds": self.milliseconds,
+            "query_id": self.query_id,
         }
         if self.pages:
             out["pages"] = [page.to_dict() for page in self.pages]

@@ -230,6 +230,10 @@ class Trace:
         """The column of each fused candidate in the arrays."""
         return {key: column for column, key in enumerate(self.fused_keys.tolist())}
 
+    def column_of(self, key: int) -> int | None:
+        """Return the column of a candidate in the arrays; None for what no source found."""
+        return self._columns.get(key)
+
     def explain(self, key: int) -> Explanation | None:
         """Return the explanation of a candidate; None for any other record."""
         column = self._columns.get(key)

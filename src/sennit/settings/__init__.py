@@ -16,6 +16,7 @@ from sennit.settings.loader import load_settings
 from sennit.settings.registry import SETTINGS, SettingRow, Settings, describe_settings
 from sennit.settings.sections import (
     EmbeddingSettings,
+    FeedbackSettings,
     FilesSettings,
     IngestSettings,
     KeywordSettings,
@@ -34,6 +35,7 @@ from sennit.settings.trust import config_folder, distrust_folder, is_trusted, tr
 __all__ = [
     "SETTINGS",
     "EmbeddingSettings",
+    "FeedbackSettings",
     "FilesSettings",
     "IngestSettings",
     "KeywordSettings",

@@ -12,6 +12,7 @@ from sennit.settings.sections import (
     ArtifactsSettings,
     DocsSettings,
     EmbeddingSettings,
+    FeedbackSettings,
     FilesSettings,
     HydrationSettings,
     IngestSettings,
@@ -66,6 +67,7 @@ class Settings:
     search: SearchSettings = field(default_factory=SearchSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
+    feedback: FeedbackSettings = field(default_factory=FeedbackSettings)
     docs: DocsSettings = field(default_factory=DocsSettings)
     ingest: IngestSettings = field(default_factory=IngestSettings)
     files: FilesSettings = field(default_factory=FilesSettings)

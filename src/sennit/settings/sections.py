@@ -14,6 +14,7 @@ Transform: TypeAlias = Literal["auto", "offline", "none"]
 DocsFusion: TypeAlias = Literal["weighted", "rrf"]
 Similarity: TypeAlias = Literal["jaccard", "cosine"]
 Recency: TypeAlias = float | Literal["auto"]
+RecordedFeedback: TypeAlias = Literal["given", "all", "off"]
 CodeProvider: TypeAlias = Literal["", "openai", "local", "none"]
 SemanticMetric: TypeAlias = Literal["calibrated", "cosine"]
 Metric: TypeAlias = Literal["calibrated", "cosine", "l2", "l2_squared", "inner_product"]
@@ -217,6 +218,31 @@ class PrivacySettings(Section):
             "Vector search scans exactly the records that the caller may see, so hidden records cannot influence it; "
             "slower from 8,192 records on.",
             sensitive=(False,),
+        ),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackSettings(Section):
+    """What is recorded about searches and about what people do with the results."""
+
+    name: ClassVar[str] = "feedback"
+
+    record: Annotated[
+        RecordedFeedback,
+        FieldSpec(
+            "Which searches are recorded, with their query: given, those that a caller gives feedback about; all, every "
+            "search; off, none, and feedback is refused.",
+            sensitive=("all",),
+        ),
+    ] = "given"
+    days: Annotated[
+        int, FieldSpec("Days after which what was recorded is removed.", minimum=1, maximum=3650)
+    ] = 90
+    features: Annotated[
+        bool,
+        FieldSpec(
+            "Record the features of what was shown too, for learning; every search is then computed with its trace."
         ),
     ] = False
 
@@ -475,6 +501,7 @@ SECTIONS: Final = (
     SearchSettings,
     StoreSettings,
     PrivacySettings,
+    FeedbackSettings,
     DocsSettings,
     IngestSettings,
     FilesSettings,

@@ -48,6 +48,7 @@ TAGS: Final = [
     {"name": "search", "description": "Search, and explain results."},
     {"name": "inventory", "description": "See what the database holds."},
     {"name": "write", "description": "Write records. Needs a token with write access."},
+    {"name": "feedback", "description": "Record what people do with results."},
     {"name": "operate", "description": "Health, readiness and metrics."},
 ]
 

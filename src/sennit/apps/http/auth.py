@@ -24,6 +24,8 @@ class Principal:
     can_write: bool = False
     token_name: str = ""
     """The name of the token, for the log. Empty where no token is required."""
+    can_give_feedback: bool = False
+    """Whether what the caller did with results may be recorded: for everybody, unless the service is read-only."""
     authenticated: bool = True
     """False for a request without a valid token on a public route."""
 
@@ -43,7 +45,11 @@ class Authenticator:
     def authenticate(self, authorization: list[str], path: str) -> Principal:
         """The principal of a request to this path. Raises HttpError 401 if a valid token is missing."""
         if self.open_access:
-            return Principal(self.executor.db.caller, can_write=not self.read_only)
+            return Principal(
+                self.executor.db.caller,
+                can_write=not self.read_only,
+                can_give_feedback=not self.read_only,
+            )
         found = None
         token = bearer_token(authorization)
         if token:
@@ -51,7 +57,12 @@ class Authenticator:
             # reading one row is cheaper than handing it to a thread, and must not queue behind searches.
             found = self.executor.db.admin.tokens.find(token)
         if found is not None:
-            return Principal(found.caller, found.write and not self.read_only, found.name)
+            return Principal(
+                found.caller,
+                found.write and not self.read_only,
+                found.name,
+                can_give_feedback=not self.read_only,
+            )
         if path in PUBLIC_PATHS:
             return ANONYMOUS
         message = (

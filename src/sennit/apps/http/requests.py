@@ -13,9 +13,18 @@ from sennit.apps.http.limits import MAX_BATCH_ITEMS, MAX_URL_QUERY_CHARACTERS
 from sennit.engine.hydration_service import MAX_PLAN_ENTITIES, MAX_PLAN_TOKENS
 from sennit.engine.search_request import SearchRequest
 from sennit.facts import MAX_WEIGHT
+from sennit.feedback import (
+    ACTIONS,
+    MAX_GRADE,
+    MAX_MESSAGE_CHARACTERS,
+    MAX_NAME_CHARACTERS,
+    MAX_SHOWN,
+    Feedback,
+)
 from sennit.privacy import Caller
 from sennit.records import MAX_ID_BYTES
 from sennit.search_parameters import (
+    CLIENT_ID,
     COLLECTIONS,
     EDITOR,
     INCLUDE,
@@ -28,6 +37,7 @@ from sennit.search_parameters import (
     QUERY,
     RECENCY,
     RECIPE,
+    SESSION_ID,
 )
 
 MAX_INT64: Final = (1 << 63) - 1
@@ -124,6 +134,21 @@ Recency = Annotated[
     Field(description=f"{RECENCY.help} Default: what the recipe says.", json_schema_extra=RECENCY.schema),
 ]
 
+SessionId = Annotated[
+    str,
+    AfterValidator(SESSION_ID.check),
+    Field(description=SESSION_ID.help, json_schema_extra=SESSION_ID.schema),
+]
+ClientId = Annotated[
+    str,
+    AfterValidator(CLIENT_ID.check),
+    Field(description=CLIENT_ID.help, json_schema_extra=CLIENT_ID.schema),
+]
+QueryId = Annotated[
+    str,
+    Field(min_length=1, max_length=MAX_NAME_CHARACTERS, description="The `query_id` of a search."),
+]
+
 Timestamp = Annotated[
     str | int | float, Field(description="ISO 8601, or seconds since 1970. Without a time zone: UTC.")
 ]
@@ -188,12 +213,80 @@ class SearchBody(RequestBody):
     ) = None
     min_relevance: MinRelevance = 0.0
     recency: Recency | None = None
+    session_id: SessionId = ""
+    client_id: ClientId = ""
     explain: Annotated[bool, Field(description="Return what every stage did to every candidate.")] = False
 
     def to_request(self, caller: Caller) -> SearchRequest:
         """The search of this caller."""
         # The fields have the names of the request.
         return SearchRequest(**dict(self), caller=caller)
+
+
+class FeedbackBody(RequestBody):
+    """What was done with a result of a search, in the fields of User Behavior Insights."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"query_id": "0f8c1d2e3b4a59687786a5b4c3d2e1f0", "action_name": "click", "object_id": "m1"},
+                {
+                    "query_id": "0f8c1d2e3b4a59687786a5b4c3d2e1f0",
+                    "action_name": "judge",
+                    "object_id": "m1",
+                    "grade": 3,
+                },
+            ]
+        }
+    )
+
+    query_id: QueryId
+    action_name: Annotated[
+        Literal[tuple(ACTIONS)],  # type: ignore[valid-type]
+        Field(description="; ".join(f"`{name}`: {meaning}" for name, meaning in ACTIONS.items())),
+    ]
+    object_id: Annotated[
+        str, Field(max_length=MAX_ID_BYTES, description="The id of the record; empty for the whole answer.")
+    ] = ""
+    grade: (
+        Annotated[
+            int,
+            Field(ge=0, le=MAX_GRADE, description="For `judge`: 0 is not relevant, 3 is exactly right."),
+        ]
+        | None
+    ) = None
+    position: (
+        Annotated[
+            int,
+            Field(ge=1, lt=1 << 31, description="Where it was seen. Default: its place in the answer."),
+        ]
+        | None
+    ) = None
+    session_id: SessionId = ""
+    client_id: ClientId = ""
+    application: Annotated[
+        str, Field(max_length=MAX_NAME_CHARACTERS, description="The application that shows the results.")
+    ] = ""
+    message: Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS, description="A remark of the user.")] = (
+        ""
+    )
+    query: Annotated[
+        str,
+        AfterValidator(QUERY.check),
+        Field(
+            description="The query, for a search that another process of the service answered.",
+            json_schema_extra=QUERY.schema,
+        ),
+    ] = ""
+    recipe: Annotated[Recipe, Field(description="The recipe of such a search.")] = ""
+    shown: Annotated[
+        list[Name], Field(max_length=MAX_SHOWN, description="The ids that such a search showed, best first.")
+    ] = []
+
+    def to_feedback(self) -> Feedback:
+        """What the caller reports."""
+        # The fields have the names of the value.
+        return Feedback(**dict(self))
 
 
 class AskBody(RequestBody):

@@ -74,6 +74,7 @@ class HitResponse(ResponseModel):
 class SearchResponse(ResponseModel):
     """The hits, best first, and the sources that failed."""
 
+    query_id: Annotated[str, Field(description="The id of this search, which feedback about it names.")]
     query: str
     recipe: str
     status: Annotated[str, Field(examples=["1,234 characters, 5 chunks found, 4 ms"])]
@@ -85,6 +86,25 @@ class SearchResponse(ResponseModel):
         list[HintResponse], Field(description="Without hits: why, and what would find something.")
     ] = []
     trace: Annotated[dict[str, Any], Field(description="With `explain`: what every stage did.")] = {}
+
+
+class FeedbackResponse(ResponseModel):
+    """What was recorded."""
+
+    recorded: Annotated[int, Field(ge=0, description="How many actions were recorded.")]
+
+
+class ForgottenResponse(ResponseModel):
+    """What was removed."""
+
+    removed: Annotated[int, Field(ge=0, description="How many searches were removed, with their feedback.")]
+
+
+class FeedbackExportResponse(ResponseModel):
+    """Recorded searches and what was done with their results, as User Behavior Insights has them."""
+
+    queries: list[dict[str, Any]]
+    events: list[dict[str, Any]]
 
 
 class RecordResponse(ResponseModel):
@@ -185,6 +205,7 @@ class PageResponse(ResponseModel):
 class AskResponse(ResponseModel):
     """A generated answer with its citations."""
 
+    query_id: Annotated[str, Field(description="The id of the search that the answer is made from.")]
     query: str
     text: str
     citations: Annotated[list[CitationResponse], Field(description="The passages that the text cites.")]

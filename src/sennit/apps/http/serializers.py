@@ -67,6 +67,7 @@ def serialize_answer(answer: Answer, db: Database, *, prompt: bool) -> dict[str,
 def serialize_context(result: SearchResult, db: Database) -> dict[str, Any]:
     """The response of the context route: a search result in the fields of a memory."""
     return {
+        "query_id": result.query_id,
         "query": result.query,
         "recipe": result.recipe,
         "milliseconds": result.milliseconds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sennit.apps.http.routes import ask, inventory, operations, plans, records, search
+from sennit.apps.http.routes import ask, feedback, inventory, operations, plans, records, search
 
 ROUTERS: Final = (
     search.router,
@@ -12,6 +12,7 @@ ROUTERS: Final = (
     plans.router,
     inventory.router,
     records.router,
+    feedback.router,
     operations.router,
 )
 """Every router, in the order of the OpenAPI document."""
