@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sennit
 from sennit import Caller, Record
 from sennit.errors import AccessDenied, Conflict, InvalidInput, NotFound, SettingsError
-from sennit.filters import matches
+from sennit.filters import matches, parse_filter
 from sennit.privacy import OWNER, Policy
 from sennit.stores.embedded import vector_segment
 
@@ -381,3 +381,41 @@ def test_a_caller_cannot_supersede_a_fact_that_it_may_not_see_and_learns_nothing
                 db.add_facts([newer], caller=caller)
             errors.append(str(caught.value).replace(name, "?"))
         assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "allowed"),
+    [
+        ({"visibility_scope": "me"}, Caller(scopes={"me"})),
+        ({"sensitivity": "private"}, Caller(clearance="private")),
+        (
+            {"sensitivity": "sensitive", "visibility_scope": "team"},
+            Caller(clearance="private", scopes={"team"}),
+        ),
+    ],
+)
+def test_a_level_or_scope_that_only_the_metadata_states_protects(
+    metadata: dict[str, Any], allowed: Caller
+) -> None:
+    with sennit.open(":memory:") as db:
+        db.add([{"id": "diary", "text": "harbour lights", "metadata": metadata}])
+        assert not db.search("harbour")
+        assert [hit.id for hit in db.search("harbour", caller=allowed)] == ["diary"]
+        assert [hit.id for hit in db.search("harbour", caller=allowed, filters=metadata)] == ["diary"]
+
+
+def test_the_metadata_cannot_loosen_the_scope_of_a_record() -> None:
+    record = Record(id="a", text="harbour", scope="me", metadata={"visibility_scope": "public"})
+    assert record.scope == "me"
+
+
+def test_the_filter_field_visibility_scope_is_the_scope() -> None:
+    record = Record(id="a", text="harbour", scope="me")
+    assert matches(parse_filter('visibility_scope = "me"'), record)
+    assert not matches(parse_filter({"visibility_scope": "team"}), record)
+
+
+@pytest.mark.parametrize("scope", [["me", "team"], 3, "", True])
+def test_a_visibility_scope_that_is_no_name_is_refused(scope: object) -> None:
+    with pytest.raises(InvalidInput, match="visibility_scope must be the name of one scope"):
+        Record(id="a", text="harbour", metadata={"visibility_scope": scope})  # type: ignore[dict-item]

@@ -82,6 +82,22 @@ class Record:
         if self.metadata:
             _check_metadata(self.metadata)
             self._set_parent_from_metadata()
+            self._set_access_from_metadata()
+
+    def _set_access_from_metadata(self) -> None:
+        """Set sensitivity and scope from the metadata, so that a level that only the metadata states protects.
+
+        An argument that differs from its default has precedence: what a file says of itself cannot loosen it.
+        """
+        for key, name in (("sensitivity", "sensitivity"), ("visibility_scope", "scope")):
+            stated = self.metadata.get(key)
+            if stated is None or getattr(self, name) != _DEFAULTS[name]:
+                continue
+            if isinstance(stated, str) and stated:
+                _check_text(f"metadata.{key}", stated, MAX_ID_BYTES)
+                object.__setattr__(self, name, stated)
+            elif name == "scope":
+                raise InvalidInput(f"metadata.{key} must be the name of one scope, not {show_value(stated)}")
 
     def _set_parent_from_metadata(self) -> None:
         """Set parent and position from `artifact_id` and `chunk_index`, if the metadata has them."""

@@ -19,10 +19,13 @@ BUILTIN_FIELDS: Final = (
     *("position", "timestamp", "sensitivity", "scope", "tenant"),
 )
 
+FIELD_ALIASES: Final = {"visibility_scope": "scope"}
+"""Other names of built-in fields, which records also have in their metadata."""
+
 KEYWORDS: Final = frozenset(("and", "or", "not", "in", "exists", "between", "true", "false"))
 """The words of the text form. A key with such a name is written in backticks."""
 
-_RESERVED_KEYS: Final = frozenset((*BUILTIN_FIELDS, "metadata"))
+_RESERVED_KEYS: Final = frozenset((*BUILTIN_FIELDS, *FIELD_ALIASES, "metadata"))
 _PLAIN_KEY: Final = re.compile(r"[^\W\d][\w-]*")
 
 Scalar: TypeAlias = str | bool | int | float
@@ -83,6 +86,8 @@ def _normalise_path(keys: tuple[str, ...]) -> tuple[str, ...]:
         raise FilterError(f"Not a field name: {error}") from error
     if len(keys) == 1 and keys[0] in BUILTIN_FIELDS:
         return keys
+    if len(keys) == 1 and keys[0] in FIELD_ALIASES:
+        return (FIELD_ALIASES[keys[0]],)
     if len(keys) > 1 and keys[0] == "metadata":
         keys = keys[1:]
     return ("metadata", *keys) if keys[0] in _RESERVED_KEYS else keys
