@@ -220,3 +220,15 @@ def test_a_citation_is_parsed_back(path: str, first: int, more: int) -> None:
     record = Record(id="x", text="", path="p", lines=(first, first + more))
     suffix = sennit.Hit(record, 0.0, 1).citation.removeprefix("p")
     assert parse_location(f"{path}{suffix}") == (path, (first, first + more))
+
+
+def test_lines_that_several_records_share_mean_the_most_specific_and_remove_all(
+    db: Database, folder: Path
+) -> None:
+    (folder / "src").mkdir()
+    (folder / "src" / "storage.py").write_text('class Storage:\n    """Keeps copies."""\n')
+    db.index("src")
+    assert db.find("src/storage.py:1-2").id.endswith("::Storage")
+    removable = [record.id for record in db.find_removable(["src/storage.py:1-2"])]
+    assert db.remove(removable) == 2
+    assert "storage.py" not in [hit.path for hit in db.search("keeps copies")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -10,13 +11,20 @@ import select
 import shlex
 import signal
 import struct
+import subprocess
 import sys
 import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
+import httpx
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+SENNIT = str(Path(sys.executable).with_name("sennit"))
 
 FILES = {
     "README.md": "# Shelf\n\nShelf stores copies of files. See docs/backup.md for backups.\n",
@@ -112,6 +120,14 @@ class Shell:
             ready, _, _ = select.select([self._terminal], [], [], end - time.monotonic())
             assert ready, f"timed out; the terminal shows\n{shown}"
             raw += os.read(self._terminal, 1 << 16).decode(errors="replace")
+
+    def visit(self, command: str, *, expect: str, leave: str) -> str:
+        """Type a command that fills the screen, wait for a text on it, and leave by a key."""
+        os.write(self._terminal, f"{command}; echo code=$?=\n".encode())
+        shown = self._read_until(expect)
+        os.write(self._terminal, leave.encode())
+        assert "code=0=" in self._read_until("code=", PROMPT)
+        return shown
 
     def close(self) -> None:
         os.kill(self._pid, signal.SIGKILL)
@@ -213,3 +229,118 @@ def test_an_empty_answer_leads_to_one_that_is_not(shell: Shell, tmp_path: Path) 
     removed = shell.answer("sennit remove --where 'collection = \"docs\"'", "[y/N]", "n")
     assert "Removed" not in removed
     assert "docs/backup.md" in shell.run("sennit list --files")
+
+
+QUESTIONS = {
+    "how do I restore a backup": "docs/backup.md",
+    "at what hour do backups run": "docs/backup.md",
+    "how much disk does the installer need": "docs/install.md",
+    "call an operation again when it fails": "src/client.py",
+    "where are copies kept by hash": "src/storage.py",
+    "how does Ana pay": "notes/call.md",
+}
+"""Written down before the journey was first run: each question, and the file of a right first result."""
+
+CODE_TASKS = {"fix the delay in retry": "src/client.py", "change Storage.put in storage.py": "src/storage.py"}
+CTRL_Q = "\x11"
+
+
+def use_every_interface(shell: Shell, folder: Path, shown_prefix: str) -> None:
+    """Ask the questions on the command line, in the terminal interface, over HTTP and over MCP."""
+    for question, file in QUESTIONS.items():
+        place = first_location(shell.run(f"sennit search {question} -n 1"))
+        assert place.startswith(f"{shown_prefix}{file}:"), (question, place)
+        assert "rank 1 of" in shell.run(f"sennit why {question} {place}")
+        assert shell.run(f"sennit get {place}")
+        assert shell.run(f"sennit read {place}")
+    answer = shell.run("sennit ask how do I restore a backup")
+    assert "shelf restore latest" in answer
+    assert f"{shown_prefix}docs/backup.md:" in answer
+    for task, file in CODE_TASKS.items():
+        assert first_location(shell.run(f"sennit plan {task}")).startswith(f"{shown_prefix}{file}:")
+    assert f"{shown_prefix}src/client.py" in shell.run("sennit grep max_attempts")
+    shell.visit("sennit tui how do I restore a backup", expect="docs/backup.md", leave=CTRL_Q)
+    use_http(folder)
+    anyio.run(use_mcp, folder)
+
+
+def use_http(folder: Path) -> None:
+    added = subprocess.run(
+        [SENNIT, "tokens", "add", f"reader-{folder.name}", "--json"],
+        cwd=folder,
+        capture_output=True,
+        check=True,
+    )
+    token = json.loads(added.stdout)["token"]
+    with subprocess.Popen(
+        [SENNIT, "serve", "--port", "0", "--json"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        url = json.loads(server.stdout.readline())["url"]
+        with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+            for question, file in QUESTIONS.items():
+                hits = client.post("/v1/search", json={"query": question, "limit": 1}).json()["hits"]
+                assert hits[0]["path"].endswith(file), (question, hits)
+            for task, file in CODE_TASKS.items():
+                plan = client.post("/v1/plan", json={"query": task}).json()
+                assert plan["entities"][0]["path"].endswith(file), (task, plan)
+            assert (
+                "shelf restore latest"
+                in client.post("/v1/ask", json={"query": "how do I restore a backup"}).json()["text"]
+            )
+        server.terminate()
+
+
+async def use_mcp(folder: Path) -> None:
+    server = StdioServerParameters(command=SENNIT, args=["mcp"], cwd=folder, env=dict(os.environ))
+    async with Client(stdio_client(server)) as client:
+
+        async def call(tool: str, **arguments: object) -> str:
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, result
+            return "".join(getattr(block, "text", "") for block in result.content)
+
+        for question, file in QUESTIONS.items():
+            assert file in await call("hybrid_search", query=question, limit=1), question
+        for task, file in CODE_TASKS.items():
+            assert file in (await call("plan_context", query=task)).partition("```")[0]
+        assert "max_attempts" in await call("grep_search", query="max_attempts")
+        assert "installer" in await call("read_file", path="docs/install.md")
+
+
+def record_ids(folder: Path) -> list[str]:
+    exported = subprocess.run([SENNIT, "export"], cwd=folder, capture_output=True, text=True, check=True)
+    return [json.loads(line)["id"] for line in exported.stdout.splitlines()]
+
+
+@pytest.mark.slow
+def test_every_interface_before_and_after_a_move_beside_a_second_writer(shell: Shell, tmp_path: Path) -> None:
+    write_repository(tmp_path / "shelf")
+    shell.run("sennit index shelf")
+    use_every_interface(shell, tmp_path, "shelf/")
+    before = len(record_ids(tmp_path))
+
+    # A second process writes and indexes while the folder moves and is searched again.
+    writer = subprocess.Popen(
+        [SENNIT, "import", "-", "--quiet"], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    assert writer.stdin is not None
+    for number in range(200):
+        writer.stdin.write(json.dumps({"id": f"log-{number}", "text": f"entry {number}"}).encode() + b"\n")
+    writer.stdin.close()
+    shell.run("mv shelf attic && sennit index attic")
+    assert writer.wait(60) == 0
+    shell.run("sennit index attic && sennit index attic")
+    ids = record_ids(tmp_path)
+    assert len(ids) == len(set(ids)) == before + 200, "nothing is twice, and nothing is lost"
+    use_every_interface(shell, tmp_path, "attic/")
+
+    (tmp_path / "attic" / "notes" / "call.md").unlink()
+    shell.run("sennit index attic")
+    assert "notes/call.md" not in shell.run("sennit search how does Ana pay")
+    assert "removed" in shell.run("rm -r attic && sennit index .").lower()
+    assert record_ids(tmp_path) == sorted(f"log-{number}" for number in range(200))

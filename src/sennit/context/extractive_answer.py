@@ -119,7 +119,7 @@ def answer_from(
         if not about:
             return ExtractiveAnswer(NOTHING_FITS)
         text = f"{NOTHING_FITS} The nearest passage: {_unbracket_numbers(about)} [1]"
-        return ExtractiveAnswer(text, (make_citation(1, nearest.record),))
+        return ExtractiveAnswer(text, (make_citation(1, nearest.record, nearest.location),))
     statements = select_statements(query, passages, weight)
     return format_answer(statements) if statements else None
 
@@ -203,7 +203,7 @@ def format_answer(statements: Sequence[Statement]) -> ExtractiveAnswer:
     for one in statements:
         number = numbers.setdefault(one.passage.number, len(numbers) + 1)
         if number > len(citations):
-            citations.append(make_citation(number, one.passage.record))
+            citations.append(make_citation(number, one.passage.record, one.passage.location))
         lines.append(f"{_unbracket_numbers(one.text)} [{number}]")
         if one.announced and one.announced not in shown:
             shown.add(one.announced)

@@ -216,9 +216,10 @@ class Database:
         return self.memory.add_turns(turns, caller=caller)
 
     def find_removable(self, references: Iterable[str], *, caller: Caller | None = None) -> list[Record]:
-        """Return the records that references mean to remove: one for an id or a location, all of a file for its path.
+        """Return the records that references mean to remove: one for an id, all of a file for its path.
 
-        Unlike `find`, it takes the beginning of an id only if sennit made the id.
+        A location means all records with exactly its lines. Unlike `find`, this
+        method takes the beginning of an id only if sennit made the id.
         """
         names = check_list(references, "find_removable() takes a list of references")
         with self._references(caller) as resolver:

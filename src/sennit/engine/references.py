@@ -49,11 +49,12 @@ class ReferenceResolver:
     def find(self, reference: str) -> Record:
         """Return the one record that a reference means."""
         found = self.find_all(reference)
-        if len(found) > 1:
-            raise ambiguous_reference(reference, found)
         if not found:
             raise self.unknown(reference)
-        return found[0]
+        if len(found) > 1 and not _have_lines(found, reference):
+            raise ambiguous_reference(reference, found)
+        # A class that fills its file has the lines of its module, and both have the same text.
+        return max(found, key=lambda record: (len(record.id), record.id))
 
     def find_all(self, reference: str) -> list[Record]:
         """Return the records that a reference may mean, MAX_CANDIDATES at most; empty if there are none.
@@ -67,7 +68,7 @@ class ReferenceResolver:
         return self._at_location(reference)[:MAX_CANDIDATES] or self._with_prefix(reference)
 
     def find_removable(self, reference: str) -> list[Record]:
-        """Return the records that are removed by a reference: all of a file for its path, else one.
+        """Return the records that are removed by a reference: all of a file or of exactly its lines, else one.
 
         The beginning of an id counts only for ids that sennit made: a second `remove note-1` must not remove `note-17`.
         """
@@ -77,6 +78,9 @@ class ReferenceResolver:
         at_path = self._records_at(reference)
         if at_path:
             return at_path
+        at_lines = self._at_location(reference)
+        if _have_lines(at_lines, reference):
+            return at_lines
         found = self.find(reference)
         if found.id.startswith(reference) and not is_short_id(reference, found.id):
             raise self.unknown(reference)
@@ -186,6 +190,12 @@ class ReferenceResolver:
             [name] if name in by_name else get_close_matches(name, list(by_name)[:MAX_COMPARED], MAX_NAMED)
         )
         return [stored for similar in names for stored in sorted(by_name[similar])][:MAX_NAMED]
+
+
+def _have_lines(records: Sequence[Record], reference: str) -> bool:
+    """Return whether all records have exactly the lines that a reference names."""
+    location = parse_location(reference)
+    return bool(records) and location is not None and all(record.lines == location[1] for record in records)
 
 
 def _last_part(path: str) -> str:

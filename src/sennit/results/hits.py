@@ -6,6 +6,7 @@ import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from sennit.errors import MissingExtra
@@ -82,6 +83,27 @@ class Hit:
         """The collections in which it was found."""
         names = (name.partition(":")[2] or self.collection for name in self.sources)
         return tuple(dict.fromkeys(names)) or (self.collection,)
+
+    @property
+    def kind(self) -> str:
+        return self.record.kind
+
+    @property
+    def path(self) -> str | None:
+        """The path of its file, relative to the indexed folder; `location` is the path as it is shown."""
+        return self.record.path
+
+    @property
+    def lines(self) -> tuple[int, int] | None:
+        return self.record.lines
+
+    @property
+    def url(self) -> str | None:
+        return self.record.url
+
+    @property
+    def timestamp(self) -> datetime | None:
+        return self.record.timestamp
 
     @property
     def metadata(self) -> Mapping[str, Json]:
