@@ -260,13 +260,13 @@ def use_every_interface(shell: Shell, folder: Path, shown_prefix: str) -> None:
         assert first_location(shell.run(f"sennit plan {task}")).startswith(f"{shown_prefix}{file}:")
     assert f"{shown_prefix}src/client.py" in shell.run("sennit grep max_attempts")
     shell.visit("sennit tui how do I restore a backup", expect="docs/backup.md", leave=CTRL_Q)
-    use_http(folder)
+    use_http(folder, f"reader of {shown_prefix}")
     anyio.run(use_mcp, folder)
 
 
-def use_http(folder: Path) -> None:
+def use_http(folder: Path, token_name: str) -> None:
     added = subprocess.run(
-        [SENNIT, "tokens", "add", f"reader-{folder.name}", "--json"],
+        [SENNIT, "tokens", "add", token_name, "--json"],
         cwd=folder,
         capture_output=True,
         check=True,
@@ -287,7 +287,7 @@ def use_http(folder: Path) -> None:
                 assert hits[0]["path"].endswith(file), (question, hits)
             for task, file in CODE_TASKS.items():
                 plan = client.post("/v1/plan", json={"query": task}).json()
-                assert plan["entities"][0]["path"].endswith(file), (task, plan)
+                assert plan["entries"][0]["path"].endswith(file), (task, plan)
             assert (
                 "shelf restore latest"
                 in client.post("/v1/ask", json={"query": "how do I restore a backup"}).json()["text"]
@@ -314,10 +314,12 @@ async def use_mcp(folder: Path) -> None:
 
 def record_ids(folder: Path) -> list[str]:
     exported = subprocess.run([SENNIT, "export"], cwd=folder, capture_output=True, text=True, check=True)
-    return [json.loads(line)["id"] for line in exported.stdout.splitlines()]
+    _header, *lines = exported.stdout.splitlines()
+    return [json.loads(line)["id"] for line in lines]
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_every_interface_before_and_after_a_move_beside_a_second_writer(shell: Shell, tmp_path: Path) -> None:
     write_repository(tmp_path / "shelf")
     shell.run("sennit index shelf")

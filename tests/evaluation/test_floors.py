@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from sennit.evaluation.clock import parse_clock
 from sennit.evaluation.datasets import read_collection
 from sennit.evaluation.quality import KNOWN_SCOPES
-from sennit.evaluation.run import EvaluationOptions, Measurement, evaluate
+from sennit.evaluation.run import EvaluationOptions, Measurement, System, evaluate
 from sennit.settings import Settings
 
 SMALL = ("cranfield", "musique_train")
@@ -50,3 +51,18 @@ def test_all_text_collections_reach_the_baselines_and_default_beats_rrf(shared_d
     found = measure(shared_data, ALL)
     assert_floors(shared_data, found, ALL)
     assert_default_beats_rrf(found, ALL)
+
+
+@pytest.mark.slow
+def test_old_evidence_is_found_with_the_clock_at_the_end(shared_data: Path) -> None:
+    options = EvaluationOptions(
+        models=["static"], recipes=["memory"], scopes=KNOWN_SCOPES, now=parse_clock("end")
+    )
+    (measured,) = evaluate(
+        [read_collection(shared_data / "locomo_dev")],
+        options,
+        Settings(),
+        systems=lambda recipe: [System("memory", recipe)],
+    )
+    assert measured.metrics["R@5"] >= 0.62
+    assert measured.metrics["R@10"] >= 0.72

@@ -17,6 +17,7 @@ import sennit
 from sennit.errors import InvalidInput
 from sennit.hydration import HydrationPlan
 from sennit.hydration.tokenizer import estimate_tokens, load_tokenizer
+from sennit.settings.sections import HydrationSettings
 from sennit.stores.embedded.store import EmbeddedStore
 
 from .conftest import Open, index_code
@@ -405,3 +406,15 @@ def test_the_constants_of_a_named_file_come_after_its_functions(tmp_path: Path) 
         # A constant that the query names stands among the first all the same.
         named = db.plan("why is LIMIT_7 so low in billing.py", max_tokens=400)
         assert {entry.qualified for entry in named.entries[:2]} == {"LIMIT_7", "step_7"}
+
+
+def test_the_settings_of_the_specification_have_their_defaults() -> None:
+    defaults = HydrationSettings()
+    assert defaults.enable_file_mention_anchors
+    assert defaults.enable_symbol_mention_anchors
+    assert defaults.enable_previous_hydration_anchors
+    assert defaults.enable_semantic_ranking
+    assert (defaults.semantic_threshold, defaults.semantic_metric) == (0.7, "calibrated")
+    assert (defaults.semantic_budget_tokens, defaults.semantic_budget_entities) == (4000, 10)
+    assert (defaults.embedding_provider, defaults.embedding_model) == ("", "")
+    assert defaults.embedding_cache_ttl == 86400

@@ -624,3 +624,12 @@ def test_what_a_named_speaker_said_stands_before_texts_with_the_name() -> None:
         assert (
             "learning a language" in db.search("Which language is Priya learning?", recipe="memory")[0].text
         )
+
+
+def test_a_record_found_by_several_sources_has_all_of_its_metadata() -> None:
+    said = {"speaker": "Rajesh", "source_session": "monday", "mood": "calm"}
+    with sennit.open(":memory:") as db:
+        db.add([Record(id="turn", collection="history", text="Priya wants the aisle seat", metadata=said)])
+        (hit,) = db.search("Which seat does Priya want?", recipe="memory")
+    assert {"keyword", "vector"} <= set(hit.sources)
+    assert said.items() <= hit.metadata.items()
