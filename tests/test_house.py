@@ -132,7 +132,11 @@ INTERNAL_EXTRAS = {"all", "bench", "dev", "docs", "testing"}
 """Extras for development, not for users."""
 DRIVERS = {
     "sqlite3": {"sennit.stores.sql.sqlite"},
-    "psycopg": {"sennit.stores.sql.postgres", "sennit.stores.sql.postgres_connection"},
+    "psycopg": {
+        "sennit.stores.sql.postgres",
+        "sennit.stores.sql.postgres_connection",
+        *(f"sennit.stores.servers.postgres.{name}" for name in ("client", "indexes", "statements", "tables")),
+    },
 }
 """The driver of each database, and the only modules that may import it."""
 COMPOSITION_ROOT = "sennit.stores.open"
@@ -263,6 +267,9 @@ def test_only_the_composition_root_imports_a_backend(module: str) -> None:
     if backend == "embedded":
         # Its source of truth is the SQL store.
         foreign = {target for target in foreign if backend_of(target) != "sql"}
+    if module.startswith("sennit.stores.servers.postgres."):
+        # It connects as the SQL store does.
+        foreign = {target for target in foreign if not target.startswith("sennit.stores.sql.postgres")}
     assert module == COMPOSITION_ROOT or not foreign, f"{module} imports {', '.join(sorted(foreign))}"
 
 

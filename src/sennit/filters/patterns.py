@@ -117,6 +117,12 @@ def escape_pattern(text: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
+def pattern_pieces(pattern: str) -> list[str]:
+    """The characters of a pattern in order; an escaped one has its backslash before it."""
+    pieces: list[str] = _PIECE.findall(pattern)
+    return pieces
+
+
 def normalise_pattern(name: str, pattern: str, *, ignore_case: bool) -> str:
     """Return the one way to write a pattern: no `*` beside another, and folded where the case does not matter."""
     if len(pattern) > MAX_PATTERN_CHARACTERS:
@@ -124,7 +130,7 @@ def normalise_pattern(name: str, pattern: str, *, ignore_case: bool) -> str:
             f"The pattern for {name!r} has {len(pattern):,} characters; the limit is {MAX_PATTERN_CHARACTERS:,}"
         )
     pieces: list[str] = []
-    for piece in _PIECE.findall(pattern):
+    for piece in pattern_pieces(pattern):
         if piece[0] == "\\" and piece not in (r"\*", r"\?", r"\\"):
             raise FilterError(
                 f"The pattern for {name!r} has a lone backslash; write \\\\ for a backslash, \\* and \\? for these "
@@ -142,7 +148,7 @@ def compile_pattern(pattern: str, ignore_case: bool) -> Pattern:
     segments: list[_Segment] = []
     runs: list[tuple[int, str]] = []
     run, length = "", 0
-    for piece in [*_PIECE.findall(pattern), ""]:
+    for piece in [*pattern_pieces(pattern), ""]:
         if piece not in ("*", "?", ""):
             run += piece[-1]
             length += 1

@@ -45,7 +45,21 @@ class Opening:
     """A name of the database for what it has on servers: hexadecimal digits, the same every time. A copy has another."""
 
 
-SERVERS: Final[dict[str, Callable[[Opening], Any]]] = {}
+def _open_postgres(opening: Opening) -> Any:
+    from sennit.stores.servers.postgres.indexes import PostgresIndexes
+
+    settings = opening.settings.postgres
+    url = settings.url or (opening.target if is_postgres(opening.target) else "")
+    if not url:
+        raise SettingsError(
+            "postgres.url is not set, and the records are not on Postgres either. Name the database of the indexes, for "
+            "example in SENNIT_POSTGRES_URL.",
+            key="postgres.url",
+        )
+    return PostgresIndexes(settings, opening.database, url=url)
+
+
+SERVERS: Final[dict[str, Callable[[Opening], Any]]] = {"postgres": _open_postgres}
 """The binding of each server by its name in `[roles]`. It is an `IndexServer` with a method for each role that it can
 have: `keyword()` and `vector()` return an `IndexOf`. A binding imports its client here, when it is asked for."""
 

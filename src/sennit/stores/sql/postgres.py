@@ -90,7 +90,7 @@ class PostgresPool:
         """`dsn` is a connection string with the scheme postgresql://."""
         self.location = describe_target(dsn)
         self._dsn = dsn
-        self._conninfo = _parse(dsn, self.location)
+        self._conninfo = parse_conninfo(dsn, self.location)
         self._closed = False
         self._write_lock = threading.RLock()
         """Threads of this process queue here, and not each with a connection of its own at the server."""
@@ -380,7 +380,8 @@ class _ReadTransaction:
             self._pool.end_read(self._connection)
 
 
-def _parse(dsn: str, location: str) -> str:
+def parse_conninfo(dsn: str, location: str) -> str:
+    """The connection string for libpq, with our defaults. An error never shows a password."""
     try:
         values = conninfo_to_dict(dsn)
     except psycopg.Error:

@@ -1,0 +1,1 @@
+"""Indexes on servers, one package or module per kind of server."""
