@@ -332,10 +332,11 @@ def print_scales(collections: Sequence[Collection], scopes: Mapping[str, str], m
                         if collection.judgements[query.id].get(hit.id, 0) > 0:
                             lifts.append(hit.explanation.relevance.lift or 0.0)
                 means.append(np.mean(backgrounds))
-                quantiles.append(np.quantile(lifts, [0.05, 0.5]))
-        low, middle = np.mean(quantiles, axis=0)
+                quantiles.append(np.quantile(lifts, [0.01, 0.05, 0.5]))
+        lowest, low, middle = np.mean(quantiles, axis=0)
         print(
-            f"{model}: background {np.mean(means):.2f}; 95 % of true answers above {low:.2f}, 50 % above {middle:.2f}"
+            f"{model}: background {np.mean(means):.2f}; 99 % of true answers above {lowest:.2f}, "
+            f"95 % above {low:.2f}, 50 % above {middle:.2f}"
         )
 
 

@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 
 from sennit.ranking.calibration import (
     MAX_BACKGROUND,
+    RELATED_COVERAGE,
+    RELATED_SIMILARITY,
     RESOLUTION,
     TRUE_ANSWERS_50,
     TRUE_ANSWERS_95,
     WORD_MODEL_RESOLUTION,
     Background,
     CosineSample,
+    relatedness,
 )
 
 backgrounds = st.floats(-0.2, MAX_BACKGROUND)
@@ -25,7 +28,7 @@ cosines = st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=20)
 def test_the_normalised_value_keeps_the_order_and_is_never_negative(mean: float, given: list[float]) -> None:
     values = Background(mean).normalise(np.sort(np.array(given)))
     assert (values >= 0).all()
-    assert (np.diff(values) >= 0).all()
+    assert (np.diff(values) >= -1e-15).all()  # equal to the last bit but one
 
 
 @given(backgrounds)
@@ -40,9 +43,45 @@ def test_two_models_agree_on_the_same_lift(first: float, second: float, lift: fl
 
 
 @given(backgrounds)
-def test_the_similarity_is_05_and_07_where_most_and_half_of_true_answers_are_nearer(mean: float) -> None:
+def test_the_distance_is_05_and_03_where_most_and_half_of_true_answers_are_nearer(mean: float) -> None:
     at = np.array([mean + lift * (1 - mean) for lift in (0.0, TRUE_ANSWERS_95, TRUE_ANSWERS_50, 1.0)])
-    assert Background(mean).similarity(at) == pytest.approx([0.0, 0.5, 0.7, 1.0])
+    assert Background(mean).similarity(at) == pytest.approx([0.0, 0.75, 0.85, 1.0])
+    assert Background(mean).distance(at) == pytest.approx([2.0, 0.5, 0.3, 0.0])
+
+
+@given(backgrounds, cosines)
+def test_what_is_near_enough_for_a_file_is_related_enough_for_a_plan(mean: float, given: list[float]) -> None:
+    background = Background(mean)
+    near = background.distance(np.array(given)) < 0.5
+    related = background.similarity(np.array(given)) > RELATED_SIMILARITY
+    assert (related | ~near).all()
+
+
+shares = st.floats(0.0, 1.0)
+
+
+@given(shares, shares, shares)
+def test_words_meaning_and_relevance_never_make_a_text_less_related(
+    similarity: float, coverage: float, relevance: float
+) -> None:
+    (value,) = relatedness(np.array([similarity]), np.array([coverage]), np.array([relevance]), 0.18)
+    assert similarity <= value <= 1
+    if coverage > RELATED_COVERAGE or relevance >= 0.18:
+        assert value > RELATED_SIMILARITY
+
+
+def test_words_and_meaning_together_relate_what_neither_does_alone() -> None:
+    similarity, coverage = np.array([0.6, 0.6, 0.0]), np.array([0.3, 0.0, 0.3])
+    related = relatedness(similarity, coverage, np.zeros(3), 0.18) > RELATED_SIMILARITY
+    assert related.tolist() == [True, False, False]
+
+
+def test_records_that_are_known_to_be_related_are_no_background() -> None:
+    sample = CosineSample(0.3, 20).without(np.full(10, 0.5), 1.0)
+    assert sample.mean == pytest.approx(0.1)
+    assert sample.records == 10
+    assert CosineSample(0.3, 300).without(np.full(10, 0.5), 0.003).mean == pytest.approx(0.3, abs=1e-3)
+    assert CosineSample(0.5, 10).without(np.full(10, 0.5), 1.0) == (0.0, 0)
 
 
 def test_a_small_sample_leans_on_the_usual_background_of_a_known_model() -> None:

@@ -70,10 +70,14 @@ class StoreCatalogue:
         return self._where(Equal("calls", name))
 
     def with_keys(self, keys: Iterable[str]) -> Sequence[CodeUnit]:
-        rows = [self.snapshot.find_key(full_id(self._tenant, key)) for key in keys]
-        wanted = [row for row in rows if row is not None]
+        wanted = self.rows(keys)
         units = self.units(wanted)
         return [units[row] for row in wanted if row in units]
+
+    def rows(self, keys: Iterable[str]) -> list[int]:
+        """Return the first record of each entity that there still is."""
+        found = (self.snapshot.find_key(full_id(self._tenant, key)) for key in keys)
+        return [row for row in found if row is not None]
 
     def units(self, rows: Iterable[int]) -> dict[int, CodeUnit]:
         """Return the unit of each record."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sennit.embedding import EmbeddingSpec, create_embedder
 from sennit.errors import SennitError
 from sennit.filters import Equal
-from sennit.hydration.similarity_stats import MAX_SAMPLED_VECTORS, measure_similarity
+from sennit.ranking.calibration import Background, CosineSample
+from sennit.settings.sections import HydrationSettings, SemanticMetric
 from sennit.stores.codec import to_float16_bytes
 from sennit.stores.contract import Backend, CheckProgress, Model
 from sennit.stores.findings import Finding
@@ -17,21 +22,75 @@ from sennit.stores.findings import Finding
 LOCAL_PROVIDERS: Final = ("static", "onnx")
 """Embedding providers whose vectors are recomputed for the check; a remote provider would charge for it."""
 
+MAX_SAMPLED_VECTORS: Final = 500
+"""Vectors that are compared pairwise: about 250,000 pairs."""
+
+MIN_VECTORS: Final = 10
+"""Fewer vectors give no useful statistics."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarityStats:
+    """How the similarities of arbitrary pairs compare with a threshold. Each record is the query for all others."""
+
+    metric: SemanticMetric
+    threshold: float
+    pairs: int
+    above: float
+    """The share of pairs above the threshold."""
+    median: float
+    percentile_99: float
+
+    def __str__(self) -> str:
+        scale = "cosine" if self.metric == "cosine" else "calibrated similarity"
+        return (
+            f"{100 * self.above:.2f} % of {self.pairs:,} arbitrary pairs of code records are above a {scale} of "
+            f"{self.threshold:g}; half are above {self.median:.2f}, one in a hundred above {self.percentile_99:.2f}"
+        )
+
+
+def measure_similarity(
+    vectors: NDArray[np.float32], model: str, metric: SemanticMetric, threshold: float
+) -> SimilarityStats | None:
+    """Return the statistics of a sample of vectors; None if there are too few."""
+    nonzero = vectors[vectors.any(axis=1)].astype(np.float64)
+    if len(nonzero) < MIN_VECTORS:
+        return None
+    nonzero /= np.linalg.norm(nonzero, axis=1, keepdims=True)
+    cosines = nonzero @ nonzero.T
+    others = ~np.eye(len(nonzero), dtype=bool)
+    rows = [row[other] for row, other in zip(cosines, others, strict=True)]
+    if metric == "calibrated":
+        samples = [CosineSample(float(row.mean()), len(row)) for row in rows]
+        rows = [
+            Background.estimate(model, sample).similarity(row)
+            for row, sample in zip(rows, samples, strict=True)
+        ]
+    values = np.concatenate(rows)
+    return SimilarityStats(
+        metric,
+        threshold,
+        len(values),
+        float(np.mean(values > threshold)),
+        float(np.median(values)),
+        float(np.quantile(values, 0.99)),
+    )
+
 
 def check_database(
-    backend: Backend, semantic_threshold: float, *, quick: bool, progress: CheckProgress | None
+    backend: Backend, settings: HydrationSettings, *, quick: bool, progress: CheckProgress | None
 ) -> list[Finding]:
     """Check that derived data agrees with the records, and how selective the similarity threshold of plans is."""
     found = [] if backend.check is None else backend.check(quick=quick, embed=_embed, progress=progress)
-    return found + _check_threshold(backend, semantic_threshold)
+    return found + _check_threshold(backend, settings)
 
 
-def _check_threshold(backend: Backend, threshold: float) -> list[Finding]:
+def _check_threshold(backend: Backend, settings: HydrationSettings) -> list[Finding]:
     with backend.records.snapshot() as snapshot:
         vectors = snapshot.vectors(snapshot.sample(Equal("collection", "code"), MAX_SAMPLED_VECTORS))
         name = snapshot.model.name if snapshot.model else ""
-    scale = measure_similarity(vectors, threshold)
-    return [] if scale is None else [Finding("threshold", "ok", f"{scale} ({name})")]
+    stats = measure_similarity(vectors, name, settings.semantic_metric, settings.semantic_threshold)
+    return [] if stats is None else [Finding("threshold", "ok", f"{stats} ({name})")]
 
 
 def _embed(model: Model, texts: Sequence[str]) -> Sequence[bytes] | None:

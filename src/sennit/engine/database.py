@@ -175,7 +175,7 @@ class Database:
             TokenStore(self.store),
             self.embeddings,
             self.maintainer,
-            settings.hydration.semantic_threshold,
+            settings.hydration,
         )
         """Tokens, embedding models and maintenance."""
         is_late = self.store.has_pending_vectors() or bool(backend.servers)

@@ -41,6 +41,7 @@ from sennit.records import Json, Record
 from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult
 from sennit.settings import IngestSettings
+from sennit.settings.sections import HydrationSettings
 from sennit.stores.contract import (
     Backend,
     Capabilities,
@@ -356,13 +357,13 @@ class AdminGroup:
         tokens: TokenStore,
         embeddings: EmbeddingService,
         maintainer: IndexMaintainer,
-        semantic_threshold: float,
+        hydration: HydrationSettings,
     ) -> None:
         self.tokens = tokens
         """The access tokens of the servers."""
         self._access = access
         self._backend = backend
-        self._semantic_threshold = semantic_threshold
+        self._hydration = hydration
         self._store = backend.records
         self._embeddings = embeddings
         self._maintainer = maintainer
@@ -387,7 +388,7 @@ class AdminGroup:
 
         Open the database anew for this, without background work: what a process holds in memory is not read again.
         """
-        return check_database(self._backend, self._semantic_threshold, quick=quick, progress=progress)
+        return check_database(self._backend, self._hydration, quick=quick, progress=progress)
 
     @contextlib.contextmanager
     def export(self, *, everything: bool = False) -> Iterator[tuple[int, Iterator[Record]]]:

@@ -14,18 +14,13 @@ from sennit.analysis import content_terms, term_hash
 from sennit.engine.catalogue import CODE, OUTLINES, StoreCatalogue
 from sennit.filters import EVERYTHING, Equal, Filter, In
 from sennit.hydration import Candidate, CodeUnit, PlanWarning
-from sennit.hydration.similarity_scale import (
-    MAX_BACKGROUND_RECORDS,
-    Floats,
-    calibrate,
-    calibrate_coverage,
-    measure_background,
-)
 from sennit.pipeline import Pipeline, SearchPlan
+from sennit.ranking.calibration import SAMPLE_RECORDS, Background, Floats, relatedness
 from sennit.ranking.fusion import Weighted
 from sennit.ranking.stages import Keys
 from sennit.recipes import Recipe
 from sennit.results import Hit
+from sennit.results.hits import FIT_RELEVANCE
 from sennit.search_parameters import LIMIT
 from sennit.settings.sections import HydrationSettings
 from sennit.sources.base import SearchContext
@@ -102,15 +97,17 @@ class PlanSearch:
         limit = max(max_entities, MIN_CANDIDATES)
         skipped = frozenset(known)
         hits = self._run(min(limit + len(skipped), LIMIT.maximum), EVERYTHING)
-        ranked = [(unit, hit.key) for unit, hit in self._units(hits) if unit.key not in skipped][:limit]
-        if not ranked:
+        found = [(unit, hit) for unit, hit in self._units(hits) if unit.key not in skipped][:limit]
+        if not found:
             return Found([], [])
+        ranked = [(unit, hit.key) for unit, hit in found]
         units = [unit for unit, _ in ranked]
         coverage = self._coverage(units)
-        scores, missing = self._similarity(ranked)
+        scores, missing = self._similarity(ranked, skipped)
         threshold = self._settings.semantic_threshold
         if self._settings.semantic_metric == "calibrated" and not missing:
-            scores = np.maximum(scores, calibrate_coverage(coverage))
+            relevance = np.array([hit.relevance for _, hit in found])
+            scores = relatedness(scores, coverage, relevance, FIT_RELEVANCE)
         if (scores > threshold).any():
             return Found(_falling("semantic", units, scores, scores > threshold), [])
         by_keyword = _falling("keyword", units, coverage, coverage >= MIN_KEYWORD_COVERAGE)
@@ -147,7 +144,9 @@ class PlanSearch:
                 best.setdefault(hit.record.parent or "", units[hit.key])
         return best
 
-    def _similarity(self, ranked: Sequence[tuple[CodeUnit, int]]) -> tuple[Floats, str]:
+    def _similarity(
+        self, ranked: Sequence[tuple[CodeUnit, int]], named: Collection[str]
+    ) -> tuple[Floats, str]:
         """Return the similarity of entities to the query on the scale of the settings, and why there is none."""
         snapshot, vector = self._context.snapshot, self._context.vector
         cosines = self._cosines(np.array([key for _, key in ranked], np.int64))
@@ -172,8 +171,17 @@ class PlanSearch:
             )
         )
         nearest = np.fmax(cosines, [by_path.get(path, np.nan) for path in paths])
-        sample = snapshot.sample(Equal("collection", CODE), MAX_BACKGROUND_RECORDS)
-        return np.nan_to_num(calibrate(nearest, measure_background(self._cosines(sample)))), ""
+        return np.nan_to_num(self._background(named).similarity(nearest)), ""
+
+    def _background(self, named: Collection[str]) -> Background:
+        """Return what candidates are compared with: in a small project, what the query names would be most of it."""
+        snapshot, vector = self._context.snapshot, self._context.vector
+        if snapshot.model is None:
+            return self._context.background
+        cosines = self._cosines(np.array(self._catalogue.rows(sorted(named)), np.int64))
+        share = min(1.0, SAMPLE_RECORDS / max(1, snapshot.count()))
+        sample = snapshot.cosine_sample(vector).without(cosines[~np.isnan(cosines)], share)
+        return Background.estimate(snapshot.model.name, sample)
 
     def _cosines(self, keys: Keys) -> Floats:
         cosines: Floats = np.round(self._catalogue.cosines(self._context.vector, keys), SCORE_DIGITS)

@@ -2,7 +2,8 @@
 
 One model gives unrelated texts a cosine of 0.1, another 0.7. So a cosine is read against its background, the mean
 cosine of the query with a sample of the records: `lift` is 0 for an arbitrary record and 1 for a text that says the
-same as the query. `similarity` maps the lift to the scale of thresholds.
+same as the query. `similarity` maps the lift to the scale of thresholds: it is read like a cosine, and means the same
+for every model and every kind of record. A distance is made of it as of a cosine.
 """
 
 from __future__ import annotations
@@ -44,12 +45,20 @@ docs/design/relevance.md has the figures."""
 BEND: Final = 0.05
 """The lift at which the normalised value bends towards 0, below the background."""
 
+RELATED: Final = 0.05
 TRUE_ANSWERS_95: Final = 0.12
 TRUE_ANSWERS_50: Final = 0.40
-"""The lift that 95 % and 50 % of the true answers of the dev collections exceed; nearly equal for all models."""
+"""The lift from which a text is related to the query, and those that 95 % and 50 % of the true answers of the dev
+collections exceed; nearly equal for all models. Of the answers to questions about code, 99 % exceed even the second."""
 
-_LIFTS: Final = (0.0, TRUE_ANSWERS_95, TRUE_ANSWERS_50, 1.0)
-_SIMILARITIES: Final = (0.0, 0.5, 0.7, 1.0)
+_LIFTS: Final = (0.0, RELATED, TRUE_ANSWERS_95, TRUE_ANSWERS_50, 1.0)
+_SIMILARITIES: Final = (0.0, 0.7, 0.75, 0.85, 1.0)
+"""A similarity of 0.75 is a distance of 0.5, as for the squared distance of unit vectors; code is related from 0.7."""
+
+RELATED_SIMILARITY: Final = 0.7
+JUST_RELATED: Final = 0.701
+RELATED_COVERAGE: Final = 0.4
+"""The share of the query's information at which a text of code counts as related, whatever its vector."""
 
 
 class CosineSample(NamedTuple):
@@ -57,6 +66,13 @@ class CosineSample(NamedTuple):
 
     mean: float
     records: int
+
+    def without(self, cosines: Floats, share: float) -> CosineSample:
+        """Return the sample without records that are known to be related; `share` of them are in the sample."""
+        left = self.records - share * len(cosines)
+        if left < 1:
+            return CosineSample(0.0, 0)
+        return CosineSample((self.records * self.mean - share * float(cosines.sum())) / left, round(left))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +108,26 @@ class Background:
     def similarity(self, cosines: Floats) -> Floats:
         """Return the calibrated similarity, from 0 to 1.
 
-        0.5 lies where 95 % of true answers are above it, 0.7 where half of them are.
+        0.75 lies where 95 % of true answers are above it, 0.85 where half of them are.
         """
         similarity: Floats = np.interp(self.lift(cosines), _LIFTS, _SIMILARITIES)
         return similarity
+
+    def distance(self, cosines: Floats) -> Floats:
+        """Return the calibrated distance, from 0 to 2: 0.5 lies where 95 % of true answers are nearer."""
+        return 2.0 - 2.0 * self.similarity(cosines)
+
+
+def relatedness(similarity: Floats, coverage: Floats, relevance: Floats, fitting: float) -> Floats:
+    """Return how related texts are to a query, on the scale of similarities: by meaning, by words, or by both.
+
+    Words and meaning that fall short alone may make a text related together, and no more than that. So does a relevance
+    of `fitting`, from which the search says that a text fits.
+    """
+    words: Floats = np.interp(coverage, (0.0, RELATED_COVERAGE, 1.0), (0.0, RELATED_SIMILARITY, 1.0))
+    together = similarity + words - similarity * words
+    is_related = (together > RELATED_SIMILARITY) | (relevance >= fitting)
+    return np.maximum(np.maximum(similarity, words), np.where(is_related, JUST_RELATED, 0.0))
 
 
 NO_BACKGROUND: Final = Background(0.0, 1.0)

@@ -24,7 +24,7 @@ from sennit.settings import Metric, Recency
 from sennit.stores.contract import BM25
 
 DISTANCES: Final[Mapping[str, Callable[[NDArray[np.float64], Background], NDArray[np.float64]]]] = {
-    "calibrated": lambda cosine, background: 1.0 - background.similarity(cosine),
+    "calibrated": lambda cosine, background: background.distance(cosine),
     "cosine": lambda cosine, _: 1.0 - cosine,
     "inner_product": lambda cosine, _: 1.0 - cosine,
     "l2_squared": lambda cosine, _: 2.0 - 2.0 * cosine,
