@@ -14,6 +14,10 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 
+# Frameworks read these when they are imported, and would send requests to other machines.
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+os.environ["LANGSMITH_TRACING"] = "false"
+
 # No deadline: how long an example takes says more about the machine than about the code.
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
