@@ -4,6 +4,7 @@ Each file of `benchmarks/mixed` has questions that were written down before the 
 answer them. Half of them are for tuning, half are held out. Run it with the folders of the projects:
 
     python -m benchmarks.mixed_repository sennit=. click=PATH flask=PATH
+    python -m benchmarks.mixed_repository own_repository=. npm_docs=PATH three_packages=PATH,PATH,PATH
 
 Unpack the source distributions of the other projects first: `pip download --no-deps --no-binary :all: click flask`.
 """
@@ -32,17 +33,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("projects", nargs="+", metavar="NAME=FOLDER")
+    parser.add_argument("projects", nargs="+", metavar="NAME=FOLDER[,FOLDER…]")
     parser.add_argument("--recipe", default=[], action="append", help="repeatable; default: `default`")
     parser.add_argument("--split", choices=["tune", "held_out"], help="only this half")
     parser.add_argument("-v", "--verbose", action="store_true", help="list the wrong answers")
     options = parser.parse_args(arguments)
     print("| project | recipe | split | right in the first 3 | right first |\n|---|---|---|---|---|")
     for project in options.projects:
-        name, _, folder = project.partition("=")
+        name, _, folders = project.partition("=")
         questions = json.loads((QUESTIONS / f"{name}.json").read_text(encoding="utf-8"))["questions"]
         with tempfile.TemporaryDirectory() as scratch, sennit.open(Path(scratch) / "db") as db:
-            db.index(folder, scope=Scope(exclude=EXCLUDED))
+            for folder in folders.split(","):
+                db.index(folder, scope=Scope(exclude=EXCLUDED))
             for recipe in options.recipe or ["default"]:
                 for split in ("tune", "held_out"):
                     if options.split in (None, split):
@@ -55,13 +57,19 @@ def _report(
 ) -> None:
     ranks = []
     for one in questions:
-        found = [hit.record.path or "" for hit in db.search(one["question"], recipe=recipe, limit=10)]
-        right = [at for at, path in enumerate(found) if path.startswith(tuple(one["answers"]))]
+        found = [_names(hit) for hit in db.search(one["question"], recipe=recipe, limit=10)]
+        answers = tuple(one["answers"])
+        right = [at for at, names in enumerate(found) if any(name.startswith(answers) for name in names)]
         ranks.append(right[0] if right else 10)
         if verbose and ranks[-1] >= SHOWN:
             print(f"  {one['question']!r}: wanted {one['answers'][0]}, found {found[:SHOWN]}")
     answered, first = sum(rank < SHOWN for rank in ranks), sum(rank == 0 for rank in ranks)
     print(f"| {name} | {recipe} | {split} | {answered} of {len(ranks)} | {first} of {len(ranks)} |")
+
+
+def _names(hit: sennit.Hit) -> tuple[str, str]:
+    """Return the path of a hit without and with the name of the indexed folder."""
+    return hit.path or "", f"{hit.metadata.get('folder')}/{hit.path}"
 
 
 if __name__ == "__main__":

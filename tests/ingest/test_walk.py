@@ -74,6 +74,16 @@ def test_rules_above_the_root_apply_inside_a_repository(root: Path) -> None:
     assert found(root / "out") == {"y.txt"}, "what is named is wanted"
 
 
+@pytest.mark.parametrize("rule", ["*", "vendor/", "/vendor", "pack*/"])
+def test_a_folder_that_is_named_is_walked_though_a_file_above_it_ignores_it(root: Path, rule: str) -> None:
+    (root / ".git").mkdir()
+    (root / ".gitignore").write_text(f"{rule}\n")
+    named = root / "vendor" / "package"
+    named.mkdir(parents=True)
+    (named / "module.py").write_text("x = 1\n")
+    assert found(named) == {"module.py"}
+
+
 def test_hidden_files_are_optional_and_dot_git_is_never_indexed(root: Path) -> None:
     write(root, {".env": "", ".github/w.yml": "", ".git/config": "", "a": ""})
     assert found(root) == {"a"}

@@ -304,7 +304,10 @@ def _skip_unreadable(tree: WalkResult, os_path: str, error: OSError) -> None:
 
 
 def _rules_above(root: str) -> Iterator[_FolderRules]:
-    """The rules of ignore files above a folder, up to the top of its git repository, the deepest first."""
+    """The rules of ignore files above a folder, up to the top of its git repository, the deepest first.
+
+    An ignore file that ignores the folder itself is left out: whoever names the folder wants what is in it.
+    """
     above = Path(root).parents
     if os.path.lexists(f"{root}{os.sep}.git"):
         return
@@ -314,8 +317,14 @@ def _rules_above(root: str) -> Iterator[_FolderRules]:
     for folder in above[: top + 1]:
         names = [name for name in IGNORE_FILES if (folder / name).is_file()]
         rules = IgnoreRules(_read_lines(str(folder), names, None))
-        if rules:
+        if rules and not _ignores(rules, Path(root).relative_to(folder)):
             yield _FolderRules(len(str(folder).rstrip(os.sep)) + 1, rules)
+
+
+def _ignores(rules: IgnoreRules, folder: Path) -> bool:
+    """Whether rules ignore a folder, or one that it is in; its path is relative to that of the rules."""
+    steps = (folder, *folder.parents[:-1])
+    return any(rules.decide(str(step), step.name, is_folder=True) for step in steps)
 
 
 def _read_lines(folder: str, names: Sequence[str], tree: WalkResult | None) -> Iterator[str]:
