@@ -103,7 +103,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tools": (*RUNNING, "engine"),
     "": (*RUNNING, "engine", "tools"),
     "integrations": (*RUNNING, "engine", "tools", ""),
-    "evaluation": (*RUNNING, "engine", ""),
+    "evaluation": (*RUNNING, "engine", "repositories", ""),
     "testing": (*RUNNING, "engine", "repositories", "stores.scanned_reads", ""),
     "apps": (*RUNNING, "engine", "tools", "jsonl", "evaluation", "repositories", ""),
 }

@@ -20,6 +20,7 @@ from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, Unpack
 
 from sennit.engine.answer_service import Answer, AnswerStream, AskOptions
 from sennit.engine.database import Database
+from sennit.engine.experiment_group import ExperimentGroup
 from sennit.engine.feedback_group import FeedbackGroup
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
 from sennit.errors import InvalidInput, StoreClosed
@@ -139,6 +140,15 @@ class AsyncFeedbackGroup(AsyncFace[FeedbackGroup]):
     forget = awaited(FeedbackGroup.forget)
 
 
+class AsyncExperimentGroup(AsyncFace[ExperimentGroup]):
+    """`db.experiments`: two recipes compared on live searches. At most one experiment runs."""
+
+    start = awaited(ExperimentGroup.start)
+    stop = awaited(ExperimentGroup.stop)
+    all = awaited(ExperimentGroup.all)
+    get = awaited(ExperimentGroup.get)
+
+
 class AsyncTokens(AsyncFace[TokenStore]):
     """`db.admin.tokens`: the access tokens of the servers."""
 
@@ -205,6 +215,8 @@ class AsyncDatabase(AsyncFace[Database]):
         """The code that belongs in a prompt."""
         self.feedback = AsyncFeedbackGroup(target.feedback, threads)
         """What people did with results."""
+        self.experiments = AsyncExperimentGroup(target.experiments, threads)
+        """Two recipes compared on live searches."""
         self.admin = AsyncAdminGroup(target.admin, threads)
         """Tokens, embedding models and maintenance."""
 

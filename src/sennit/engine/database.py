@@ -15,6 +15,7 @@ from sennit.engine.access import Access
 from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
 from sennit.engine.configuration import default_caller, embedding_spec, is_embedding_configured, make_policy
 from sennit.engine.empty_answers import explain_empty
+from sennit.engine.experiment_group import ExperimentGroup
 from sennit.engine.feedback_group import FeedbackGroup
 from sennit.engine.file_access import FileAccess
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
@@ -169,6 +170,8 @@ class Database:
         self._recorder = SearchRecorder(FeedbackStore(self.store), settings.feedback, background=background)
         self.feedback = FeedbackGroup(self._access, self.store, self._recorder)
         """What people did with results."""
+        self.experiments = ExperimentGroup(self.store, self.recipes, settings.search, self._recorder)
+        """Two recipes compared on live searches."""
         self.admin = AdminGroup(
             self._access,
             backend,
@@ -359,7 +362,14 @@ class Database:
         The options are the fields of a SearchRequest, which can also be given as a whole. `collection` takes one name
         or several, like `collections`.
         """
-        return self._search_all([as_request(query, options)])[0]
+        request = as_request(query, options)
+        experiment = self.experiments.find_active(request)
+        if experiment is not None:
+            caller = self._access.resolve(request.caller)
+            result = self.experiments.search(experiment, request, caller, self._answer_all)
+            if result is not None:
+                return result
+        return self._search_all([request])[0]
 
     def search_many(
         self, queries: Iterable[str | SearchRequest], **options: Unpack[SearchOptions]
@@ -377,6 +387,17 @@ class Database:
         return self._search_all(requests) if requests else []
 
     def _search_all(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        results = self._answer_all(requests)
+        if not self._recorder.is_on:
+            return results
+        caller = self._access.resolve(requests[0].caller)
+        return [
+            self._recorder.note(request, caller, result)
+            for request, result in zip(requests, results, strict=True)
+        ]
+
+    def _answer_all(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        """Run searches of one caller in one snapshot, without remembering them."""
         audience = self.audience(requests[0].caller)
         plans = [self._planner.plan(request) for request in requests]
         rewritten = [
@@ -389,17 +410,10 @@ class Database:
         with self.store.snapshot(audience) as snapshot:
             for request, plan in zip(rewritten, plans, strict=True):
                 self._check_names(request, plan, snapshot)
-            results = [
+            return [
                 self._run(request, plan, snapshot, audience)
                 for request, plan in zip(rewritten, plans, strict=True)
             ]
-        if not self._recorder.is_on:
-            return results
-        caller = self._access.resolve(requests[0].caller)
-        return [
-            self._recorder.note(request, caller, result)
-            for request, result in zip(rewritten, results, strict=True)
-        ]
 
     def _run(
         self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot, audience: Filter

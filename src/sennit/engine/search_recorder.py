@@ -17,7 +17,7 @@ from sennit.feedback import MAX_QUERY_CHARACTERS, MAX_SHOWN, LoggedQuery, ShownH
 from sennit.privacy import Caller
 from sennit.ranking.features import FEATURES_VERSION, trace_features
 from sennit.repositories.feedback import FeedbackOwner, FeedbackStore, NewFeedback
-from sennit.results import SearchResult
+from sennit.results import Hit, SearchResult, Trace
 from sennit.settings import FeedbackSettings
 
 log: Final = logging.getLogger(__name__)
@@ -126,7 +126,7 @@ class SearchRecorder:
             [(hit.record.id, hit.score, hit.relevance) for hit in shown],
             teams[:MAX_SHOWN],
             experiment,
-            trace_features(result.trace, shown) if self.keeps_features and result.trace is not None else (),
+            self._features(result.trace, shown),
         )
         self._recent.append(noted)
         if self._records_all or experiment:
@@ -157,6 +157,14 @@ class SearchRecorder:
         ]
         self._recent.clear()
         self._recent.extend(kept)
+
+    def _features(self, trace: Trace | None, shown: Sequence[Hit]) -> Sequence[tuple[float, ...]]:
+        if not self.keeps_features or trace is None:
+            return ()
+        if all(hit.trace is trace for hit in shown):
+            return trace_features(trace, shown)
+        # An experiment has hits of two searches.
+        return [trace_features(hit.trace or trace, [hit])[0] for hit in shown]
 
     @property
     def expired_before(self) -> float:
