@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
+from sennit.engine.admission import Admission, AdmissionFinder
 from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
 from sennit.engine.configuration import default_caller, embedding_spec, is_embedding_configured, make_policy
 from sennit.engine.empty_answers import explain_empty
@@ -335,6 +336,16 @@ class Database:
         """Return each collection with its number of records, the largest first."""
         return self._inventory.collections(caller)
 
+    def field_names(self, *, prefix: str = "", caller: Caller | None = None) -> tuple[str, ...]:
+        """Return the fields that a filter can compare, in order, from a sample of what the caller may see."""
+        return self._inventory.field_names(prefix, caller)
+
+    def field_values(
+        self, name: str, *, prefix: str = "", limit: int = PAGE_RECORDS, caller: Caller | None = None
+    ) -> tuple[NamedCount, ...]:
+        """Return the texts that a field has, with their number of records, the most frequent first."""
+        return self._inventory.field_values(name, prefix, limit, caller)
+
     def status(self, *, changes: bool = False, caller: Caller | None = None) -> Status:
         """Return what the database holds and how its parts are; `changes` compares indexed folders with the disk."""
         return self._inventory.status(caller, changes=changes)
@@ -453,6 +464,21 @@ class Database:
             references = self._resolver(snapshot, request.caller)
             record_id, key = references.find_in_result(reference, result, context.find_ephemeral)
             return explain_record(self._pipeline, plan, context, result, record_id, key)
+
+    def what_admits(
+        self, query: str | SearchRequest, reference: str, **options: Unpack[SearchOptions]
+    ) -> Admission:
+        """Explain why a record is in a result or not, and find the smallest changes that would admit it.
+
+        Each change was tried: the changed search returns the record.
+        """
+        request = as_request(query, options)
+        explained = self.why(request, reference)
+        if explained.kept:
+            return Admission(explained)
+        plan = self._planner.plan(request)
+        finder = AdmissionFinder(replace(request, limit=plan.limit), plan.recipe, explained, self.search)
+        return Admission(explained, tuple(finder.find()), finder.tried)
 
     def plan(
         self, query: str, *, caller: Caller | None = None, **options: Unpack[PlanOptions]

@@ -23,6 +23,7 @@ from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request, build_filter
 from sennit.engine.validation import check_instances, check_list
 from sennit.engine.writes import WriteService
+from sennit.errors import AccessDenied
 from sennit.facts import Fact
 from sennit.filters import EVERYTHING, Equal, Filter, In
 from sennit.folders import FileText, Folders, ReadError
@@ -367,6 +368,36 @@ class AdminGroup:
         self._store = backend.records
         self._embeddings = embeddings
         self._maintainer = maintainer
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The sensitivity levels, lowest first."""
+        return tuple(self._access.policy.levels)
+
+    def callers_for(self, caller: Caller) -> dict[str, Caller]:
+        """Return the callers whom this one may act for, by the name of their token."""
+        if not caller.everything or self._access.policy.rule is not None:
+            return {}
+        return {
+            token.name: token.caller for token in self.tokens.all() if token.caller.tenant == caller.tenant
+        }
+
+    def act_for(self, caller: Caller, other: Caller) -> Caller:
+        """Return the other caller if this one may act for it, which never lets it see more than it may see itself.
+
+        Only the owner may, who sees everything of the tenant. A rule of the deployment may show a caller what it hides
+        from the owner, so nobody acts for others where there is one.
+        """
+        if not caller.everything:
+            raise AccessDenied("Only a token that sees everything of its tenant may act for another caller")
+        if other.tenant != caller.tenant:
+            raise AccessDenied("A caller of another tenant may see what this one may not")
+        if self._access.policy.rule is not None:
+            raise AccessDenied(
+                "This database has a privacy rule of its own, so nobody may act for another caller"
+            )
+        self._access.policy.audience(other)  # an unknown clearance is an error now
+        return other
 
     @property
     def location(self) -> str:

@@ -14,8 +14,17 @@ from sennit.engine.access import Access
 from sennit.engine.file_access import FileAccess
 from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.search_request import FilterLike, build_filter
-from sennit.engine.validation import check_id
-from sennit.filters import Equal, Exists, Filter
+from sennit.engine.validation import SAMPLED_RECORDS, check_id
+from sennit.errors import FilterError
+from sennit.filters import (
+    EVERYTHING,
+    Equal,
+    Exists,
+    Filter,
+    flatten,
+    format_field,
+    parse_filter,
+)
 from sennit.ingest.changes import FolderChanges, count_changes
 from sennit.places import FOLDER_FIELD, Folder, path_to_text, shown_path
 from sennit.privacy import Caller
@@ -26,6 +35,9 @@ from sennit.stores.contract import Backend, Snapshot
 
 PAGE_RECORDS: Final = 100
 """Records of one page, unless the caller wants another number."""
+
+HIDDEN_FIELDS: Final = frozenset({"tenant", FOLDER_FIELD})
+"""Fields that are not offered: a caller has one tenant, and the folder is an internal key."""
 
 SESSION_FIELD: Final = "session"
 """The metadata field with the session of a turn or a memory."""
@@ -224,6 +236,24 @@ class Inventory:
             found = snapshot.page(where, count + 1, start)
             total = snapshot.count(where)
         return RecordPage(tuple(found[:count]), total, found[count - 1].id if len(found) > count else None)
+
+    def field_names(self, prefix: str, caller: Caller | None) -> tuple[str, ...]:
+        """Return the fields that a filter can compare, from a sample of what the caller may see."""
+        with self._store.snapshot(self._access.audience(caller)) as snapshot:
+            sampled = snapshot.records(snapshot.sample(EVERYTHING, SAMPLED_RECORDS).tolist()).values()
+        found = {name for record in sampled for name, _ in flatten(record)} - HIDDEN_FIELDS
+        return tuple(sorted(format_field(name) for name in found if format_field(name).startswith(prefix)))
+
+    def field_values(
+        self, name: str, prefix: str, limit: int, caller: Caller | None
+    ) -> tuple[NamedCount, ...]:
+        """Return the texts of a field, the most frequent first; its name is written as in the text form of a filter."""
+        condition = parse_filter(f"exists {name}")
+        if not isinstance(condition, Exists):
+            raise FilterError(f"{name!r:.80} is not the name of one field")
+        with self._store.snapshot(self._access.audience(caller)) as snapshot:
+            counts = _counts(snapshot, condition.field)
+        return tuple(one for one in counts if one.name.startswith(prefix))[:limit]
 
     def _roles(self) -> dict[str, str]:
         bindings = dict(self._backend.bindings)

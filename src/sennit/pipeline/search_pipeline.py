@@ -66,9 +66,17 @@ class Pipeline(SourceRunner):
         best = order(fused.keys, fused.scores, context.ids, None if needs_all else plan.limit)
         ranking = StageOutput(fused.keys[best], fused.scores[best])
         for stage in ranking_stages:
+            stage_began = time.perf_counter()
             ranking = stage.apply(Ranking(ranking.keys, ranking.scores, lists), stage_context)
             run.stages.append(
-                StageTrace(stage.name, ranking.keys, ranking.scores, ranking.dropped, ranking.reasons)
+                StageTrace(
+                    stage.name,
+                    ranking.keys,
+                    ranking.scores,
+                    ranking.dropped,
+                    ranking.reasons,
+                    elapsed_milliseconds(stage_began, time.perf_counter()),
+                )
             )
         reader = EvidenceReader(context, self._keyword, self._vector, plan, lists)
         # A cut by relevance needs that of every candidate, because a later one may be more relevant.
@@ -120,6 +128,7 @@ class Pipeline(SourceRunner):
         )
         result_stages = plan.result_stages
         for result_stage in result_stages:
+            stage_began = time.perf_counter()
             output = result_stage.apply(result, stage_context)
             result = output.result
             run.result_stages.append(
@@ -128,6 +137,7 @@ class Pipeline(SourceRunner):
                     ranking.keys[: plan.limit],
                     ranking.scores[: plan.limit],
                     reasons=output.reasons,
+                    milliseconds=elapsed_milliseconds(stage_began, time.perf_counter()),
                 )
             )
         if plan.explain:
@@ -163,10 +173,12 @@ class Pipeline(SourceRunner):
             if result.error is None
         ]
         for stage in plan.recipe.list_stages:
+            stage_began = time.perf_counter()
             output = stage.apply(lists, stage_context)
             lists = output.lists
             if plan.explain:
-                run.add_list_stage(stage.name, output)
+                elapsed = elapsed_milliseconds(stage_began, time.perf_counter())
+                run.add_list_stage(stage.name, output, elapsed)
         run.lists = lists
         return lists
 

@@ -42,9 +42,9 @@ class RunLog:
     relevance: dict[int, RelevanceTrace] = field(default_factory=dict)
     milliseconds: dict[str, float] = field(default_factory=dict)
 
-    def add_list_stage(self, name: str, output: ListStageOutput) -> None:
+    def add_list_stage(self, name: str, output: ListStageOutput, milliseconds: float) -> None:
         """Note what a stage before fusion did."""
-        self.list_stages.append(ListStageTrace(name, output.dropped, output.reasons))
+        self.list_stages.append(ListStageTrace(name, output.dropped, output.reasons, milliseconds))
         # What an earlier stage merged follows the candidate that it was merged into.
         moved = {key: output.merged_into.get(winner, winner) for key, winner in self.merged_into.items()}
         self.merged_into = {**output.merged_into, **moved}

@@ -152,6 +152,7 @@ class ListStageTrace:
     name: str
     dropped: Mapping[int, Dropped] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
+    milliseconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +164,7 @@ class StageTrace:
     scores: Floats
     dropped: Mapping[int, Dropped] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
+    milliseconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -291,7 +293,8 @@ class Trace:
         return [f"{stage.name}: {stage.reasons[key]}" for stage in stages if key in stage.reasons]
 
     def to_dict(self) -> dict[str, Json]:
-        """The trace as JSON values."""
+        """The trace as JSON values. The `order` of a stage has the positions of what it kept among the candidates."""
+        positions = {key: at for at, key in enumerate(self.candidates.tolist())}
         return {
             "query": self.query,
             "limit": self.limit,
@@ -318,6 +321,12 @@ class Trace:
                     "runs": runs,
                     "changed": len(stage.reasons),
                     "dropped": len(stage.dropped),
+                    "milliseconds": stage.milliseconds,
+                    **(
+                        {"order": [positions[key] for key in stage.keys.tolist()]}
+                        if isinstance(stage, StageTrace)
+                        else {}
+                    ),
                 }
                 for runs, stages in (
                     ("before_fusion", self.list_stages),

@@ -102,6 +102,7 @@ SECTIONS: Final = (
         "sennit serve",
         {
             "serve": CommandEntry(f"{_CLI}.serve:serve", "Serve search, context and writes over HTTP."),
+            "open": CommandEntry(f"{_CLI}.open:open_", "Open the web page to look into search."),
             "mcp": CommandEntry(f"{_CLI}.mcp:mcp", "Serve tools to an assistant over MCP."),
             "tools": CommandEntry(
                 f"{_CLI}.tools:tools", "Print the tools for a model without MCP; run calls."

@@ -15,7 +15,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp
 
 import sennit
-from sennit.apps.http.auth import Authenticator
+from sennit.apps.http.auth import Authenticator, SignIn
 from sennit.apps.http.bodies import JSON_TYPE
 from sennit.apps.http.errors import (
     ERROR_CODES,
@@ -49,6 +49,7 @@ TAGS: Final = [
     {"name": "inventory", "description": "See what the database holds."},
     {"name": "write", "description": "Write records. Needs a token with write access."},
     {"name": "feedback", "description": "Record what people do with results."},
+    {"name": "page", "description": "What the web page needs besides."},
     {"name": "operate", "description": "Health, readiness and metrics."},
 ]
 
@@ -63,6 +64,8 @@ class HttpOptions:
     """Accept requests without a token, as the default caller of the database."""
     read_only: bool = False
     log_queries: bool = False
+    sign_in: SignIn | None = None
+    """A one-time code for the web page, beside the tokens of the database."""
 
 
 def make_app(db: Database, options: HttpOptions | None = None) -> ASGIApp:
@@ -92,7 +95,12 @@ def make_app(db: Database, options: HttpOptions | None = None) -> ASGIApp:
     app: ASGIApp = RequestMiddleware(
         api,
         executor=executor,
-        authenticator=Authenticator(executor, open_access=options.open_access, read_only=options.read_only),
+        authenticator=Authenticator(
+            executor,
+            open_access=options.open_access,
+            read_only=options.read_only,
+            sign_in=options.sign_in,
+        ),
         host_policy=options.host_policy,
         metrics=Metrics(),
         log_queries=options.log_queries,

@@ -83,7 +83,9 @@ class RequestMiddleware:
     async def _check(self, scope: Scope, receive: Receive, context: RequestContext) -> bytes | None:
         """Check a request before any route sees it. Returns the body, if there is one."""
         self._host_policy.check(_headers(scope, b"host"), _headers(scope, b"origin"))
-        context.principal = self._authenticator.authenticate(_headers(scope, b"authorization"), scope["path"])
+        context.principal = self._authenticator.authenticate(
+            _headers(scope, b"authorization"), scope["path"], _headers(scope, b"x-sennit-as")
+        )
         wait = self._rate_limiter.acquire(context.principal.token_name)
         if wait:
             raise HttpError(429, "Too many requests; slow down.", {"retry-after": str(int(wait) + 1)})
@@ -106,6 +108,7 @@ class RequestMiddleware:
             status=context.status,
             milliseconds=round(seconds * 1000, 3),
             token=context.principal.token_name or None,
+            acting=context.principal.acting is not None or None,
             bytes_in=context.bytes_received,
             bytes_out=context.bytes_sent,
             **context.log_fields,

@@ -289,6 +289,26 @@ class FeedbackBody(RequestBody):
         return Feedback(**dict(self))
 
 
+class WhyBody(SearchBody):
+    """A search, and a record that was expected in its result."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"query": "vineyard", "reference": "diary"}]})
+
+    reference: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=20_000,
+            description="The id of the record, any other reference to it, or a part of its text.",
+        ),
+    ]
+
+    def to_request(self, caller: Caller) -> SearchRequest:
+        values = dict(self)
+        del values["reference"]
+        return SearchRequest(**values, caller=caller)
+
+
 class AskBody(RequestBody):
     """A question to answer in words."""
 

@@ -278,6 +278,36 @@ class WhyResponse(ResponseModel):
     degraded: list[DegradedSource]
 
 
+class ChangeResponse(ResponseModel):
+    """A change of a search that admits a record. The changed search was run."""
+
+    kind: Literal["limit", "weight", "filter", "threshold", "caller"]
+    name: str
+    before: Any
+    after: Any
+    message: str
+    rank: Annotated[int, Field(description="The rank of the record in the changed search.")]
+
+
+class AdmissionResponse(ResponseModel):
+    """Why a record is in a result or not, and the smallest changes that would admit it."""
+
+    record: RecordResponse
+    why: WhyResponse
+    changes: list[ChangeResponse]
+    tried: Annotated[int, Field(description="How many changed searches were run.")]
+
+
+class SourceTextResponse(ResponseModel):
+    """The lines of a file around a record, or the stored text of the record."""
+
+    path: str
+    text: str
+    first_line: int
+    file: Annotated[bool, Field(description="Whether the text is from the file.")]
+    problem: Annotated[str, Field(description="Why the file could not be read; empty if it could.")]
+
+
 class PlanEntry(ResponseModel):
     """A code entity in a plan."""
 
@@ -406,6 +436,61 @@ class DeleteResponse(ResponseModel):
     """The number of removed records: the one that was named, and its chunks."""
 
     removed: Annotated[int, Field(ge=1)]
+
+
+class SignInResponse(ResponseModel):
+    """A token for the web page, valid until the service ends."""
+
+    token: str
+
+
+class OtherCaller(ResponseModel):
+    """A caller whom the signed-in one may act for."""
+
+    token: str
+    clearance: str
+    scopes: list[str]
+    everything: bool
+
+
+class CallerResponse(ResponseModel):
+    """Who the token authenticates, or whom the request acts for."""
+
+    token: Annotated[str, Field(description="The name of the token; empty where none is required.")]
+    write: bool
+    acting: Annotated[bool, Field(description="Whether the request acts for another caller.")]
+    may_act: Annotated[
+        bool, Field(description="Whether the signed-in caller may act for others of the tenant.")
+    ]
+    clearance: str
+    scopes: list[str]
+    everything: bool
+    levels: Annotated[list[str], Field(description="The sensitivity levels, lowest first.")]
+    callers: Annotated[list[OtherCaller], Field(description="The tokens that it may act for.")]
+
+
+class RecipeResponse(ResponseModel):
+    """A recipe, as a table of sennit.toml."""
+
+    name: str
+    about: str
+    sources: list[dict[str, Any]]
+    fusion: dict[str, Any]
+    stages: list[dict[str, Any]]
+
+
+class RecipesResponse(ResponseModel):
+    """Every recipe, and which one a search takes that names none."""
+
+    default: str
+    recipes: list[RecipeResponse]
+
+
+class FieldsResponse(ResponseModel):
+    """Names of fields, or values of one field with their number of records."""
+
+    fields: list[str] = []
+    values: list[NamedCountResponse] = []
 
 
 class HealthResponse(ResponseModel):

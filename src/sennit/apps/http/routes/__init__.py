@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from sennit.apps.http.routes import ask, feedback, inventory, operations, plans, records, search
+from sennit.apps.http.routes import (
+    ask,
+    exploration,
+    feedback,
+    inventory,
+    operations,
+    page,
+    plans,
+    records,
+    search,
+)
 
 ROUTERS: Final = (
     search.router,
@@ -13,6 +23,8 @@ ROUTERS: Final = (
     inventory.router,
     records.router,
     feedback.router,
+    exploration.router,
+    page.router,
     operations.router,
 )
 """Every router, in the order of the OpenAPI document."""

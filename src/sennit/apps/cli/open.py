@@ -1,0 +1,76 @@
+"""`sennit open`: the web page."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import webbrowser
+from typing import Final
+
+import click
+
+from sennit.apps.cli import output
+from sennit.apps.cli.session import Session, common_options, pass_session
+from sennit.apps.sockets import listen, socket_url
+from sennit.errors import InvalidInput, MissingExtra
+from sennit.privacy import Caller
+
+LOOPBACK: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8764
+"""Not the port of `sennit serve`, so that both can run."""
+
+
+@click.command("open")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"Port to listen on; 0 picks a free one. Default: {DEFAULT_PORT}, or a free one if it is taken.",
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option("--read-only", is_flag=True, help="Reject all writes.")
+@click.option(
+    "--owner",
+    is_flag=True,
+    help="See every record of the tenant, whatever its sensitivity and scope, and see as any caller.",
+)
+@common_options
+@pass_session
+def open_(session: Session, port: int | None, no_browser: bool, read_only: bool, owner: bool) -> None:
+    """Open the web page to look into search, until interrupted.
+
+    \b
+    Example:
+      sennit open
+
+    The service listens on this machine only. The address has a code that works once, for five minutes.
+    """
+    try:
+        from sennit.apps.http.app import HttpOptions
+        from sennit.apps.http.auth import SignIn
+        from sennit.apps.http.logs import configure_logging
+        from sennit.apps.http.server import serve as serve_in_process
+    except ImportError as error:
+        raise MissingExtra("The web page", "http") from error
+    with session.open() as db, _listen(port) as listener:
+        caller = Caller(everything=True, tenant=db.caller.tenant, name="owner") if owner else db.caller
+        sign_in = SignIn(caller, can_write=not read_only)
+        # In the fragment, which a browser sends to no server; the page removes it from the history.
+        address = f"{socket_url(listener)}/#code={sign_in.code}"
+        if session.json:
+            output.write_json({"url": address})
+        else:
+            output.write_note(session, f"Open {address} (Ctrl-C stops)")
+        configure_logging(quiet=True, verbose=session.verbose)
+        if not no_browser:
+            # A text browser would keep this thread until it is closed.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        serve_in_process(db, listener, HttpOptions(read_only=read_only, sign_in=sign_in))
+
+
+def _listen(port: int | None) -> socket.socket:
+    if port is not None:
+        return listen(LOOPBACK, port)
+    try:
+        return listen(LOOPBACK, DEFAULT_PORT)
+    except InvalidInput:
+        return listen(LOOPBACK, 0)

@@ -1,0 +1,25 @@
+// The address of a view: #/search?q=…&recipe=…. It is a fragment, so no server sees it. It never has a token.
+
+export function readAddress() {
+  const [path, parameters = ""] = location.hash.replace(/^#/, "").split("?");
+  return { view: path.replace(/^\//, "") || "search", parameters: new URLSearchParams(parameters) };
+}
+
+export function makeAddress(view, parameters) {
+  const out = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one) out.append(name, one);
+  }
+  const text = out.toString();
+  return `#/${view}${text ? `?${text}` : ""}`;
+}
+
+/** Go to a view. */
+export function visit(view, parameters) {
+  location.hash = makeAddress(view, parameters);
+}
+
+/** Change the address without leaving the view. */
+export function replaceAddress(view, parameters) {
+  history.replaceState(null, "", makeAddress(view, parameters));
+}

@@ -1,0 +1,93 @@
+// Calls of the service. The token stays in this tab (sessionStorage): never in an address, never in another tab.
+
+const TOKEN = "sennit.token";
+const ACTING = "sennit.acting";
+
+export class ApiError extends Error {
+  constructor(status, code, message) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export const session = {
+  get token() {
+    return sessionStorage.getItem(TOKEN) ?? "";
+  },
+  set token(value) {
+    if (value) sessionStorage.setItem(TOKEN, value);
+    else sessionStorage.removeItem(TOKEN);
+  },
+  /** Whom to act for: {token} or {clearance, scopes}; null for oneself. */
+  get acting() {
+    return JSON.parse(sessionStorage.getItem(ACTING) ?? "null");
+  },
+  set acting(value) {
+    if (value) sessionStorage.setItem(ACTING, JSON.stringify(value));
+    else sessionStorage.removeItem(ACTING);
+  },
+};
+
+let onUnauthorized = () => {};
+export function whenUnauthorized(action) {
+  onUnauthorized = action;
+}
+
+/** Call a route and return its JSON, or its text where it answers with text. */
+export async function call(method, path, { body, signal, token = session.token, asSelf = false } = {}) {
+  const headers = {};
+  if (token) headers.authorization = `Bearer ${token}`;
+  if (session.acting && !asSelf) headers["x-sennit-as"] = encodeURIComponent(JSON.stringify(session.acting));
+  if (body !== undefined) headers["content-type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers,
+      signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: "omit",
+      redirect: "error",
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "unreachable", "The service does not answer. Is it still running?");
+  }
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  const value = isJson ? await response.json() : await response.text();
+  if (response.ok) return value;
+  if (response.status === 401) onUnauthorized();
+  const { code = "error", message = `The service answered ${response.status}.` } = value?.error ?? {};
+  throw new ApiError(response.status, code, message);
+}
+
+export const get = (path, options) => call("GET", path, options);
+export const post = (path, body, options) => call("POST", path, { ...options, body });
+export const remove = (path, options) => call("DELETE", path, options);
+
+export function query(parameters) {
+  const out = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one !== undefined && one !== null && one !== "") out.append(name, one);
+    }
+  }
+  return out.toString();
+}
+
+/** Run calls of which only the latest counts: an earlier one is aborted, and its answer never arrives. */
+export function latest() {
+  let controller;
+  return async (work) => {
+    controller?.abort();
+    const own = (controller = new AbortController());
+    try {
+      const value = await work(own.signal);
+      return own === controller ? value : undefined;
+    } catch (error) {
+      if (own !== controller || error.name === "AbortError") return undefined;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,169 @@
+// Small helpers to build the page. Text is only ever set as text: nothing here can create markup from a string.
+
+/** Make an element: h("p.muted#about", {title: "…", onclick: f}, "text", child, …). */
+export function h(selector, ...rest) {
+  const [, tag, more] = /^([a-z0-9]*)(.*)$/.exec(selector);
+  const element = document.createElement(tag || "div");
+  for (const [, sign, name] of more.matchAll(/([.#])([\w-]+)/g)) {
+    if (sign === ".") element.classList.add(name);
+    else element.id = name;
+  }
+  const hasProperties = rest.length && isProperties(rest[0]);
+  if (hasProperties) setProperties(element, rest[0]);
+  append(element, hasProperties ? rest.slice(1) : rest);
+  return element;
+}
+
+function isProperties(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof Node);
+}
+
+function setProperties(element, properties) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "style") for (const [key, one] of Object.entries(value)) element.style.setProperty(key, one);
+    else if (name === "value") element.value = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+export function append(element, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === undefined || child === null || child === false || child === "") continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+}
+
+/** Replace the children of an element. */
+export function fill(element, ...children) {
+  element.replaceChildren();
+  return append(element, children);
+}
+
+/** Tell a screen reader. */
+export function announce(text) {
+  document.getElementById("announce").textContent = text;
+}
+
+export async function copyText(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = h("textarea.quiet", { value: text, "aria-hidden": "true" });
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  toast(`Copied ${what}.`);
+}
+
+let toastTimer;
+export function toast(text) {
+  document.querySelector(".toast")?.remove();
+  document.body.append(h("div.toast", text));
+  announce(text);
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => document.querySelector(".toast")?.remove(), 2600);
+}
+
+/** A modal dialog with a title; Escape and the button close it, and the focus returns. */
+export function showDialog(title, ...content) {
+  const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
+  const close = h("button.plain", { type: "button", onclick: () => dialog.close() }, "Close");
+  append(dialog, [
+    h("header", h("h2#dialog-title", title), close),
+    h("div.dialog-body", { tabindex: "0", role: "region", "aria-label": title }, content),
+  ]);
+  const opener = document.activeElement;
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    if (opener?.isConnected) opener.focus();
+  });
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+/** Tabs with arrow keys. `tabs` is a list of {id, label, panel}. */
+export function tabs(label, entries, onchange) {
+  const list = h("div.tabs", { role: "tablist", "aria-label": label });
+  const select = (id, focus = false) => {
+    for (const entry of entries) {
+      const chosen = entry.id === id;
+      entry.tab.setAttribute("aria-selected", chosen);
+      entry.tab.tabIndex = chosen ? 0 : -1;
+      entry.panel.hidden = !chosen;
+      if (chosen && focus) entry.tab.focus();
+    }
+    onchange?.(id);
+  };
+  entries.forEach((entry, at) => {
+    entry.panel.id = `panel-${entry.id}`;
+    entry.panel.setAttribute("role", "tabpanel");
+    entry.panel.setAttribute("aria-labelledby", `tab-${entry.id}`);
+    entry.tab = h(
+      `button#tab-${entry.id}`,
+      {
+        type: "button",
+        role: "tab",
+        "aria-controls": entry.panel.id,
+        onclick: () => select(entry.id),
+        onkeydown: (event) => {
+          const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+          if (!step) return;
+          event.preventDefault();
+          select(entries[(at + step + entries.length) % entries.length].id, true);
+        },
+      },
+      entry.label,
+    );
+    list.append(entry.tab);
+  });
+  select(entries[0].id);
+  return { list, select };
+}
+
+const SOURCE_COLOURS = ["keyword", "vector", "graph", "links", "grep", "recent"];
+
+/** The class with the colour of a source; a list of one collection ("keyword:notes") has that of its source. */
+export function sourceClass(name) {
+  const base = name.replace(/^outline_/, "").split(":")[0];
+  const known = SOURCE_COLOURS.indexOf(base);
+  if (known >= 0) return `source-${known}`;
+  let hash = 0;
+  for (const character of name) hash = (hash * 31 + character.codePointAt(0)) % 997;
+  return `source-${hash % SOURCE_COLOURS.length}`;
+}
+
+export function number(value, digits = 4) {
+  if (value === null || value === undefined) return "–";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  return size >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(digits)));
+}
+
+export function milliseconds(value) {
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
+}
+
+export function plural(count, one, many = `${one}s`) {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+export function debounce(work, wait) {
+  let timer;
+  const later = (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => work(...values), wait);
+  };
+  later.cancel = () => clearTimeout(timer);
+  return later;
+}
+
+export function field(label, control, hint) {
+  return h("label.field", h("span.label", label), control, hint && h("span.hint", hint));
+}

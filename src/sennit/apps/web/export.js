@@ -1,0 +1,73 @@
+// A search in other forms: what a person would paste into a terminal, a program or an assistant's settings.
+
+import { get, query } from "./api.js";
+import { copyText, h } from "./dom.js";
+
+/** The body of POST /v1/search, without what is not set. */
+export function searchBody(request, extra = {}) {
+  const body = { query: request.q };
+  if (request.recipe) body.recipe = request.recipe;
+  if (request.limit) body.limit = request.limit;
+  if (request.filter) body.filters = request.filter;
+  if (request.collections.length) body.collections = request.collections;
+  return { ...body, ...extra };
+}
+
+const quoteShell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+
+export function asCurl(request) {
+  const body = JSON.stringify(searchBody(request));
+  return `curl -H "Authorization: Bearer $SENNIT_TOKEN" -H 'Content-Type: application/json' -d ${quoteShell(body)} ${location.origin}/v1/search`;
+}
+
+/** JSON of a text is also a literal of Python, once lone surrogates are escaped. */
+const python = (value) => (Array.isArray(value) ? `[${value.map(python).join(", ")}]` : JSON.stringify(value));
+
+export function asPython(request) {
+  const { query: text, filters, ...options } = searchBody(request);
+  const named = Object.entries({ ...options, ...(filters ? { filters } : {}) }).map(([name, value]) => `${name}=${python(value)}`);
+  return `import sennit\n\nwith sennit.open() as db:\n    for hit in db.search(${[python(text), ...named].join(", ")}):\n        print(hit.rank, hit.relevance, hit.citation, hit.text)\n`;
+}
+
+export function asMcp(request) {
+  const { filters, ...rest } = searchBody(request);
+  const body = { ...rest, ...(filters ? { filter: filters } : {}) };
+  return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "search", arguments: body } }, null, 2);
+}
+
+/** A menu of forms to copy. */
+export function copyMenu(current) {
+  const forms = {
+    "prompt block": async ({ request, answer }) => {
+      const block = await get(`/v1/context?${query({ query: request.q, recipe: answer.recipe, limit: request.limit || undefined, format: "prompt", provenance: "true" })}`);
+      return block || "(nothing found)";
+    },
+    JSON: async ({ answer }) => JSON.stringify(answer, null, 2),
+    curl: async ({ request }) => asCurl(request),
+    Python: async ({ request }) => asPython(request),
+    "MCP call": async ({ request }) => asMcp(request),
+    link: async () => location.href,
+  };
+  return h(
+    "details.menu",
+    h("summary", "Copy as"),
+    h(
+      "div.menu-items",
+      Object.entries(forms).map(([name, make]) =>
+        h(
+          "button.plain",
+          {
+            type: "button",
+            onclick: async (event) => {
+              const menu = event.target.closest("details");
+              await copyText(await make(current()), name);
+              menu.open = false;
+              menu.querySelector("summary").focus();
+            },
+          },
+          name,
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,230 @@
+// Starts the page: sign-in, navigation, theme, and the view that the address names.
+
+import { ApiError, get, post, session, whenUnauthorized } from "./api.js";
+import { announce, fill, h, showDialog } from "./dom.js";
+import { readAddress, visit } from "./address.js";
+import * as search from "./search.js";
+
+const VIEWS = { search };
+const THEME = "sennit.theme";
+const THEMES = { auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
+
+const top = document.getElementById("top");
+const main = document.getElementById("main");
+let caller = null;
+let leave = null;
+
+function applyTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  localStorage.setItem(THEME, theme);
+  window.dispatchEvent(new Event("themechange"));
+}
+
+function themeButton() {
+  const button = h("button.plain.icon", { type: "button" });
+  const show = () => {
+    const theme = document.documentElement.dataset.theme;
+    fill(button, h("span", { "aria-hidden": "true" }, { auto: "◐", light: "○", dark: "●" }[theme]));
+    button.setAttribute("aria-label", THEMES[theme]);
+    button.title = THEMES[theme];
+  };
+  button.addEventListener("click", () => {
+    const names = Object.keys(THEMES);
+    const next = names[(names.indexOf(document.documentElement.dataset.theme) + 1) % names.length];
+    applyTheme(next);
+    show();
+    announce(THEMES[next]);
+  });
+  show();
+  return button;
+}
+
+function describeCaller() {
+  if (caller.everything) return "sees everything";
+  const scopes = caller.scopes.length ? `, ${caller.scopes.join(", ")}` : "";
+  return `${caller.clearance || "lowest level"}${scopes}`;
+}
+
+function showTop() {
+  const { view } = readAddress();
+  fill(
+    top,
+    h("a.brand", { href: "#/search" }, h("img", { src: "/web/mark.svg", alt: "", width: 22, height: 22 }), "sennit"),
+    caller &&
+      h(
+        "nav",
+        { "aria-label": "Views" },
+        Object.entries(VIEWS).map(([name, { title }]) =>
+          h("a", { href: `#/${name}`, "aria-current": name === view ? "page" : undefined }, title),
+        ),
+        h("a", { href: "/docs" }, "API"),
+      ),
+    h(
+      "div.end",
+      caller && callerButton(),
+      themeButton(),
+    ),
+  );
+}
+
+function callerButton() {
+  const name = caller.acting ? session.acting?.token ?? "another caller" : caller.token || "no token needed";
+  return h(
+    caller.acting ? "button.chip.acting" : "button.chip",
+    { type: "button", onclick: showCaller, "aria-label": `Caller: ${name}, ${describeCaller()}` },
+    caller.acting ? `as ${name}` : name,
+  );
+}
+
+async function showCaller() {
+  const own = await get("/v1/caller", { asSelf: true });
+  const act = (acting) => {
+    session.acting = acting;
+    location.reload();
+  };
+  const entries = own.callers.map((other) =>
+    h(
+      "li",
+      h(
+        "button.row",
+        { type: "button", onclick: () => act({ token: other.token }) },
+        h("strong", other.token),
+        h("span.muted", other.everything ? "sees everything" : [other.clearance || "lowest level", ...other.scopes].join(", ")),
+      ),
+    ),
+  );
+  showDialog(
+    "Caller",
+    h("p", `Signed in as ${own.token || "the default caller"}, who ${own.everything ? "sees everything" : "sees what the token allows"} and ${own.write ? "may write" : "may not write"}.`),
+    caller.acting && h("p", h("button.primary", { type: "button", onclick: () => act(null) }, "Stop seeing as another caller")),
+    own.may_act
+      ? [h("h3", "See as"), h("p.muted", "Every view then shows what that caller sees. Writing is off."), h("ul.rows", entries), otherCaller(own, act)]
+      : h("p.muted", "Only a token that sees everything of its tenant can see as another caller."),
+    own.token && h("p", h("button.plain", { type: "button", onclick: signOut }, "Sign out of this tab")),
+  );
+}
+
+function otherCaller(own, act) {
+  const level = h("select", own.levels.map((name) => h("option", { value: name }, name)));
+  const scopes = h("input", { placeholder: "scopes, comma-separated" });
+  return h(
+    "form.inline",
+    {
+      onsubmit: (event) => {
+        event.preventDefault();
+        const names = scopes.value.split(",").map((name) => name.trim()).filter(Boolean);
+        act({ clearance: level.value, scopes: names });
+      },
+    },
+    h("label.field", h("span.label", "Any caller with the clearance"), level),
+    h("label.field", h("span.label", "and the scopes"), scopes),
+    h("button.primary", "See as this caller"),
+  );
+}
+
+function signOut() {
+  session.token = "";
+  session.acting = null;
+  location.reload();
+}
+
+function showSignIn(message = "") {
+  caller = null;
+  leave?.();
+  leave = null;
+  showTop();
+  const token = h("input", { type: "password", autocomplete: "off", spellcheck: "false", required: true });
+  const problem = h("p.problem", { role: "alert" }, message);
+  fill(
+    main,
+    h(
+      "form.card.sign-in",
+      {
+        onsubmit: async (event) => {
+          event.preventDefault();
+          const value = token.value.trim();
+          try {
+            await get("/v1/caller", { token: value });
+            session.token = value;
+            await start();
+          } catch (error) {
+            problem.textContent = error.status === 401 ? "The service does not know this token." : error.message;
+            token.focus();
+          }
+        },
+      },
+      h("h1", "Look into search"),
+      h("p", "A token decides what you see here, as everywhere else. It stays in this tab."),
+      h("label.field", h("span.label", "Token"), token),
+      problem,
+      h("button.primary", "Sign in"),
+      h("p.muted", "No token? Run ", h("code", "sennit tokens add NAME"), ", or ", h("code", "sennit open"), " on the machine that has the database."),
+    ),
+  );
+  document.title = "Sign in · sennit";
+  token.focus();
+}
+
+async function show({ focus = false } = {}) {
+  if (!caller) return;
+  const { view, parameters } = readAddress();
+  const chosen = VIEWS[view] ?? VIEWS.search;
+  showTop();
+  document.title = `${chosen.title} · sennit`;
+  leave?.();
+  leave = null;
+  fill(main);
+  try {
+    leave = (await chosen.show(main, parameters, caller)) ?? null;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.status !== 401) fill(main, h("p.problem.card", { role: "alert" }, error.message));
+  }
+  if (focus) main.focus({ preventScroll: true });
+}
+
+async function start() {
+  try {
+    caller = await get("/v1/caller");
+  } catch (error) {
+    if (session.acting && error.status !== 401) {
+      session.acting = null;
+      return start();
+    }
+    if (error.status === 401) return showSignIn(session.token ? "The token is no longer valid." : "");
+    return showSignIn(error.message);
+  }
+  await show();
+}
+
+/** Exchange the one-time code in the address, and remove it from the history before anything else happens. */
+async function signInByCode() {
+  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+  if (!code) return "";
+  history.replaceState(null, "", "/");
+  try {
+    const { token } = await post("/v1/sign-in", undefined, { token: code });
+    session.token = token;
+    return "";
+  } catch (error) {
+    return error.status === 401 ? "The address was used before, or is too old. Run sennit open again." : error.message;
+  }
+}
+
+applyTheme(localStorage.getItem(THEME) ?? "auto");
+const problem = await signInByCode();
+whenUnauthorized(() => caller && showSignIn("The token is no longer valid."));
+window.addEventListener("hashchange", () => show({ focus: true }));
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, textarea, select, dialog, [contenteditable]");
+  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+    const box = document.querySelector("input[type=search]");
+    if (box) {
+      event.preventDefault();
+      box.focus();
+      box.select();
+    } else visit("search", {});
+  }
+});
+if (problem && !session.token) showSignIn(problem);
+else await start();

@@ -1,0 +1,165 @@
+"""The files of the page, its headers, signing in by code, and acting for another caller."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from apps.http.conftest import Service, StartService, assert_error
+from sennit.apps.http import assets
+from sennit.apps.http.app import HttpOptions
+from sennit.apps.http.assets import ASSETS
+from sennit.apps.http.auth import SignIn
+from sennit.privacy import Caller
+
+WEB = Path(assets.__file__).parents[1] / "web"
+MAX_PAGE_BYTES = 250_000
+
+
+def test_page_is_small_and_names_no_other_host() -> None:
+    assert sum(len(asset.compressed) for asset in ASSETS.values()) < MAX_PAGE_BYTES
+    for file in WEB.iterdir():
+        text = file.read_text()
+        assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)[\w.-]+", text), file.name
+        assert "innerHTML" not in text, file.name
+        if file.suffix == ".html":
+            assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=", text), file.name
+
+
+@pytest.mark.parametrize("path", sorted(ASSETS))
+def test_files_come_with_a_strict_policy(service: Service, path: str) -> None:
+    response = service.request("GET", path, None, {"accept-encoding": "gzip"})
+    assert response.status_code == 200
+    policy = response.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+    assert "unsafe" not in policy
+    assert response.headers["referrer-policy"] == "no-referrer"
+    assert response.headers["content-encoding"] == "gzip"
+    assert response.content == ASSETS[path].body
+    plain = service.request("GET", path, None, {"accept-encoding": "identity"})
+    assert plain.content == ASSETS[path].body
+    assert "content-encoding" not in plain.headers
+
+
+def test_one_time_code_works_once_and_only_to_sign_in(serve: StartService) -> None:
+    sign_in = SignIn(Caller(everything=True, name="owner"))
+    with serve(HttpOptions(sign_in=sign_in)) as service:
+        code = {"authorization": f"Bearer {sign_in.code}"}
+        assert_error(service.request("GET", "/v1/caller", None, code), 401, "unauthorized")
+        token = service.request("POST", "/v1/sign-in", None, code).json()["token"]
+        assert_error(service.request("POST", "/v1/sign-in", None, code), 401, "unauthorized")
+        session = {"authorization": f"Bearer {token}"}
+        caller = service.request("GET", "/v1/caller", None, session).json()
+        assert caller["everything"]
+        assert caller["write"]
+        assert_error(service.request("POST", "/v1/sign-in", "owner"), 403, "forbidden")
+    with serve(HttpOptions(sign_in=SignIn(Caller()), read_only=True)) as service:
+        assert_error(service.request("GET", "/v1/caller", None, session), 401, "unauthorized")
+
+
+def acting(value: object) -> dict[str, str]:
+    return {"x-sennit-as": quote(json.dumps(value))}
+
+
+def test_only_the_owner_acts_for_others_of_the_tenant(service: Service) -> None:
+    body = {"query": "vineyard secretly", "limit": 50, "explain": True}
+
+    def search(who: str, value: object) -> str:
+        response = service.request("POST", "/v1/search", who, acting(value), json=body)
+        assert response.status_code == 200, response.text
+        return response.text
+
+    assert "secretly for sale" in search("owner", {"clearance": "private", "scopes": ["me"]})
+    for value in ({"token": "reader"}, {"clearance": "private"}, {"scopes": ["me"]}, {}):
+        assert "secretly for sale" not in search("owner", value)
+    for who in ("reader", "writer", "other"):
+        refused = service.request("POST", "/v1/search", who, acting({"clearance": "private"}), json=body)
+        assert_error(refused, 403, "forbidden")
+    for name in ("other", "missing"):
+        refused = service.request("POST", "/v1/search", "owner", acting({"token": name}), json=body)
+        assert_error(refused, 404, "not_found")
+
+
+def test_acting_for_another_never_writes(service: Service) -> None:
+    response = service.request(
+        "POST", "/v1/records", "owner", acting({"token": "writer"}), json={"id": "new", "text": "x"}
+    )
+    assert_error(response, 403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["x", "[]", '{"token": 1}', '{"everything": true}', '{"scopes": "me"}', '{"scopes": [""]}', "%ff"],
+)
+def test_malformed_acting_header_is_refused(service: Service, value: str) -> None:
+    response = service.request("GET", "/v1/caller", "owner", {"x-sennit-as": value})
+    assert_error(response, 422, "invalid_request")
+
+
+def test_unknown_clearance_is_refused(service: Service) -> None:
+    response = service.request("GET", "/v1/caller", "owner", acting({"clearance": "cosmic"}))
+    assert_error(response, 422, "invalid_request")
+
+
+def test_nobody_acts_for_others_where_a_rule_decides(serve: StartService) -> None:
+    with serve(rule=lambda caller: None) as service:
+        assert service.get("/v1/caller", "owner").json()["callers"] == []
+        response = service.request("GET", "/v1/caller", "owner", acting({"token": "reader"}))
+        assert_error(response, 403, "forbidden")
+
+
+def test_caller_lists_only_tokens_of_its_tenant(service: Service) -> None:
+    assert {one["token"] for one in service.get("/v1/caller", "owner").json()["callers"]} == {
+        "owner",
+        "reader",
+        "writer",
+    }
+    assert service.get("/v1/caller", "reader").json()["callers"] == []
+
+
+def test_fields_and_values_of_what_the_caller_may_see(service: Service) -> None:
+    assert "artifact_type" in service.get("/v1/fields", "reader").json()["fields"]
+    assert service.get("/v1/fields", "reader", prefix="artifact").json()["fields"] == ["artifact_type"]
+    values = service.get("/v1/fields", "reader", name="scope").json()["values"]
+    assert [one["name"] for one in values] == ["public"]
+    assert "me" in {one["name"] for one in service.get("/v1/fields", "owner", name="scope").json()["values"]}
+    assert_error(service.get("/v1/fields", "reader", name="a and b"), 422, "invalid_request")
+
+
+def test_recipes_are_listed_with_their_settings(service: Service) -> None:
+    listed = service.get("/v1/recipes", "reader").json()
+    assert listed["default"] == "default"
+    by_name = {one["name"]: one for one in listed["recipes"]}
+    assert by_name["rrf"]["fusion"] == {"method": "rrf", "k": 60.0, "first_rank": 1.0, "weighting": "score"}
+
+
+def test_why_finds_a_record_by_its_text_and_what_admits_it(service: Service) -> None:
+    found = service.post(
+        "/v1/why", {"query": "vineyard harvest", "reference": "secretly for sale", "limit": 1}, "owner"
+    ).json()
+    assert found["record"]["id"] == "diary"
+    assert not found["why"]["kept"]
+    limit = next(change for change in found["changes"] if change["kind"] == "limit")
+    again = service.search("vineyard harvest", "owner", limit=limit["after"])
+    assert "diary" in [hit["id"] for hit in again["hits"]]
+    for reference in ("diary", "secretly for sale"):
+        hidden = service.post("/v1/why", {"query": "vineyard", "reference": reference}, "reader")
+        assert_error(hidden, 404, "not_found")
+        assert "sale" not in hidden.text.replace(reference, "")
+
+
+def test_why_tells_who_acts_for_another_what_that_caller_lacks(service: Service) -> None:
+    found = service.request(
+        "POST",
+        "/v1/why",
+        "owner",
+        acting({"token": "reader"}),
+        json={"query": "vineyard secretly", "reference": "diary"},
+    ).json()
+    assert found["why"]["stage"] == "caller"
+    assert found["changes"][0]["kind"] == "caller"
+    assert found["changes"][0]["after"] == "private"
