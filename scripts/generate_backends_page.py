@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from sennit.settings import load_settings
 from sennit.stores.open import MEMORY, open_backend
 from sennit.testing.naive import naive_backend
 from sennit.testing.report import capability_table, promise_table
@@ -39,6 +40,15 @@ process searches the rest in a buffer. The naive backend is the one that the kit
 ## What the kit tests
 """
 
+SERVERS = {
+    "[Qdrant](reference/server-qdrant.md)": {"roles.keyword": "qdrant", "roles.vector": "qdrant"},
+    "[Qdrant](reference/server-qdrant.md) with several shards": {
+        "roles.keyword": "qdrant",
+        "qdrant.shard_number": 3,
+    },
+}
+"""Roles on servers, by the name in the table. No server has to run: opening a database does not need it."""
+
 
 def page() -> str:
     """The whole page."""
@@ -47,12 +57,18 @@ def page() -> str:
 
 def lines() -> Iterator[str]:
     """The lines of the page. The roles of SQLite and Postgres are the same, because their indexes are local."""
-    local = open_backend(MEMORY)
+    backends = {
+        "SQLite, Postgres": open_backend(MEMORY),
+        **{name: open_backend(MEMORY, load_settings(overrides=roles)) for name, roles in SERVERS.items()},
+    }
     try:
         yield HEAD
-        yield from capability_table({"SQLite, Postgres": local, "naive, for tests": naive_backend()})
+        yield from capability_table({**backends, "naive, for tests": naive_backend()})
     finally:
-        local.records.close()
+        for backend in backends.values():
+            for server in backend.servers.values():
+                server.close()
+            backend.records.close()
     yield SCORES
     yield from promise_table()
 

@@ -115,4 +115,62 @@ class PostgresSettings(Section):
     ] = 30.0
 
 
-SERVER_SECTIONS: Final = (RolesSettings, PostgresSettings)
+_KEY_VARIABLE: Final = FieldSpec(
+    "The name of the environment variable that holds the API key; empty without one.",
+    pattern=r"[A-Za-z_][A-Za-z0-9_]*|",
+    expected="the name of an environment variable such as QDRANT_API_KEY, and not the key itself",
+    redact_pattern=".",
+    sensitive=True,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QdrantSettings(Section):
+    """A Qdrant that holds indexes (`roles.keyword` or `roles.vector` is qdrant). See docs/reference/server-qdrant.md."""
+
+    name: ClassVar[str] = "qdrant"
+
+    urls: Annotated[
+        tuple[str, ...],
+        FieldSpec(
+            "The addresses of its nodes. A request goes to the one that answered last, or else to the next.",
+            sensitive=True,
+        ),
+    ] = ("http://127.0.0.1:6333",)
+    api_key_env: Annotated[str, _KEY_VARIABLE] = ""
+    timeout_seconds: Annotated[
+        int, FieldSpec("Seconds to wait for one response.", minimum=1, maximum=3600)
+    ] = 10
+    collection_prefix: Annotated[
+        str,
+        FieldSpec(
+            "What the names of collections begin with.",
+            pattern=r"[A-Za-z0-9_-]{1,64}",
+            expected="up to 64 letters, digits, - and _",
+            sensitive=True,
+        ),
+    ] = "sennit"
+    shard_number: Annotated[
+        int, FieldSpec("Shards of a new collection; several spread it over nodes.", minimum=1, maximum=1024)
+    ] = 1
+    replication_factor: Annotated[
+        int, FieldSpec("Copies of each shard of a new collection.", minimum=1, maximum=64)
+    ] = 1
+    write_consistency_factor: Annotated[
+        int, FieldSpec("Copies that must confirm a write before it counts.", minimum=1, maximum=64)
+    ] = 1
+    on_disk: Annotated[bool, FieldSpec("Keep the vectors of a new collection on disk, not in memory.")] = (
+        False
+    )
+    exact: Annotated[bool, FieldSpec("Compare every vector instead of using the approximate index.")] = False
+    hnsw_ef: Annotated[
+        int,
+        FieldSpec(
+            "Candidates that the approximate index looks at: more are slower and miss less.",
+            minimum=1,
+            maximum=10_000,
+        ),
+    ] = 128
+
+
+SERVER_SECTIONS: Final = (RolesSettings, PostgresSettings, QdrantSettings)

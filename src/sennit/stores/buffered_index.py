@@ -255,7 +255,7 @@ class _BufferedIndex(Generic[QueryT]):
         narrowed = expressible(wanted, self.capabilities.filters)
         fetch = limit + OVERFETCH
         while True:
-            (answer,) = yield [ServerSearch(index, query, fetch, narrowed)]
+            (answer,) = yield [ServerSearch(index, query, fetch, narrowed, applied)]
             if isinstance(answer, SourceError):
                 raise answer
             keys, scores = answer

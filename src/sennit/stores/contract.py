@@ -712,6 +712,8 @@ class ServerSearch:
     limit: int
     where: Filter
     """Has only operators that the capabilities of the role name, and it holds what the audience may see."""
+    applied: int = 0
+    """The last change that the index must have. A server that has lost some of them answers with an error."""
 
 
 ServerAnswer: TypeAlias = ScoredKeys | SourceError

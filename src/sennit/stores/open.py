@@ -59,7 +59,16 @@ def _open_postgres(opening: Opening) -> Any:
     return PostgresIndexes(settings, opening.database, url=url)
 
 
-SERVERS: Final[dict[str, Callable[[Opening], Any]]] = {"postgres": _open_postgres}
+def _open_qdrant(opening: Opening) -> Any:
+    from sennit.stores.servers.qdrant import QdrantServer
+
+    return QdrantServer(opening.settings.qdrant, opening.database)
+
+
+SERVERS: Final[dict[str, Callable[[Opening], Any]]] = {
+    "postgres": _open_postgres,
+    "qdrant": _open_qdrant,
+}
 """The binding of each server by its name in `[roles]`. It is an `IndexServer` with a method for each role that it can
 have: `keyword()` and `vector()` return an `IndexOf`. A binding imports its client here, when it is asked for."""
 

@@ -25,6 +25,8 @@ def capability_table(backends: Mapping[str, Backend]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for name, backend in backends.items():
         for role in ROLES:
+            if backend.servers and backend.bindings.get(role) == "local":
+                continue
             capabilities: Capabilities = getattr(backend, role).capabilities
             yield f"| {name} | `{role}` | {' | '.join(_describe(capabilities))} |"
 

@@ -1,0 +1,162 @@
+"""The nodes of one Qdrant: a request goes to the node that answered last, and to the next where that one does not."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+from qdrant_client import QdrantClient
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from sennit.errors import SourceError
+from sennit.settings.servers import QdrantSettings
+from sennit.stores.findings import Finding
+
+T = TypeVar("T")
+
+OLDEST_VERSION: Final = (1, 10)
+"""The first version with the query interface and with inverse document frequencies of sparse vectors."""
+
+MAX_CONNECTIONS: Final = 64
+
+CHECK: Final = "qdrant"
+
+
+class CollectionMissing(SourceError):
+    """A collection does not exist."""
+
+
+class QdrantNodes:
+    """One client for each address. Any thread may use them."""
+
+    def __init__(self, settings: QdrantSettings) -> None:
+        self._urls = settings.urls
+        self._key_variable = settings.api_key_env
+        self._timeout = settings.timeout_seconds
+        self._lock = threading.Lock()
+        self._clients: dict[int, QdrantClient] = {}
+        self._current = 0
+
+    def call(self, request: Callable[[QdrantClient], T]) -> T:
+        """Send a request to the first node that answers it. Every request may be sent twice without harm."""
+        first = self._current
+        problems = []
+        # A connection that was kept open breaks when a node restarts, so the first node gets a second chance.
+        for attempt in range(len(self._urls) + 1):
+            at = (first + attempt) % len(self._urls)
+            try:
+                answer = request(self._client(at))
+            except (ResponseHandlingException, UnexpectedResponse, ResourceExhaustedResponse) as error:
+                problem = self._explain(error, at)
+                if not _is_of_one_node(error):
+                    raise problem from error
+                problems.append(problem)
+            else:
+                self._current = at
+                return answer
+        raise (
+            problems[-1]
+            if len(self._urls) == 1
+            else SourceError(f"none of the {len(self._urls)} Qdrant nodes answers: {problems[-1]}")
+        )
+
+    def check(self) -> Iterator[Finding]:
+        """One finding for each node."""
+        for at, url in enumerate(self._urls):
+            try:
+                version = self._client(at).info().version
+            except (ResponseHandlingException, UnexpectedResponse, ResourceExhaustedResponse) as error:
+                yield Finding(CHECK, "problem", str(self._explain(error, at)))
+                continue
+            numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+            if numbers < OLDEST_VERSION:
+                oldest = ".".join(map(str, OLDEST_VERSION))
+                yield Finding(
+                    CHECK, "problem", f"{_place(url)} is Qdrant {version}; sennit needs {oldest} or newer"
+                )
+            else:
+                yield Finding(CHECK, "ok", f"{_place(url)} is Qdrant {version}")
+            if self._key_variable and urlsplit(url).scheme == "http" and not _is_loopback(url):
+                yield Finding(
+                    CHECK, "note", f"{_place(url)} gets the API key without encryption; use https://"
+                )
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            for client in self._clients.values():
+                client.close()
+            self._clients.clear()
+
+    def _client(self, at: int) -> QdrantClient:
+        with self._lock:
+            found = self._clients.get(at)
+            if found is None:
+                key = os.environ.get(self._key_variable, "") if self._key_variable else ""
+                if self._key_variable and not key:
+                    raise SourceError(
+                        f"the environment variable {self._key_variable}, which qdrant.api_key_env names, is empty"
+                    )
+                found = self._clients[at] = QdrantClient(
+                    url=self._urls[at],
+                    # Without a port in the address the client takes 6333; with https the usual one is meant.
+                    port=443 if self._urls[at].startswith("https:") else 6333,
+                    timeout=self._timeout,
+                    headers={"api-key": key} if key else None,
+                    # Opening a database must not need the server; `check` compares the versions.
+                    check_compatibility=False,
+                    limits=httpx.Limits(max_connections=MAX_CONNECTIONS),
+                )
+            return found
+
+    def _explain(self, error: Exception, at: int) -> SourceError:
+        place = _place(self._urls[at])
+        if isinstance(error, UnexpectedResponse):
+            message = _message_of(error)
+            match error.status_code:
+                case 401 | 403:
+                    variable = self._key_variable or "(none)"
+                    return SourceError(
+                        f"Qdrant at {place} refuses the API key; it comes from the environment variable that "
+                        f"qdrant.api_key_env names: {variable}"
+                    )
+                case 404:
+                    return CollectionMissing(f"Qdrant at {place} does not have it: {message}")
+            return SourceError(f"Qdrant at {place} answers {error.status_code}: {message}")
+        if isinstance(error, ResourceExhaustedResponse):
+            return SourceError(f"Qdrant at {place} has too many requests: {error}")
+        cause = error.source if isinstance(error, ResponseHandlingException) else error
+        if isinstance(cause, httpx.TimeoutException):
+            return SourceError(
+                f"Qdrant at {place} did not answer within {self._timeout:g} s (qdrant.timeout_seconds)"
+            )
+        return SourceError(f"Qdrant at {place} cannot be reached: {cause}. Is it running?")
+
+
+def _is_of_one_node(error: Exception) -> bool:
+    """Whether another node may answer the same request."""
+    if isinstance(error, UnexpectedResponse):
+        return (error.status_code or 500) >= 500
+    return True
+
+
+def _message_of(error: UnexpectedResponse) -> str:
+    try:
+        return str(error.structured()["status"]["error"])[:300]
+    except (ValueError, KeyError, TypeError):
+        return str(error.reason_phrase)
+
+
+def _place(url: str) -> str:
+    """The address without what may be a password."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
+
+
+def _is_loopback(url: str) -> bool:
+    return urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
