@@ -104,6 +104,9 @@ SECTIONS: Final = (
             "serve": CommandEntry(f"{_CLI}.serve:serve", "Serve search, context and writes over HTTP."),
             "open": CommandEntry(f"{_CLI}.open:open_", "Open the web page to look into search."),
             "mcp": CommandEntry(f"{_CLI}.mcp:mcp", "Serve tools to an assistant over MCP."),
+            "install": CommandEntry(
+                f"{_CLI}.install:install_command", "Put it into a coding agent or editor, and take it out."
+            ),
             "tools": CommandEntry(
                 f"{_CLI}.tools:tools", "Print the tools for a model without MCP; run calls."
             ),

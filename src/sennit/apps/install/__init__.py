@@ -1,0 +1,1 @@
+"""Puts sennit into the configuration of coding agents and editors, and takes it out again."""
