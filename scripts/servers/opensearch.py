@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from filelock import FileLock
-
 from scripts.servers.common import (
     ServerUnavailable,
     cache_folder,

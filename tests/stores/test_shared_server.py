@@ -10,7 +10,14 @@ from typing import Any
 
 import sennit
 from sennit.errors import SourceError
-from sennit.stores.contract import FILTER_OPERATORS, ScoredKeys, ServerAnswer, ServerSearch, Steps
+from sennit.stores.contract import (
+    FILTER_OPERATORS,
+    PartialKeys,
+    ScoredKeys,
+    ServerAnswer,
+    ServerSearch,
+    Steps,
+)
 from sennit.stores.search_steps import run_steps, together
 from sennit.testing.naive import naive_backend
 
@@ -117,3 +124,25 @@ def test_without_a_model_only_the_words_are_asked() -> None:
     with open_filled(servers, embedding__provider="none") as db:
         assert len(db.search("river", limit=3)) == 3
         assert servers.round_trips == [["dict keyword"]]
+
+
+class OneShardIsGone(DictServers):
+    """Answers with what the other shards have, and says so."""
+
+    def search_many(self, searches: Sequence[ServerSearch]) -> list[ServerAnswer]:
+        return [
+            PartialKeys.of(answer, "1 of 3 shards did not answer")
+            if isinstance(answer, ScoredKeys)
+            else answer
+            for answer in super().search_many(searches)
+        ]
+
+
+def test_a_partial_answer_is_used_and_reported() -> None:
+    with open_filled(OneShardIsGone()) as db:
+        result = db.search("river", limit=3)
+        assert len(result) == 3
+        assert [(one.source, one.reason) for one in result.degraded] == [
+            ("keyword", "1 of 3 shards did not answer"),
+            ("vector", "1 of 3 shards did not answer"),
+        ]

@@ -20,7 +20,7 @@ from sennit.ranking.fusion import order
 from sennit.ranking.stages import ResultStage
 from sennit.recipes import Recipe, SourceConfig
 from sennit.sources.base import SearchContext, Source, SourceRequest, SteppedSource, period_filter
-from sennit.stores.contract import BM25, ScoredKeys, Steps
+from sennit.stores.contract import BM25, PartialKeys, ScoredKeys, Steps
 from sennit.stores.search_steps import run_steps, together
 
 MAX_PENDING_CALLS: Final = 4
@@ -215,8 +215,12 @@ class SourceRunner:
     def _search(self, call: _Call, request: SourceRequest) -> Steps[ScoredKeys]:
         if call.config.source in self._servers:
             assert isinstance(call.source, SteppedSource)
-            return (yield from call.source.steps(request))
-        return call.source.search(request)
+            found = yield from call.source.steps(request)
+        else:
+            found = call.source.search(request)
+        if isinstance(found, PartialKeys):
+            request.context.warn(request.list_name, found.problem)
+        return found
 
 
 def check_period(plan: SearchPlan, context: SearchContext) -> None:

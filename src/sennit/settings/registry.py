@@ -23,7 +23,13 @@ from sennit.settings.sections import (
     SearchSettings,
     StoreSettings,
 )
-from sennit.settings.servers import SERVER_SECTIONS, PostgresSettings, QdrantSettings, RolesSettings
+from sennit.settings.servers import (
+    SERVER_SECTIONS,
+    OpenSearchSettings,
+    PostgresSettings,
+    QdrantSettings,
+    RolesSettings,
+)
 from sennit.settings.setting import TABLE, Setting
 
 SECTIONS: Final = (*sections.SECTIONS, *SERVER_SECTIONS)
@@ -77,6 +83,7 @@ class Settings:
     roles: RolesSettings = field(default_factory=RolesSettings)
     postgres: PostgresSettings = field(default_factory=PostgresSettings)
     qdrant: QdrantSettings = field(default_factory=QdrantSettings)
+    opensearch: OpenSearchSettings = field(default_factory=OpenSearchSettings)
     recipes: Mapping[str, Mapping[str, object]] = field(default_factory=_empty_mapping, hash=False)
     origins: Mapping[str, str] = field(default_factory=_empty_mapping, compare=False, repr=False)
     """The origin of each value that is not the default: a file's path, a variable, or `argument`."""

@@ -173,4 +173,66 @@ class QdrantSettings(Section):
     ] = 128
 
 
-SERVER_SECTIONS: Final = (RolesSettings, PostgresSettings, QdrantSettings)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSearchSettings(Section):
+    """A cluster of OpenSearch, for the roles that are bound to it. See docs/reference/server-opensearch.md."""
+
+    name: ClassVar[str] = "opensearch"
+
+    hosts: Annotated[
+        tuple[str, ...],
+        FieldSpec(
+            "The addresses of the nodes. While one does not answer, the others do.",
+            redact_pattern="@",
+            sensitive=True,
+        ),
+    ] = ("http://127.0.0.1:9200",)
+    username_env: Annotated[
+        str, FieldSpec("The environment variable that holds the user name.", sensitive=True)
+    ] = ""
+    password_env: Annotated[
+        str, FieldSpec("The environment variable that holds the password.", sensitive=True)
+    ] = ""
+    api_key_env: Annotated[
+        str, FieldSpec("The environment variable that holds an API key, in place of a user.", sensitive=True)
+    ] = ""
+    ca_file: Annotated[
+        str, FieldSpec("A file of certificates to trust, in place of the system's.", sensitive=True)
+    ] = ""
+    timeout: Annotated[
+        float, FieldSpec("Seconds to wait for an answer of one host.", minimum=0.1, maximum=600)
+    ] = 10.0
+    prefix: Annotated[
+        str,
+        FieldSpec(
+            "What the names of the indexes begin with.",
+            pattern=r"[a-z0-9][a-z0-9_.-]{0,50}",
+            expected="lower-case letters, digits, _ . and -, beginning with a letter or digit",
+            sensitive=True,
+        ),
+    ] = "sennit"
+    shards: Annotated[
+        int,
+        FieldSpec("Primary shards of an index that is created; see docs/scale.md.", minimum=1, maximum=1024),
+    ] = 1
+    replicas: Annotated[
+        int, FieldSpec("Copies of each shard on other nodes; 0 for a single node.", minimum=0, maximum=20)
+    ] = 1
+    global_statistics: Annotated[
+        bool,
+        FieldSpec(
+            "Collect the statistics of all shards before candidates are chosen (dfs_query_then_fetch). Scores are "
+            "always computed with those of the whole index."
+        ),
+    ] = False
+    candidates: Annotated[
+        int,
+        FieldSpec(
+            "The least number of neighbours that a vector search collects in each shard; more is slower and more exact.",
+            minimum=1,
+            maximum=10_000,
+        ),
+    ] = 100
+
+
+SERVER_SECTIONS: Final = (RolesSettings, PostgresSettings, QdrantSettings, OpenSearchSettings)

@@ -20,6 +20,7 @@ from sennit.errors import ChangesLost, SourceError
 from sennit.filters import EVERYTHING, And, Filter, Not, Or
 from sennit.ranking.fusion import order
 from sennit.stores.contract import (
+    BufferStatistics,
     Cancelled,
     Capabilities,
     Document,
@@ -27,6 +28,7 @@ from sennit.stores.contract import (
     IndexOf,
     Keys,
     KeywordQuery,
+    PartialKeys,
     QueryT,
     RecordsRole,
     ScoredKeys,
@@ -35,6 +37,7 @@ from sennit.stores.contract import (
     Snapshot,
     Steps,
 )
+from sennit.stores.document_terms import document_terms
 from sennit.stores.lease import Lease
 from sennit.stores.search_steps import run_steps
 
@@ -216,17 +219,18 @@ class _BufferedIndex(Generic[QueryT]):
             raise SourceError("no vectors: this database has no embedding model")
         applied = snapshot.applied(index.name)
         buffered = self._buffered_keys(snapshot, applied, index.name)
-        keys, scores = yield from self._server_steps(index, snapshot, query, limit, where, applied, buffered)
-        own = [
-            document for document in self._read(snapshot, buffered) if snapshot.matches(document.key, where)
-        ]
+        documents = self._read(snapshot, buffered)
+        query = self._with_buffer(query, documents)
+        found = yield from self._server_steps(index, snapshot, query, limit, where, applied, buffered)
+        keys, scores = found
+        own = [document for document in documents if snapshot.matches(document.key, where)]
         if own:
             keys = np.concatenate([keys, np.array([document.key for document in own], np.int64)])
             scores = np.concatenate([scores, index.score(query, own)])
-            found = ~np.isnan(scores)
-            keys, scores = keys[found], scores[found]
+            matching = ~np.isnan(scores)
+            keys, scores = keys[matching], scores[matching]
         best = order(keys, scores, snapshot.ids, limit)
-        return ScoredKeys(keys[best], scores[best])
+        return _like(found, ScoredKeys(keys[best], scores[best]))
 
     def scores(self, snapshot: Snapshot, query: QueryT, keys: Keys) -> Floats:
         """The scores of these records, computed in this process from the source of truth."""
@@ -235,8 +239,16 @@ class _BufferedIndex(Generic[QueryT]):
         documents = {one.key: one for one in read_documents(snapshot, keys.tolist())}
         which = [at for at, key in enumerate(keys.tolist()) if key in documents]
         if which and index is not None:
+            query = self._with_snapshot(query, snapshot, index.name)
             out[which] = index.score(query, [documents[key] for key in keys[which].tolist()])
         return out
+
+    def _with_buffer(self, query: QueryT, documents: Sequence[Document]) -> QueryT:  # noqa: ARG002 - for keywords
+        """The query with what the buffer adds to the statistics."""
+        return query
+
+    def _with_snapshot(self, query: QueryT, snapshot: Snapshot, name: str) -> QueryT:  # noqa: ARG002 - for keywords
+        return query
 
     def _server_steps(
         self,
@@ -264,7 +276,7 @@ class _BufferedIndex(Generic[QueryT]):
             kept = scores[valid]
             is_exhausted = len(keys) < fetch
             if is_exhausted or (len(kept) >= limit > 0 and scores[-1] < kept[limit - 1]):
-                return ScoredKeys(keys[valid], kept)
+                return _like(answer, ScoredKeys(keys[valid], kept))
             fetch *= FETCH_GROWTH
 
     def _buffered_keys(self, snapshot: Snapshot, applied: int, name: str) -> list[int]:
@@ -301,6 +313,27 @@ class BufferedVector(_BufferedIndex[NDArray[np.float32]]):
 class BufferedKeyword(_BufferedIndex[KeywordQuery]):
     """The keyword role on a server."""
 
+    def _with_buffer(self, query: KeywordQuery, documents: Sequence[Document]) -> KeywordQuery:
+        if self.capabilities.statistics == "none":
+            return query
+        counted = [document_terms(document.record) for document in documents]
+        return query._replace(
+            buffer=BufferStatistics(
+                len(counted),
+                (sum(one.lengths[0] for one in counted), sum(one.lengths[1] for one in counted)),
+                {
+                    term: sum(term in one.text or term in one.title for one in counted)
+                    for term, _ in query.terms
+                },
+            )
+        )
+
+    def _with_snapshot(self, query: KeywordQuery, snapshot: Snapshot, name: str) -> KeywordQuery:
+        if self.capabilities.statistics == "none":
+            return query
+        buffered = self._buffered_keys(snapshot, snapshot.applied(name), name)
+        return self._with_buffer(query, self._read(snapshot, buffered))
+
     def scores(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
         """The scores of these records, 0 for a record without any of the terms."""
         return np.nan_to_num(super().scores(snapshot, query, keys))
@@ -312,6 +345,11 @@ class BufferedKeyword(_BufferedIndex[KeywordQuery]):
     def document_share(self, snapshot: Snapshot, term: int) -> float:  # noqa: ARG002 - part of the role
         """0: a server does not tell how often our terms occur."""
         return 0.0
+
+
+def _like(found: ScoredKeys, kept: ScoredKeys) -> ScoredKeys:
+    """What was kept of an answer is as partial as the answer."""
+    return PartialKeys.of(kept, found.problem) if isinstance(found, PartialKeys) else kept
 
 
 def cosine_scores(query: NDArray[np.float32], documents: Sequence[Document]) -> Floats:

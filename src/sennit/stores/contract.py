@@ -64,6 +64,18 @@ class ScoredKeys(NamedTuple):
         return cls(np.empty(0, np.int64), np.empty(0, np.float64))
 
 
+class PartialKeys(ScoredKeys):
+    """What was found although a part of the index did not answer. It is used, and `problem` is reported."""
+
+    problem: str
+
+    @classmethod
+    def of(cls, found: ScoredKeys, problem: str) -> PartialKeys:
+        partial = cls(*found)
+        partial.problem = problem
+        return partial
+
+
 @dataclass(frozen=True, slots=True)
 class BM25:
     """The parameters of the keyword score; see docs/ranking-contract.md."""
@@ -92,6 +104,16 @@ class BM25:
         return (self.text_weight, self.title_weight)
 
 
+class BufferStatistics(NamedTuple):
+    """What a buffer adds to the statistics of an index that has not applied it yet."""
+
+    records: int
+    lengths: tuple[float, float]
+    """The sum of the lengths of all texts, and of all titles."""
+    holding: Mapping[int, int]
+    """How many of the records have each term of the query."""
+
+
 class KeywordQuery(NamedTuple):
     """What a keyword index is asked: terms by our analysis, and the text for an index that has its own."""
 
@@ -99,6 +121,8 @@ class KeywordQuery(NamedTuple):
     """Pairs of a term hash and the term's weight in the query."""
     bm25: BM25
     text: str = ""
+    buffer: BufferStatistics | None = None
+    """For an index on a server whose scores need statistics."""
 
 
 @dataclass(frozen=True, slots=True)

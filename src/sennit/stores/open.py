@@ -65,7 +65,14 @@ def _open_qdrant(opening: Opening) -> Any:
     return QdrantServer(opening.settings.qdrant, opening.database)
 
 
+def _open_opensearch(opening: Opening) -> Any:
+    from sennit.stores.servers.opensearch import OpenSearchServer
+
+    return OpenSearchServer(opening.settings.opensearch, opening.database)
+
+
 SERVERS: Final[dict[str, Callable[[Opening], Any]]] = {
+    "opensearch": _open_opensearch,
     "postgres": _open_postgres,
     "qdrant": _open_qdrant,
 }

@@ -1,0 +1,5 @@
+"""OpenSearch: keyword and vector index of a database on a cluster."""
+
+from sennit.stores.servers.opensearch.server import OpenSearchServer
+
+__all__ = ["OpenSearchServer"]

@@ -1,0 +1,192 @@
+"""Requests to a cluster: the next host answers for one that does not, and a dead host is tried again later."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from sennit.errors import SourceError
+from sennit.settings.servers import OpenSearchSettings
+
+REVIVE_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 30.0)
+"""How long a host is left alone after its first, second, … failure in a row. With no other host it is tried at once."""
+
+UNAVAILABLE: Final = frozenset((429, 502, 503, 504))
+"""Answers of a host that is overloaded or not ready; another may be."""
+
+_MAX_MESSAGE: Final = 300
+
+Json = dict[str, Any]
+
+
+class RequestRefused(SourceError):
+    """The server understood the request and answered with an error."""
+
+    def __init__(self, message: str, status: int, kind: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        """The type of the error, such as `index_not_found_exception`."""
+
+
+@dataclass(slots=True)
+class _Host:
+    url: str
+    name: str
+    """The address without a password, for messages."""
+    failures: int = 0
+    retry_at: float = 0.0
+
+
+class ClusterClient:
+    """Speaks HTTP with the hosts of one cluster. Any thread may use it."""
+
+    def __init__(self, settings: OpenSearchSettings) -> None:
+        self._settings = settings
+        self._hosts = [_host(url) for url in settings.hosts]
+        self._turn = 0
+        self._lock = threading.Lock()
+        self._client = httpx.Client(
+            timeout=settings.timeout,
+            verify=settings.ca_file or True,
+            limits=httpx.Limits(max_connections=64, max_keepalive_connections=16),
+            trust_env=False,
+        )
+
+    def get(self, path: str, body: Json | None = None) -> Json:
+        return self.request("GET", path, body)
+
+    def request(self, method: str, path: str, body: Json | None = None) -> Json:
+        """Send a request with a JSON body."""
+        return self._send(method, path, b"" if body is None else _encode(body), "application/json")
+
+    def send_lines(self, path: str, lines: Iterable[Mapping[str, Any]]) -> Json:
+        """Send a body of one JSON object per line, as `_bulk` and `_msearch` take it."""
+        return self.send_bytes(path, b"".join(_encode(line) + b"\n" for line in lines))
+
+    def send_bytes(self, path: str, body: bytes) -> Json:
+        """Send lines that are encoded already."""
+        return self._send("POST", path, body, "application/x-ndjson")
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _send(self, method: str, path: str, body: bytes, content_type: str) -> Json:
+        """Every request may be sent twice: searches read, and a write names the id of what it writes."""
+        headers = {"Content-Type": content_type, **self._credentials()}
+        problem: SourceError | None = None
+        for host in self._order():
+            try:
+                response = self._client.request(method, host.url + path, content=body, headers=headers)
+            except httpx.HTTPError as error:
+                problem = SourceError(f"{host.name} does not answer: {type(error).__name__}: {error}")
+                self._mark_dead(host)
+                continue
+            except RuntimeError as error:
+                raise SourceError(f"the connection to {host.name} was closed: {error}") from error
+            self._mark_alive(host)
+            if response.status_code in UNAVAILABLE:
+                problem = _refusal(host, response)
+                continue
+            if response.status_code >= 300:
+                raise _refusal(host, response)
+            return _decode(host, response)
+        assert problem is not None, "there is always a host"
+        raise problem
+
+    def _order(self) -> list[_Host]:
+        """The hosts to try: each in its turn, those that failed lately last."""
+        now = time.monotonic()
+        with self._lock:
+            self._turn = (self._turn + 1) % len(self._hosts)
+            turned = self._hosts[self._turn :] + self._hosts[: self._turn]
+            return sorted(turned, key=lambda host: host.retry_at if host.retry_at > now else 0.0)
+
+    def _mark_dead(self, host: _Host) -> None:
+        with self._lock:
+            pause = REVIVE_SECONDS[min(host.failures, len(REVIVE_SECONDS) - 1)]
+            host.failures += 1
+            host.retry_at = time.monotonic() + pause
+
+    def _mark_alive(self, host: _Host) -> None:
+        if host.failures:
+            with self._lock:
+                host.failures, host.retry_at = 0, 0.0
+
+    def _credentials(self) -> dict[str, str]:
+        """Read from the environment for each request, so that a changed password takes effect at once."""
+        settings = self._settings
+        if settings.api_key_env:
+            return {"Authorization": f"ApiKey {_variable(settings.api_key_env)}"}
+        if settings.username_env or settings.password_env:
+            pair = f"{_variable(settings.username_env)}:{_variable(settings.password_env)}"
+            return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+        return {}
+
+
+def _variable(name: str) -> str:
+    value = os.environ.get(name, "") if name else ""
+    if not value:
+        which = f"The environment variable {name} is" if name else "A name of an environment variable is"
+        raise SourceError(
+            f"{which} empty or not set; opensearch.username_env and opensearch.password_env, or "
+            "opensearch.api_key_env, name the variables that hold the credentials."
+        )
+    return value
+
+
+def _host(url: str) -> _Host:
+    parts = urlsplit(url)
+    return _Host(url.rstrip("/"), parts.netloc.rpartition("@")[2])
+
+
+def _encode(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _decode(host: _Host, response: httpx.Response) -> Json:
+    try:
+        found = json.loads(response.content) if response.content else {}
+    except ValueError as error:
+        raise SourceError(f"{host.name} did not answer with JSON; is it OpenSearch?") from error
+    if not isinstance(found, dict):
+        raise SourceError(f"{host.name} answered with {type(found).__name__}; is it OpenSearch?")
+    return found
+
+
+def _refusal(host: _Host, response: httpx.Response) -> RequestRefused:
+    kind = reason = ""
+    try:
+        error = json.loads(response.content).get("error", "")
+        kind, reason = describe_error(error)
+    except (ValueError, AttributeError):
+        reason = response.text
+    return RequestRefused(
+        f"{host.name} answered {response.status_code}: {kind} {shorten(reason)}".rstrip(),
+        response.status_code,
+        kind,
+    )
+
+
+def describe_error(error: object) -> tuple[str, str]:
+    """The type and the reason of an error object of the server."""
+    if isinstance(error, dict):
+        causes = error.get("root_cause") or [{}]
+        first = causes[0] if isinstance(causes[0], dict) else {}
+        return str(error.get("type", "")), str(first.get("reason") or error.get("reason") or "")
+    return "", str(error)
+
+
+def shorten(text: str) -> str:
+    """One line of a message that a server sent."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[:4096]).split())
+    return line[:_MAX_MESSAGE]

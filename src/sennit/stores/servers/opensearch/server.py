@@ -1,0 +1,188 @@
+"""OpenSearch as the server of the keyword and the vector role."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sennit.errors import SourceError
+from sennit.settings.servers import OpenSearchSettings
+from sennit.stores.contract import (
+    FILTER_OPERATORS,
+    Capabilities,
+    IndexOf,
+    KeywordQuery,
+    Model,
+    PartialKeys,
+    ScoredKeys,
+    ServerAnswer,
+    ServerSearch,
+)
+from sennit.stores.findings import Finding
+from sennit.stores.servers.opensearch.client import (
+    ClusterClient,
+    Json,
+    RequestRefused,
+    describe_error,
+    shorten,
+)
+from sennit.stores.servers.opensearch.indexes import KeywordIndex, VectorIndex, template
+
+KEYWORD: Final = Capabilities(
+    scores="own", statistics="whole", lags=True, waits=True, filters=FILTER_OPERATORS | {"like"}
+)
+"""The formula of the ranking contract for candidates that the server chose."""
+
+VECTOR: Final = Capabilities(statistics="none", lags=True, waits=True, filters=FILTER_OPERATORS | {"like"})
+
+OLDEST_VERSION: Final = (2, 13)
+
+
+class OpenSearchServer:
+    """The indexes of one database on a cluster. Opening it needs no host to be up."""
+
+    def __init__(self, settings: OpenSearchSettings, database: str) -> None:
+        self.settings = settings
+        self.client = ClusterClient(settings)
+        self.stopped = threading.Event()
+        self._database = database
+        self._has_template = False
+        self._keyword = KeywordIndex(self)
+        self._vectors: dict[str, VectorIndex] = {}
+
+    def keyword(self) -> IndexOf[KeywordQuery]:
+        return IndexOf(self, KEYWORD, lambda _model: self._keyword)
+
+    def vector(self) -> IndexOf[NDArray[np.float32]]:
+        return IndexOf(self, VECTOR, self._vector_index)
+
+    def index_name(self, what: str) -> str:
+        """The alias of an index of this database."""
+        return f"{self.settings.prefix}-{self._database}-{what}"
+
+    def search_many(self, searches: Sequence[ServerSearch]) -> Sequence[ServerAnswer]:
+        bodies = [one.index.searches(one.query, one.limit, one.where) for one in searches]  # type: ignore[attr-defined]
+        requests = [
+            (one.index.name, body) for one, group in zip(searches, bodies, strict=True) for body in group
+        ]
+        answers = iter(self.ask(requests))
+        return [
+            _read(search, [next(answers) for _ in group])
+            for search, group in zip(searches, bodies, strict=True)
+        ]
+
+    def ask(self, requests: Sequence[tuple[str, Json]]) -> list[Json]:
+        """Search indexes in one request."""
+        kind = {"search_type": "dfs_query_then_fetch"} if self.settings.global_statistics else {}
+
+        def lines() -> Iterator[Json]:
+            for index, body in requests:
+                yield {"index": index, **kind}
+                yield body
+
+        found: list[Json] = self.client.send_lines("/_msearch", lines())["responses"]
+        if len(found) != len(requests):
+            raise SourceError(f"{len(found)} answers to {len(requests)} searches")
+        return found
+
+    def put_template(self) -> None:
+        """Store the index template, once per process."""
+        if self._has_template:
+            return
+        settings = self.settings
+        body: Json = {
+            "index_patterns": [f"{settings.prefix}-*-keyword-*", f"{settings.prefix}-*-vector-*"],
+            "priority": 100,
+            "template": template(
+                {"number_of_shards": settings.shards, "number_of_replicas": settings.replicas}
+            ),
+        }
+        self.client.request("PUT", f"/_index_template/{settings.prefix}", body)
+        self._has_template = True
+
+    def check(self) -> list[Finding]:
+        try:
+            about = self.client.get("/")
+            health = self.client.get("/_cluster/health")
+        except RequestRefused as error:
+            advice = (
+                "; check the user and the password, which opensearch.username_env and opensearch.password_env name"
+                if error.status in (401, 403)
+                else ""
+            )
+            return [Finding("opensearch", "problem", f"{error}{advice}.")]
+        except SourceError as error:
+            return [
+                Finding("opensearch", "problem", f"{error}. Is it running, and is opensearch.hosts right?")
+            ]
+        return [*_check_version(about), _check_health(health), *self._check_indexes()]
+
+    def delete_indexes(self) -> None:
+        """Delete everything that this database has on the cluster."""
+        for name in self.client.get(f"/_alias/{self.index_name('*')}"):
+            self.client.request("DELETE", f"/{name}")
+
+    def close(self) -> None:
+        self.stopped.set()
+        self.client.close()
+
+    def _vector_index(self, model: Model | None) -> VectorIndex | None:
+        if model is None:
+            return None
+        return self._vectors.setdefault(model.fingerprint, VectorIndex(self, model))
+
+    def _check_indexes(self) -> Iterator[Finding]:
+        for index in (self._keyword, *self._vectors.values()):
+            try:
+                applied = index.applied()
+            except SourceError as error:
+                yield Finding("opensearch", "problem", f"{index.name}: {error}")
+            else:
+                yield Finding("opensearch", "ok", f"{index.name} has applied change {applied:,}")
+
+
+def _read(search: ServerSearch, answers: Sequence[Json]) -> ServerAnswer:
+    first: dict[str, Any] = answers[0]
+    for answer in answers:
+        if "error" in answer:
+            kind, reason = describe_error(answer["error"])
+            return SourceError(f"{search.index.name}: {kind} {shorten(reason)}")
+    found: ScoredKeys = search.index.read(search.query, search.limit, answers)  # type: ignore[attr-defined]
+    shards = first["_shards"]
+    missing = shards["total"] - shards["successful"]
+    if missing or first["timed_out"]:
+        why = f"{missing} of {shards['total']} shards did not answer" if missing else "the search timed out"
+        return PartialKeys.of(found, f"the answer is not complete: {why}")
+    return found
+
+
+def _check_version(about: Json) -> Iterator[Finding]:
+    version = about.get("version", {})
+    number = str(version.get("number", ""))
+    if version.get("distribution") != "opensearch":
+        yield Finding("opensearch", "problem", f"the server is not OpenSearch; it says version {number!r}")
+        return
+    parts = tuple(int(part) for part in number.split(".")[:2] if part.isdigit())
+    if parts < OLDEST_VERSION:
+        oldest = ".".join(map(str, OLDEST_VERSION))
+        yield Finding("opensearch", "problem", f"OpenSearch {number} is too old: {oldest} or newer is needed")
+    else:
+        yield Finding("opensearch", "ok", f"OpenSearch {number} answers")
+
+
+def _check_health(health: Json) -> Finding:
+    nodes, unassigned = health["number_of_nodes"], health["unassigned_shards"]
+    said = f"the cluster is {health['status']}: {nodes} nodes, {unassigned} shards without a node"
+    if health["status"] == "red":
+        return Finding("opensearch", "problem", f"{said}. Start the missing nodes.")
+    if health["status"] == "yellow":
+        return Finding(
+            "opensearch",
+            "note",
+            f"{said}. Add nodes, or set opensearch.replicas to {max(0, nodes - 1)} or less for new indexes.",
+        )
+    return Finding("opensearch", "ok", said)
