@@ -38,6 +38,9 @@ A `sennit.toml` that sennit finds inside a folder is data, not configuration of 
 **trusted only** decide where data goes, which credential is used or which file is opened. sennit refuses them from a
 found file until you trust its folder with `sennit config trust`.
 
+`[recipes.NAME]` defines a [recipe of your own](recipes.md). `[attached.NAME]` describes a
+[collection that somebody else owns](../how-to/attach-collections.md), and is trusted only.
+
 This page is generated from the declarations in
 [`settings/sections.py`](../../src/sennit/settings/sections.py) and
 [`settings/servers.py`](../../src/sennit/settings/servers.py).

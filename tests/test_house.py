@@ -33,6 +33,7 @@ VALUES = (
     "feedback",
 )
 CONTRACT = (
+    "stores.attached",
     "stores.contract",
     "stores.codec",
     "stores.findings",
@@ -81,7 +82,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ingest": (*FINDING, "workers", "repositories.folders"),
     "folders": ("errors", "records", "places", "search_parameters", "ingest.ignore", "ingest.file_reader"),
     "embedding_service": FINDING,
-    "sources": (*FINDING, "folders"),
+    "sources": (*FINDING, "folders", "settings.attached"),
     "context": (*FINDING, "folders"),
     "llm": ("errors", "records", "facts", "analysis", "embedding.http", "context.sanitize"),
     "hydration": ("errors", "records", "analysis", "results", "context"),

@@ -248,7 +248,7 @@ def test_a_whole_number_is_a_number_too(home: Home) -> None:
         ("[search]\nk1 = 1", "did you mean keyword.k1?"),
         ("limit = 5", "did you mean search.limit?"),
         ("[store]\nzzz = 5", "known settings: store.flush_at."),
-        ("[zzz]\na = 5", "recipes."),
+        ("[zzz]\na = 5", "attached."),
     ],
 )
 def test_an_unknown_key_is_refused_and_the_nearest_known_one_named(home: Home, toml: str, near: str) -> None:

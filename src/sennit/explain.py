@@ -54,7 +54,7 @@ def explain_record(
             degraded=result.degraded,
             answered=result.answered,
         )
-    if plan.where != EVERYTHING and not context.snapshot.matches(key, plan.where):
+    if plan.where != EVERYTHING and not context.matches(key, plan.where):
         return _not_in_result(record_id, result, "filter", f"it does not pass the filter {plan.where}")
     ended = _explain_end(plan, context, key)
     if ended:
@@ -103,7 +103,7 @@ def _explain_miss(
     if source.error is not None:
         return _Miss(config.name, f"{config.name} did not answer ({source.error})", None, None)
     request = plan.build_request(config, context)
-    if request.where != plan.where and not context.snapshot.matches(key, request.where):
+    if request.where != plan.where and not context.matches(key, request.where):
         only = ", ".join(config.collections) or config.where
         return _Miss(config.name, f"{config.name} searches only {only}", None, None)
     try:

@@ -78,6 +78,23 @@ def test_one_role_on_a_server_and_the_other_here(tmp_path: Path, opened: list[Fa
         assert opened[0].round_trips == [["dict vector"]]
 
 
+def test_doctor_status_and_traces_tell_of_the_servers(tmp_path: Path, opened: list[FakeQdrant]) -> None:
+    with sennit.open(tmp_path / "db", roles__keyword="qdrant", roles__vector="qdrant") as db:
+        db.add(NOTES)
+        assert set(db.status().behind) == {"keyword", "vector"}
+        assert db.status(caller=sennit.Caller()).behind == {}
+        db.admin.flush()
+        assert db.admin.behind() == {"keyword": 0, "vector": 0}
+        trace = db.search("river", explain=True).trace
+        assert trace is not None
+        assert "'server': 'qdrant'" in str(trace.state["indexes"])
+        with opened[0].outage():
+            db.add([sennit.Record(id="late", text="river")])
+            found = {finding.check: finding for finding in db.admin.check(quick=True)}
+            assert found["servers"].level == "problem"
+            assert found["vector index"].message.endswith("applies them")
+
+
 def test_the_name_on_a_server_stays_and_a_copy_has_another(tmp_path: Path, opened: list[FakeQdrant]) -> None:
     for folder in ("db", "db", "copy"):
         if folder == "copy":

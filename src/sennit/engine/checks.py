@@ -16,7 +16,7 @@ from sennit.filters import Equal
 from sennit.ranking.calibration import Background, CosineSample
 from sennit.settings.sections import HydrationSettings, SemanticMetric
 from sennit.stores.codec import to_float16_bytes
-from sennit.stores.contract import Backend, CheckProgress, Model
+from sennit.stores.contract import Backend, CheckProgress, GraphRole, KeywordRole, Model, VectorRole
 from sennit.stores.findings import Finding
 
 LOCAL_PROVIDERS: Final = ("static", "onnx")
@@ -82,7 +82,35 @@ def check_database(
 ) -> list[Finding]:
     """Check that derived data agrees with the records, and how selective the similarity threshold of plans is."""
     found = [] if backend.check is None else backend.check(quick=quick, embed=_embed, progress=progress)
-    return found + _check_threshold(backend, settings)
+    return found + _check_servers(backend) + _check_threshold(backend, settings)
+
+
+def _check_servers(backend: Backend) -> list[Finding]:
+    """Ask every server, and say how far its indexes are behind."""
+    found = [finding for server in backend.servers.values() for finding in server.check()]
+    found += [finding for rows in backend.attached.values() for finding in rows.check()]
+    for role, lag in index_lag(backend).items():
+        name = backend.bindings.get(role, role)
+        if lag:
+            message = f"{lag:,} changes behind; a process that has the database open applies them"
+            found.append(Finding(f"{role} index", "note", f"{name}: {message}"))
+        else:
+            found.append(Finding(f"{role} index", "ok", f"{name}: has applied every change"))
+    return found
+
+
+def index_lag(backend: Backend) -> dict[str, int]:
+    """Return how many changes each index that applies them later is behind, by role."""
+    roles: dict[str, KeywordRole | VectorRole | GraphRole] = {
+        "keyword": backend.keyword,
+        "vector": backend.vector,
+        "graph": backend.graph,
+    }
+    lagging = {name: role for name, role in roles.items() if role.capabilities.lags}
+    if not lagging:
+        return {}
+    with backend.records.snapshot() as snapshot:
+        return {name: snapshot.seq - role.applied(snapshot) for name, role in lagging.items()}
 
 
 def _check_threshold(backend: Backend, settings: HydrationSettings) -> list[Finding]:

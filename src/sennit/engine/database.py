@@ -56,6 +56,8 @@ from sennit.repositories.folders import IndexedFolders
 from sennit.repositories.tokens import TokenStore
 from sennit.results import SearchResult, Why
 from sennit.settings import Settings
+from sennit.settings.attached import read_mappings
+from sennit.sources.attached import with_attached
 from sennit.sources.base import MakeSource, SearchContext, Source, make_source
 from sennit.sources.graph import GraphSource
 from sennit.sources.keyword import KeywordSource
@@ -121,6 +123,10 @@ class Database:
             "recent": RecentSource(),
             "links": LinkSource(backend.graph, backend.keyword),
         }
+        attached = read_mappings(settings.attached, settings.origins)
+        if attached:
+            built_in = with_attached(built_in, backend.attached, attached, settings.privacy.levels[-1])
+        self._attached = tuple(attached.values())
         custom = {name: make_source(name, one, backend) for name, one in (sources or {}).items()}
         self._pipeline = Pipeline(built_in, custom, backend)
         hydration = HydrationService(
@@ -549,8 +555,9 @@ class Database:
     def _check_names(self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot) -> None:
         """Refuse names of collections and fields that the caller's snapshot does not have."""
         check_included(plan.recipe, request.include, snapshot)
-        check_collections(request.collections, self.recipes.values(), snapshot)
-        check_fields(plan.where, snapshot)
+        known = [one.collection for one in self._attached]
+        check_collections(request.collections, self.recipes.values(), snapshot, known)
+        check_fields(plan.where, snapshot, [name for one in self._attached for name in one.metadata])
 
     @contextlib.contextmanager
     def _references(self, caller: Caller | None) -> Iterator[ReferenceResolver]:

@@ -12,7 +12,7 @@ from typing import Final, Unpack
 from sennit.context.briefing import briefing, memory_from_record
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
-from sennit.engine.checks import check_database
+from sennit.engine.checks import check_database, index_lag
 from sennit.engine.file_access import FileAccess
 from sennit.engine.hydration_service import HydrationService, PlanOptions
 from sennit.engine.inventory import Inventory, NamedCount, in_session
@@ -413,6 +413,15 @@ class AdminGroup:
             "vector": backend.vector.capabilities,
             "graph": backend.graph.capabilities,
         }
+
+    @property
+    def bindings(self) -> dict[str, str]:
+        """What each role is bound to: `sqlite`, `local`, or the name of a server."""
+        return dict(self._backend.bindings)
+
+    def behind(self) -> dict[str, int]:
+        """Return how many changes each index on a server has not applied yet, by role."""
+        return index_lag(self._backend)
 
     def check(self, *, quick: bool = False, progress: CheckProgress | None = None) -> list[Finding]:
         """Check that everything derived agrees with the records; `quick` checks a sample.

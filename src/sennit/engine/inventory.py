@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, overload
 
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
+from sennit.engine.checks import index_lag
 from sennit.engine.file_access import FileAccess
 from sennit.engine.maintenance import IndexMaintainer
 from sennit.engine.search_request import FilterLike, build_filter
@@ -112,6 +113,8 @@ class Status:
     models: tuple[ModelStatus, ...]
     last_error: str | None = None
     """Why vectors could not be computed in the background the last time."""
+    behind: Mapping[str, int] = field(default_factory=dict)
+    """How many changes the index of a role on a server has not applied yet. Searches find them nevertheless."""
 
     @property
     def pending_vectors(self) -> int:
@@ -129,6 +132,7 @@ class Status:
             "models": [one.to_dict() for one in self.models],
             "pending_vectors": self.pending_vectors,
             "last_error": self.last_error,
+            "behind": dict(self.behind),
         }
 
 
@@ -196,6 +200,8 @@ class Inventory:
                 folders=self._folder_states(snapshot, audience, changes=changes, unrestricted=unrestricted),
                 models=self._models(unrestricted=unrestricted),
                 last_error=self._maintainer.last_error,
+                # How many changes there were, also of what a caller may not see.
+                behind=index_lag(self._backend) if unrestricted else {},
             )
 
     def collections(self, caller: Caller | None) -> tuple[NamedCount, ...]:

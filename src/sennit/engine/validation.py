@@ -118,12 +118,15 @@ def check_included(recipe: Recipe, include: Sequence[str], snapshot: Snapshot) -
             )
 
 
-def check_collections(names: Sequence[str], recipes: Iterable[Recipe], snapshot: Snapshot) -> None:
-    """Refuse a collection that no recipe knows and that holds nothing the caller may see."""
+def check_collections(
+    names: Sequence[str], recipes: Iterable[Recipe], snapshot: Snapshot, attached: Sequence[str] = ()
+) -> None:
+    """Refuse a collection that no recipe knows, that is not attached and that holds nothing the caller may see."""
     if not names or not snapshot.count():
         return
     expected = {
         COLLECTION,
+        *attached,
         *(name for recipe in recipes for name in (*recipe.collections, *recipe.on_request)),
     }
     for name in names:
@@ -135,12 +138,12 @@ def check_collections(names: Sequence[str], recipes: Iterable[Recipe], snapshot:
             )
 
 
-def check_fields(where: Filter, snapshot: Snapshot) -> None:
+def check_fields(where: Filter, snapshot: Snapshot, attached: Sequence[str] = ()) -> None:
     """Refuse a filter that compares a field which no record has that the caller may see."""
     unknown = [
         name
         for name in sorted(compared_fields(where))
-        if name not in (*BUILTIN_FIELDS, *PASSAGE_FIELDS, *USUAL_FIELDS)
+        if name not in (*BUILTIN_FIELDS, *PASSAGE_FIELDS, *USUAL_FIELDS, *attached)
         and not snapshot.has_any(Exists(name))
     ]
     if unknown and snapshot.count():

@@ -66,6 +66,7 @@ class SearchPlan:
             self.bm25,
             config.name,
             config.knows_speakers,
+            self.deadline,
         )
 
 

@@ -194,13 +194,15 @@ def _source_ranks(fused: Fused, run: RunLog) -> NDArray[np.int32]:
 
 
 def describe_promises(backend: Backend) -> dict[str, Json]:
-    """Return whose scores and statistics an index has, for each that does not follow the ranking contract."""
+    """Return whose scores and statistics an index has, for each on a server or not by the ranking contract."""
     promises = {"keyword": backend.keyword.capabilities, "vector": backend.vector.capabilities}
-    return {
-        role: {"scores": one.scores, "statistics": one.statistics}
-        for role, one in promises.items()
-        if one.scores != "contract" or one.statistics in ("whole", "shard")
-    }
+    out: dict[str, Json] = {}
+    for role, one in promises.items():
+        server = backend.bindings.get(role)
+        named = {"server": server} if server in backend.servers else {}
+        if named or one.scores != "contract" or one.statistics in ("whole", "shard"):
+            out[role] = {**named, "scores": one.scores, "statistics": one.statistics}
+    return out
 
 
 def _describe_state(snapshot: Snapshot, *, with_change: bool) -> dict[str, Json]:

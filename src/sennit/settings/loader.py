@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from sennit.errors import SettingsError
-from sennit.settings.registry import SECTION_NAMES, SECTIONS, SETTINGS, Settings
+from sennit.settings.attached import read_mappings
+from sennit.settings.registry import NAMED_TABLES, SECTION_NAMES, SECTIONS, SETTINGS, Settings
 from sennit.settings.setting import short_repr
 from sennit.settings.trust import config_folder, is_trusted
 
@@ -33,7 +34,7 @@ def load_settings(
     """
     env = os.environ if env is None else env
     values: dict[str, object] = {}
-    recipes: dict[str, Mapping[str, object]] = {}
+    tables: dict[str, dict[str, Mapping[str, object]]] = {name: {} for name in NAMED_TABLES}
     origins: dict[str, str] = {}
 
     named = path or (Path(env["SENNIT_CONFIG"]).expanduser() if env.get("SENNIT_CONFIG") else None)
@@ -50,7 +51,8 @@ def load_settings(
                 raise _untrusted_error(file, key)
             origins[key] = str(file)
             if isinstance(value, Mapping) and key not in SETTINGS:
-                recipes[key.removeprefix("recipes.")] = value
+                section, _, name = key.partition(".")
+                tables[section][name] = value
             else:
                 values[key] = SETTINGS[key].check(value, str(file))
 
@@ -72,7 +74,9 @@ def load_settings(
         name, _, item = key.partition(".")
         grouped[name][item] = value
     sections: dict[str, Any] = {section.name: section(**grouped[section.name]) for section in SECTIONS}
-    return Settings(**sections, recipes=MappingProxyType(recipes), origins=MappingProxyType(origins))
+    read_mappings(tables["attached"], origins)
+    by_name: dict[str, Any] = {name: MappingProxyType(table) for name, table in tables.items()}
+    return Settings(**sections, **by_name, origins=MappingProxyType(origins))
 
 
 def _find_nearest(start: Path) -> Path | None:
@@ -125,9 +129,9 @@ def _entries(content: Mapping[str, object], origin: str) -> Iterator[tuple[str, 
             raise _not_a_table_error(origin, section, table)
         for name, value in table.items():
             key = f"{section}.{name}"
-            if section == "recipes" and not isinstance(value, Mapping):
+            if section in NAMED_TABLES and not isinstance(value, Mapping):
                 raise _not_a_table_error(origin, key, value)
-            if section != "recipes" and key not in SETTINGS:
+            if section not in NAMED_TABLES and key not in SETTINGS:
                 raise _unknown_key_error(origin, key)
             yield key, value
 
@@ -136,6 +140,8 @@ def _is_sensitive(key: str, value: object) -> bool:
     """Whether only a trusted file may set this; in a recipe, any path or address."""
     if key in SETTINGS:
         return SETTINGS[key].is_sensitive(value)
+    if key.startswith("attached."):
+        return True
     pending = [value]
     while pending:
         item = pending.pop()

@@ -33,7 +33,9 @@ from sennit.settings.servers import (
 from sennit.settings.setting import TABLE, Setting
 
 SECTIONS: Final = (*sections.SECTIONS, *SERVER_SECTIONS)
-SECTION_NAMES: Final = (*(section.name for section in SECTIONS), "recipes")
+NAMED_TABLES: Final = {"recipes": "A recipe of your own.", "attached": "An attached collection."}
+"""The sections that hold tables by name, and what each table is."""
+SECTION_NAMES: Final = (*(section.name for section in SECTIONS), *NAMED_TABLES)
 
 
 def _make_settings() -> Iterator[Setting]:
@@ -65,7 +67,7 @@ def _empty_mapping() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Every setting, checked. `recipes` holds the `[recipes.NAME]` tables as written."""
+    """Every setting, checked. `recipes` and `attached` hold the tables `[recipes.NAME]` and `[attached.NAME]` as written."""
 
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     llm: LanguageSettings = field(default_factory=LanguageSettings)
@@ -85,6 +87,7 @@ class Settings:
     qdrant: QdrantSettings = field(default_factory=QdrantSettings)
     opensearch: OpenSearchSettings = field(default_factory=OpenSearchSettings)
     recipes: Mapping[str, Mapping[str, object]] = field(default_factory=_empty_mapping, hash=False)
+    attached: Mapping[str, Mapping[str, object]] = field(default_factory=_empty_mapping, hash=False)
     origins: Mapping[str, str] = field(default_factory=_empty_mapping, compare=False, repr=False)
     """The origin of each value that is not the default: a file's path, a variable, or `argument`."""
 
@@ -106,7 +109,8 @@ def describe_settings(settings: Settings) -> list[SettingRow]:
         section, name = key.split(".")
         value = getattr(getattr(settings, section), name)
         rows.append(SettingRow(key, value, settings.origins.get(key, "default"), setting.spec.doc))
-    for name, table in settings.recipes.items():
-        key = f"recipes.{name}"
-        rows.append(SettingRow(key, table, settings.origins.get(key, "argument"), "A recipe of your own."))
+    for section, doc in NAMED_TABLES.items():
+        for name, table in getattr(settings, section).items():
+            key = f"{section}.{name}"
+            rows.append(SettingRow(key, table, settings.origins.get(key, "argument"), doc))
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,11 +18,12 @@ from sennit.analysis import QueryTerm, is_stop_word, query_terms
 from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
 from sennit.errors import InvalidInput
-from sennit.filters import EVERYTHING, Equal, Filter, Range
+from sennit.filters import EVERYTHING, Equal, Filter, Range, matches
 from sennit.graph.fact_matches import QueryInformation
 from sennit.periods import Period, QueryTime, read_time
 from sennit.places import Locate
 from sennit.ranking.calibration import NO_BACKGROUND, Background
+from sennit.ranking.rank_scale import RankScale
 from sennit.ranking.stages import read_fields
 from sennit.records import Json, Record
 from sennit.stores.contract import (
@@ -126,6 +128,10 @@ class SearchContext:
         self._embed = embed
         self._index = index
         self._ephemeral: dict[int, Record] = {}
+        self._ephemeral_keys: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self.scales: dict[str, RankScale] = {}
+        """The scale of each list whose scores count only by rank, by the name of the list."""
         self._records: dict[int, Record] = {}
 
     @cached_property
@@ -228,10 +234,19 @@ class SearchContext:
         self.warnings.append((list_name, reason))
 
     def add_ephemeral(self, record: Record) -> int:
-        """Give a passage that is not in the database a key that is valid for this search."""
-        key = -1 - len(self._ephemeral)
-        self._ephemeral[key] = self._records[key] = record
+        """Give a passage that is not in the database a key that is valid for this search; the same for the same id."""
+        with self._lock:
+            known = self._ephemeral_keys.get(record.full_id)
+            if known is not None:
+                return known
+            key = self._ephemeral_keys[record.full_id] = -1 - len(self._ephemeral)
+            self._ephemeral[key] = self._records[key] = record
         return key
+
+    def matches(self, key: int, where: Filter) -> bool:
+        """Return whether a record or an ephemeral passage passes a filter."""
+        record = self._ephemeral.get(key)
+        return self.snapshot.matches(key, where) if record is None else matches(where, record)
 
     def find_ephemeral(self, record_id: str) -> int | None:
         """Return the key of an ephemeral passage."""
@@ -277,6 +292,8 @@ class SourceRequest:
     """The name of the recipe's list that the answer becomes."""
     knows_speakers: bool = False
     """Whether names of speakers and periods count less as words."""
+    seconds: float = 2.0
+    """How long the search waits for its sources."""
 
     @property
     def keyword_query(self) -> KeywordQuery:

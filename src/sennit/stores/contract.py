@@ -858,4 +858,6 @@ class Backend:
     bindings: Mapping[str, str] = field(default_factory=dict)
     """What each role is bound to, by name, for people: `sqlite`, `postgres`, `local`."""
     servers: Mapping[str, IndexServer] = field(default_factory=dict)
-    """The servers of the roles, by the names in `bindings`. They are closed with the database."""
+    """The servers of the roles and of attached collections, by name. They are closed with the database."""
+    attached: Mapping[str, Any] = field(default_factory=dict)
+    """The attached collections by name: `AttachedCollection` of `stores/attached.py`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.errors import MissingExtra, SettingsError, StoreError
+from sennit.settings.attached import read_mappings
 from sennit.settings.registry import Settings
 from sennit.settings.servers import LOCAL
 from sennit.stores.buffered_index import BufferedKeyword, BufferedVector, IndexFeeder
@@ -77,7 +78,8 @@ SERVERS: Final[dict[str, Callable[[Opening], Any]]] = {
     "qdrant": _open_qdrant,
 }
 """The binding of each server by its name in `[roles]`. It is an `IndexServer` with a method for each role that it can
-have: `keyword()` and `vector()` return an `IndexOf`. A binding imports its client here, when it is asked for."""
+have: `keyword()` and `vector()` return an `IndexOf`, `attach(mapping)` an `AttachedCollection`. A binding imports its
+client here, when it is asked for."""
 
 
 def open_backend(target: str | os.PathLike[str], settings: Settings | None = None) -> Backend:
@@ -103,12 +105,10 @@ def open_backend(target: str | os.PathLike[str], settings: Settings | None = Non
 def _bind_roles(store: EmbeddedStore, kind: str, target: str, settings: Settings) -> Backend:
     roles = settings.roles
     names: dict[str, str] = {"keyword": roles.keyword, "vector": roles.vector, "graph": roles.graph}
-    servers: dict[str, Any] = {}
-    for role, name in names.items():
-        if name != LOCAL and name not in servers:
-            database = hashlib.blake2b(_identify(store.pool).encode(), digest_size=12).hexdigest()
-            opening = Opening(settings, target, database)
-            servers[name] = _open_server(role, name, opening)
+    mappings = read_mappings(settings.attached, settings.origins)
+    needed = {f"roles.{role}": name for role, name in names.items() if name != LOCAL}
+    needed |= {f"attached.{one.name}": one.server for one in mappings.values()}
+    servers = _open_servers(store, target, settings, needed) if needed else {}
     keyword: KeywordRole = LocalKeyword()
     vector: VectorRole = LocalVector()
     feeders: list[IndexFeeder] = []
@@ -129,19 +129,29 @@ def _bind_roles(store: EmbeddedStore, kind: str, target: str, settings: Settings
         check=partial(check, store),
         bindings={"records": kind, **names},
         servers=servers,
+        attached={name: servers[one.server].attach(one) for name, one in mappings.items()},
     )
 
 
-def _open_server(role: str, name: str, opening: Opening) -> Any:
-    make = SERVERS.get(name)
-    if make is None:
-        raise SettingsError(f"roles.{role} is {name!r}, which this version cannot use.", key=f"roles.{role}")
-    try:
-        return make(opening)
-    except ImportError as error:
-        if (error.name or "").startswith("sennit"):
-            raise
-        raise MissingExtra(f"roles.{role} = {name!r}", name) from error
+def _open_servers(
+    store: EmbeddedStore, target: str, settings: Settings, needed: Mapping[str, str]
+) -> dict[str, Any]:
+    """The servers by name; `needed` has them by the setting that names them."""
+    database = hashlib.blake2b(_identify(store.pool).encode(), digest_size=12).hexdigest()
+    opening = Opening(settings, target, database)
+    servers: dict[str, Any] = {}
+    for key, name in needed.items():
+        if name in servers:
+            continue
+        if name not in SERVERS:
+            raise SettingsError(f"{key} needs the server {name!r}, which this version cannot use.", key=key)
+        try:
+            servers[name] = SERVERS[name](opening)
+        except ImportError as error:
+            if (error.name or "").startswith("sennit"):
+                raise
+            raise MissingExtra(f"{key} = {name!r}", name) from error
+    return servers
 
 
 def open_store(target: str | os.PathLike[str], *, exact_vectors: bool = False) -> EmbeddedStore:

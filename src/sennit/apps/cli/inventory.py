@@ -131,6 +131,8 @@ def show_status(state: Status) -> None:
     roles = ", ".join(f"{role}: {home}" for role, home in state.roles.items())
     _row("database", output.one_line(shown_path(state.database)))
     _row("roles", roles)
+    for role, changes in state.behind.items():
+        _row(f"{role} index", f"{changes:,} changes behind" if changes else "has applied every change")
     _row("records", f"{state.records:,}")
     if state.collections:
         output.write_line()

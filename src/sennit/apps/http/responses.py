@@ -181,6 +181,10 @@ class StatusResponse(ResponseModel):
     models: list[ModelStatusResponse]
     pending_vectors: int
     last_error: str | None
+    behind: Annotated[
+        dict[str, int],
+        Field(description="Changes that an index on a server has not applied yet. Only for the owner."),
+    ]
 
 
 class CitationResponse(ResponseModel):
@@ -524,6 +528,11 @@ class ReadinessResponse(ResponseModel):
     last_error: Annotated[
         str | None, Field(description="The last error of the background maintenance. Only with a token.")
     ] = None
+    roles: Annotated[dict[str, str], Field(description="What each role is bound to. Only with a token.")] = {}
+    behind: Annotated[
+        dict[str, int],
+        Field(description="Changes that an index on a server has not applied yet. Only with a token."),
+    ] = {}
 
 
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {

@@ -66,4 +66,6 @@ def _readiness(context: RequestContext) -> dict[str, Any]:
             for state in progress
         ]
         values["last_error"] = None if error is None else redact_locations(str(error))
+        values["roles"] = admin.bindings
+        values["behind"] = admin.behind()
     return values
