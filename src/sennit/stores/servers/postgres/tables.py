@@ -33,6 +33,7 @@ _CREATE_REGISTRY: Final = f"""
         index_name text NOT NULL,
         applied bigint NOT NULL DEFAULT 0, -- every change up to this number is in the table
         rows bigint NOT NULL DEFAULT 0,
+        total_length bigint NOT NULL DEFAULT 0, -- of all rows, where the role needs it
         is_indexed boolean NOT NULL DEFAULT false, -- has indexes for filters
         is_searchable boolean NOT NULL DEFAULT false -- has the index of its role
     )
@@ -81,14 +82,22 @@ class IndexTable:
         """The statements that create the index of the role."""
         raise NotImplementedError
 
+    def repair(self, error: psycopg.Error) -> bool:  # noqa: ARG002 - for indexes that an error can tell to be damaged
+        """Repair the index, if an error says that it is damaged; whether it was."""
+        return False
+
+    def create_with_table(self, raw: Raw) -> None:
+        """Create what the role needs from the first row on."""
+
+    def total_length(self, raw: Raw, keys: Sequence[int]) -> int:  # noqa: ARG002 - for roles that count it
+        """The sum of the lengths of these rows."""
+        return 0
+
     # The contract.
 
     def applied(self) -> int:
         """The number of the last change that the table has; 0 where there is none."""
-        statement = Statement()
-        exists = statement.add(f"{self.settings.schema}.{REGISTRY}")
-        statement.sql = f"SELECT to_regclass({exists}::text) IS NOT NULL"
-        if self.client.run(statement).get_value(0, 0) != b"\x01":
+        if not self.has_registry():
             return 0
         statement = Statement()
         name = statement.add(self.table)
@@ -99,17 +108,27 @@ class IndexTable:
         found = self.client.run(statement)
         return int.from_bytes(found.get_value(0, 0) or b"", "big") if found.ntuples else 0
 
+    def has_registry(self) -> bool:
+        """Whether any index is on the server."""
+        statement = Statement()
+        exists = statement.add(f"{self.settings.schema}.{REGISTRY}")
+        statement.sql = f"SELECT to_regclass({exists}::text) IS NOT NULL"
+        return self.client.run(statement).get_value(0, 0) == b"\x01"
+
     def apply(self, documents: Sequence[Document], deleted: Sequence[int], through: int) -> None:
         """Replace and delete rows and move the number, in one transaction."""
         with self.transaction() as raw:
             self._ensure_table(raw)
             keys = [*deleted, *(document.key for document in documents)]
+            length = -self.total_length(raw, keys)
             rows = -raw.execute(f"DELETE FROM {self.table} WHERE key = ANY($1)".encode(), (keys,)).rowcount
             rows += self._copy(raw, documents)
+            length += self.total_length(raw, keys)
             found = raw.execute(
-                f"UPDATE {REGISTRY} SET applied = greatest(applied, $2), rows = rows + $3 WHERE table_name = $1 "
+                f"UPDATE {REGISTRY} SET applied = greatest(applied, $2), rows = rows + $3, "
+                "total_length = total_length + $4 WHERE table_name = $1 "
                 "RETURNING rows, is_indexed, is_searchable".encode(),
-                (self.table, through, rows),
+                (self.table, through, rows, length),
             ).fetchone()
             assert found is not None
             # While a full batch comes, more follow: an index is built faster when they are there.
@@ -173,6 +192,7 @@ class IndexTable:
             ]
         )
         raw.execute(f"CREATE TABLE {self.table} ({columns})".encode())
+        self.create_with_table(raw)
         raw.execute(f"DELETE FROM {REGISTRY} WHERE table_name = $1".encode(), (self.table,))
         raw.execute(
             f"INSERT INTO {REGISTRY} (table_name, index_name) VALUES ($1, $2)".encode(),
