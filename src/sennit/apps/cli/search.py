@@ -13,6 +13,7 @@ from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
 from sennit.apps.cli.options import FILTER_HELP, build_request, query_words, rewrite_options, search_option
 from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
 from sennit.apps.locations import display_citation, record_link
+from sennit.errors import InvalidInput
 from sennit.search_parameters import (
     COLLECTIONS,
     INCLUDE,
@@ -27,6 +28,7 @@ from sennit.search_parameters import (
 
 if TYPE_CHECKING:
     from sennit.apps.cli.excerpts import ExcerptLine
+    from sennit.apps.cli.result_lines import LineFormat
     from sennit.engine import Database
     from sennit.filters import Filter
     from sennit.records import Record
@@ -77,6 +79,12 @@ def _search_options(command: Command) -> Command:
 @click.option("--full", is_flag=True, help="Show the whole text of each result.")
 @click.option("--files", is_flag=True, help="Print only the paths of the files, one per line.")
 @click.option(
+    "--format",
+    "form",
+    type=click.Choice(["fzf", "rofi", "vscode"]),
+    help="Print one line per result, path:line:column: text, for this picker or editor.",
+)
+@click.option(
     "--paths-from",
     type=click.File("r"),
     metavar="FILE",
@@ -91,6 +99,7 @@ def search(
     context: int | None,
     full: bool,
     files: bool,
+    form: LineFormat | None,
     paths_from: TextIO | None,
     **options: Any,
 ) -> int:
@@ -103,6 +112,8 @@ def search(
     Several words are one query. What stands before a text (a file with lines, or an id) is what 'sennit get', 'why',
     'read' and 'remove' take.
     """
+    if form is not None and (session.json or files):
+        raise InvalidInput("Give one of --format, --files and --json.")
     with session.open() as db:
         if paths_from is not None:
             options["filters"] = _restrict(db, options["filters"], paths_from)
@@ -114,6 +125,11 @@ def search(
         if files:
             for path in dict.fromkeys(hit.location for hit in result if hit.location is not None):
                 output.write_line(output.one_line(path))
+        elif form is not None:
+            from sennit.apps.cli.result_lines import format_lines
+
+            for line in format_lines(result, form):
+                click.echo(line, nl=False)
         else:
             show_result(result, ExcerptOptions(context, full))
         if not result:

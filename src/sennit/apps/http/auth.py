@@ -19,7 +19,7 @@ from sennit.privacy import Caller
 if TYPE_CHECKING:
     from sennit.apps.http.executor import DatabaseExecutor
 
-PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz", "/openapi.json", *ASSETS})
+PUBLIC_PATHS: Final = frozenset({"/healthz", "/readyz", "/openapi.json", "/opensearch.xml", *ASSETS})
 """Routes that need no token. They reveal nothing about the stored records."""
 
 SIGN_IN_PATH: Final = "/v1/sign-in"

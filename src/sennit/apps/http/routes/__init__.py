@@ -9,6 +9,7 @@ from sennit.apps.http.routes import (
     exploration,
     feedback,
     inventory,
+    opensearch,
     operations,
     page,
     plans,
@@ -25,6 +26,7 @@ ROUTERS: Final = (
     feedback.router,
     exploration.router,
     page.router,
+    opensearch.router,
     operations.router,
 )
 """Every router, in the order of the OpenAPI document."""
