@@ -41,6 +41,7 @@ process searches the rest in a buffer. The naive backend is the one that the kit
 """
 
 SERVERS = {
+    "[Chroma](reference/server-chroma.md)": {"roles.vector": "chroma"},
     "[Qdrant](reference/server-qdrant.md)": {"roles.keyword": "qdrant", "roles.vector": "qdrant"},
     "[Qdrant](reference/server-qdrant.md) with several shards": {
         "roles.keyword": "qdrant",

@@ -31,12 +31,15 @@ class ServerProcess:
         folder: Path,
         is_ready: Callable[[], bool],
         environment: Mapping[str, str] | None = None,
+        *,
+        drop_rights: bool = True,
     ) -> None:
         self.name = name
         self.folder = folder
         self._command = list(command)
         self._is_ready = is_ready
         self._environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(folder), **(environment or {})}
+        self._rights = run_as() if drop_rights else {}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -55,7 +58,7 @@ class ServerProcess:
                 cwd=self.folder,
                 env=self._environment,
                 start_new_session=True,
-                **run_as(),
+                **self._rights,
             )
         if wait:
             self.wait_until_ready()

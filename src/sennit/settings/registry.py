@@ -25,6 +25,7 @@ from sennit.settings.sections import (
 )
 from sennit.settings.servers import (
     SERVER_SECTIONS,
+    ChromaSettings,
     OpenSearchSettings,
     PostgresSettings,
     QdrantSettings,
@@ -85,6 +86,7 @@ class Settings:
     roles: RolesSettings = field(default_factory=RolesSettings)
     postgres: PostgresSettings = field(default_factory=PostgresSettings)
     qdrant: QdrantSettings = field(default_factory=QdrantSettings)
+    chroma: ChromaSettings = field(default_factory=ChromaSettings)
     opensearch: OpenSearchSettings = field(default_factory=OpenSearchSettings)
     recipes: Mapping[str, Mapping[str, object]] = field(default_factory=_empty_mapping, hash=False)
     attached: Mapping[str, Mapping[str, object]] = field(default_factory=_empty_mapping, hash=False)

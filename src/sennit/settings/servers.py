@@ -235,4 +235,50 @@ class OpenSearchSettings(Section):
     ] = 100
 
 
-SERVER_SECTIONS: Final = (RolesSettings, PostgresSettings, QdrantSettings, OpenSearchSettings)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChromaSettings(Section):
+    """A Chroma that holds the vector index (`roles.vector` is chroma). See docs/reference/server-chroma.md."""
+
+    name: ClassVar[str] = "chroma"
+
+    url: Annotated[
+        str,
+        FieldSpec(
+            "The address of the server.",
+            pattern=r"(?i:https?)://[^\x00-\x20\x7f/@?#\\]+(/[^\x00-\x20\x7f@?#\\]*)?",
+            expected="an http:// or https:// address without user, password, query or fragment",
+            redact_pattern="[@?#]",
+            sensitive=True,
+        ),
+    ] = "http://127.0.0.1:8000"
+    path: Annotated[
+        str,
+        FieldSpec(
+            "A folder for Chroma inside this process instead of a server; only one process may use it.",
+            sensitive=True,
+        ),
+    ] = ""
+    api_key_env: Annotated[str, _KEY_VARIABLE] = ""
+    tenant: Annotated[str, FieldSpec("The tenant on the server.", sensitive=True)] = "default_tenant"
+    database: Annotated[str, FieldSpec("The database of the tenant.", sensitive=True)] = "default_database"
+    collection_prefix: Annotated[
+        str,
+        FieldSpec(
+            "What the names of collections begin with.",
+            pattern=r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}",
+            expected="up to 64 letters, digits, - and _",
+            sensitive=True,
+        ),
+    ] = "sennit"
+    timeout_seconds: Annotated[
+        float, FieldSpec("Seconds to wait for one response.", minimum=0.1, maximum=3600)
+    ] = 10.0
+    ef_search: Annotated[
+        int,
+        FieldSpec(
+            "Candidates that the approximate index of a new collection looks at.", minimum=1, maximum=10_000
+        ),
+    ] = 200
+
+
+SERVER_SECTIONS: Final = (RolesSettings, PostgresSettings, QdrantSettings, OpenSearchSettings, ChromaSettings)

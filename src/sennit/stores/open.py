@@ -60,6 +60,12 @@ def _open_postgres(opening: Opening) -> Any:
     return PostgresIndexes(settings, opening.database, url=url)
 
 
+def _open_chroma(opening: Opening) -> Any:
+    from sennit.stores.servers.chroma import ChromaServer
+
+    return ChromaServer(opening.settings.chroma, opening.database)
+
+
 def _open_qdrant(opening: Opening) -> Any:
     from sennit.stores.servers.qdrant import QdrantServer
 
@@ -76,6 +82,7 @@ SERVERS: Final[dict[str, Callable[[Opening], Any]]] = {
     "opensearch": _open_opensearch,
     "postgres": _open_postgres,
     "qdrant": _open_qdrant,
+    "chroma": _open_chroma,
 }
 """The binding of each server by its name in `[roles]`. It is an `IndexServer` with a method for each role that it can
 have: `keyword()` and `vector()` return an `IndexOf`, `attach(mapping)` an `AttachedCollection`. A binding imports its

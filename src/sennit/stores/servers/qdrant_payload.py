@@ -90,7 +90,7 @@ class QdrantFilters:
             return models.Filter(must=[models.HasIdCondition(has_id=[])])
         return found if isinstance(found, models.Filter) else models.Filter(must=[found])
 
-    def condition(self, condition: Condition) -> Translated[QdrantCondition] | None:
+    def condition(self, condition: Condition, *, is_negated: bool) -> Translated[QdrantCondition] | None:  # noqa: ARG002
         """One condition, or None where Qdrant cannot express it: patterns, ranges of texts, and huge numbers."""
         match condition:
             case Exists(field):

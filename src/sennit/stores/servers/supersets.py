@@ -20,8 +20,11 @@ Translated: TypeAlias = T | bool
 class FilterLanguage(Protocol[T]):
     """How a server writes filters."""
 
-    def condition(self, condition: Condition) -> Translated[T] | None:
-        """A condition exactly, or None where the server cannot express it."""
+    def condition(self, condition: Condition, *, is_negated: bool) -> Translated[T] | None:
+        """A condition, or None where the server cannot express it.
+
+        Where it is not exact, it holds for more records, and with `is_negated` for fewer.
+        """
         ...
 
     def all_of(self, parts: Sequence[T]) -> T:
@@ -54,7 +57,7 @@ def translate(where: Filter, language: FilterLanguage[T], *, is_negated: bool = 
             negated = language.none_of(inner)
             return (not is_negated) if negated is None else negated
         case _:
-            found = language.condition(where)
+            found = language.condition(where, is_negated=is_negated)
             return (not is_negated) if found is None else found
 
 
