@@ -141,7 +141,7 @@ DRIVERS = {
         "sennit.stores.sql.postgres_connection",
         *(
             f"sennit.stores.servers.postgres.{name}"
-            for name in ("bm25_tables", "client", "indexes", "statements", "tables")
+            for name in ("attached", "bm25_tables", "client", "indexes", "statements", "tables")
         ),
     },
 }

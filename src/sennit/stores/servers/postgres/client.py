@@ -35,12 +35,15 @@ _SESSION: Final = """
     SET statement_timeout = {milliseconds};
     SELECT CASE current_setting('synchronous_commit')
         WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END;
-    SELECT set_config('search_path', quote_ident('{schema}') || coalesce((
+    SET default_transaction_read_only = {read_only};
+    SELECT set_config('search_path', {search_path} || coalesce((
         SELECT string_agg(DISTINCT ', ' || quote_ident(n.nspname), '')
         FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
         WHERE e.extname IN ('vector', 'pg_search', 'pg_textsearch')), '') || ', public', false);
     SET hnsw.iterative_scan = relaxed_order;
     SET hnsw.max_scan_tuples = 2147483647;
+    SET ivfflat.iterative_scan = relaxed_order;
+    SET ivfflat.max_probes = 32768;
     SET hnsw.ef_search = {ef_search}
 """
 """Run on every new connection. The plan of a search depends on its values, so it is made for them. The operators of
@@ -50,12 +53,16 @@ pgvector are found in the schema of the extension. A filtered search goes on in 
 class Client:
     """The connections. A lost one fails its operation; the next operation reconnects."""
 
-    def __init__(self, url: str, *, schema: str, timeout_seconds: float, ef_search: int) -> None:
+    def __init__(self, url: str, *, schema: str | None, timeout_seconds: float, ef_search: int) -> None:
+        """`schema` is that of the indexes; without one, the connections can only read, where the user reads."""
         self.location = describe_target(url)
         self._conninfo = parse_conninfo(url, self.location)
         self._timeout_seconds = timeout_seconds
         self._session = _SESSION.format(
-            milliseconds=round(timeout_seconds * 1000), schema=schema, ef_search=ef_search
+            milliseconds=round(timeout_seconds * 1000),
+            search_path="current_setting('search_path')" if schema is None else f"quote_ident('{schema}')",
+            read_only="on" if schema is None else "off",
+            ef_search=ef_search,
         ).encode()
         self._lock = threading.Lock()
         self._idle: list[Raw] = []
@@ -86,6 +93,26 @@ class Client:
         if isinstance(result, psycopg.Error):
             raise self.error(result) from result
         return result
+
+    def fetch(self, statement: str, values: Sequence[Any], *, exact: bool = False) -> list[tuple[Any, ...]]:
+        """The rows of a statement as Python values; `exact` uses no index for the order."""
+        raw = self._take()
+        try:
+            with raw.transaction():
+                if exact:
+                    raw.execute("SET LOCAL enable_indexscan = off")
+                rows = raw.execute(statement.encode(), values).fetchall()
+        except psycopg.Error as error:
+            if is_lost(raw, error):
+                raw.close()
+            else:
+                self._give_back(raw)
+            raise self.error(error) from error
+        except BaseException:
+            raw.close()
+            raise
+        self._give_back(raw)
+        return rows
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Raw]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sennit.analysis import ANALYSIS_ID
 from sennit.errors import SourceError
 from sennit.filters import EVERYTHING, And, Equal, Exists, Filter, Not
+from sennit.settings.attached import AttachedMapping
 from sennit.settings.servers import PostgresSettings
 from sennit.stores.buffered_index import cosine_scores
 from sennit.stores.contract import (
@@ -30,6 +31,7 @@ from sennit.stores.contract import (
     ServerSearch,
 )
 from sennit.stores.findings import Finding
+from sennit.stores.servers.postgres.attached import AttachedTable
 from sennit.stores.servers.postgres.bm25_tables import EXTENSIONS, Bm25Table, Extension
 from sennit.stores.servers.postgres.client import Client, Result
 from sennit.stores.servers.postgres.sql_filters import sql_condition
@@ -90,6 +92,10 @@ class PostgresIndexes:
         self._client = Client(
             url, schema=settings.schema, timeout_seconds=settings.timeout, ef_search=settings.ef_search
         )
+        self._reader = Client(
+            url, schema=None, timeout_seconds=settings.timeout, ef_search=settings.ef_search
+        )
+        """Connections that can only read, for the tables of others."""
         self._vectors: dict[str, VectorTable] = {}
 
     def keyword(self) -> IndexOf[KeywordQuery]:
@@ -111,6 +117,10 @@ class PostgresIndexes:
         """The vector role."""
         capabilities = Capabilities(statistics="none", lags=True, filters=FILTERS, waits=True)
         return IndexOf(self, capabilities, self._vector_table)
+
+    def attach(self, mapping: AttachedMapping) -> AttachedTable:
+        """A table that somebody else owns and fills."""
+        return AttachedTable(self._reader, self._settings, mapping)
 
     def _vector_table(self, model: Model | None) -> VectorTable | None:
         if model is None:
@@ -194,6 +204,7 @@ class PostgresIndexes:
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
+        self._reader.close()
 
 
 class KeywordIndex:
