@@ -110,7 +110,43 @@ def draw_why(page: Page) -> None:
     page.locator(".verdict").wait_for()
 
 
-SCREENS: Final = {"search": draw_search, "why": draw_why}
+def draw_tune(page: Page) -> None:
+    visit(page, "tune?recipe=memory&q=" + "what+does+Priya+say+about+Goa")
+    page.locator(".ranking li").first.wait_for()
+    page.get_by_label("weight of vector").fill("0.4")
+    page.locator(".badge.good").wait_for()
+
+
+def draw_prompt(page: Page) -> None:
+    visit(page, "prompt?kind=plan&q=" + "how+does+rank_fusion.py+compute+RRF")
+    page.locator(".budget, .problem").first.wait_for()
+
+
+def draw_memory(page: Page) -> None:
+    visit(page, "memory?entity=Rajesh")
+    page.locator(".fact").first.wait_for()
+    page.locator(".row-line button").first.click()
+    page.locator(".turn").first.wait_for()
+
+
+def draw_state(page: Page) -> None:
+    visit(page, "state")
+    page.locator(".chart").wait_for()
+
+
+def visit(page: Page, address: str) -> None:
+    """Go to a view of the page."""
+    page.goto(f"{page.url.partition('#')[0]}#/{address}")
+
+
+SCREENS: Final = {
+    "search": draw_search,
+    "why": draw_why,
+    "tune": draw_tune,
+    "prompt": draw_prompt,
+    "memory": draw_memory,
+    "state": draw_state,
+}
 
 
 def main() -> None:

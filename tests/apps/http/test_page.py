@@ -152,6 +152,44 @@ def test_why_finds_a_record_by_its_text_and_what_admits_it(service: Service) -> 
         assert "sale" not in hidden.text.replace(reference, "")
 
 
+def test_trial_changes_the_recipe_and_refuses_nonsense(service: Service) -> None:
+    body = {"query": "vineyard", "recipe": "rrf", "limit": 3}
+    changed = service.post("/v1/trial", {**body, "fusion": {"method": "rrf", "k": 1.0}}, "reader").json()
+    assert changed["trace"]["recipe"]["fusion"]["k"] == 1.0
+    assert "secretly" not in json.dumps(changed)
+    for fusion in (
+        {"method": "nonsense"},
+        {"method": "rrf", "k": -1},
+        {"method": "weighted", "weights": {"x": 1}},
+    ):
+        assert_error(service.post("/v1/trial", {**body, "fusion": fusion}, "reader"), 422, "invalid_request")
+    assert_error(
+        service.post("/v1/trial", {**body, "stages": [{"stage": "x"}]}, "reader"), 422, "invalid_request"
+    )
+
+
+def test_judged_queries_are_measured_for_the_caller_alone(service: Service) -> None:
+    found = service.search("vineyard", "reader")
+    judged = {"query_id": found["query_id"], "action_name": "judge", "object_id": "harvest", "grade": 3}
+    assert service.post("/v1/feedback", judged, "reader").status_code == 200
+    measured = service.post("/v1/trial/judged", {"recipe": "keyword"}, "reader").json()
+    assert [one["query"] for one in measured["queries"]] == ["vineyard"]
+    assert measured["before"] == measured["after"] == 1.0
+    assert service.post("/v1/trial/judged", {"recipe": "keyword"}, "writer").json()["queries"] == []
+
+
+def test_state_counts_the_last_hour_and_the_report_is_for_the_owner(service: Service) -> None:
+    service.search("vineyard", "reader")
+    hour = service.get("/v1/state", "reader").json()["hour"]
+    assert len(hour) == 60
+    assert sum(minute["searches"] for minute in hour) == 1
+    assert_error(service.get("/v1/report", "reader"), 403, "forbidden")
+    report = service.get("/v1/report", "owner")
+    assert report.json()["records"] >= 4
+    for secret in ("vineyard", "harvest", str(service.db.path)):
+        assert secret not in report.text
+
+
 def test_why_tells_who_acts_for_another_what_that_caller_lacks(service: Service) -> None:
     found = service.request(
         "POST",

@@ -56,8 +56,13 @@ class Visit:
     server: RunningServer
     console: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
-    bodies: list[str] = field(default_factory=list)
-    """The text of every response of the API."""
+    answers: list[Response] = field(default_factory=list)
+    """Every response of the API since the last navigation that a test made."""
+
+    @property
+    def bodies(self) -> list[str]:
+        """The texts of the answers."""
+        return [answer.text() for answer in self.answers if not answer.request.failure]
 
     def go(self, address: str = "") -> None:
         self.page.goto(f"{self.server.url}/{address}")
@@ -93,7 +98,7 @@ def visits(browser: Browser, server: RunningServer, web_sample: SampleDatabase) 
 
         def note_response(response: Response) -> None:
             if "/v1/" in response.url and response.status == 200:
-                one.bodies.append(response.text())
+                one.answers.append(response)
 
         page.on("console", note_console)
         page.on("pageerror", lambda error: one.console.append(str(error)))

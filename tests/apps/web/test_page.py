@@ -209,10 +209,13 @@ def test_see_as_another_caller_shows_no_trace_of_hidden_records(owner: Visit) ->
     owner.search("vineyard secretly")
     expect(owner.page.locator("article", has_text="secretly for sale")).to_have_count(1)
     owner.page.get_by_role("button", name=re.compile("^Caller")).click()
-    owner.bodies.clear()
     owner.page.get_by_role("button", name=re.compile("^reader")).click()
     expect(owner.page.locator(".chip.acting")).to_have_text("as reader")
     expect(owner.page.locator("article").first).to_be_visible()
+    owner.answers.clear()
+    with owner.page.expect_response("**/v1/search"):
+        owner.page.get_by_role("searchbox").fill("the vineyard")
+    expect(owner.page.locator("article", has_text="Harvest report")).to_be_visible()
     assert owner.bodies
     assert not any("secretly for" in body or '"diary"' in body for body in owner.bodies)
     owner.page.get_by_role("tab", name="Why not?").click()

@@ -17,6 +17,8 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from sennit.apps.http.recent_searches import RecentSearches
+
 if TYPE_CHECKING:
     from sennit.results import Degraded, SearchResult
     from sennit.stores.contract import WriteResult
@@ -39,6 +41,8 @@ class Metrics:
     """The metrics of one service, summed over its worker processes if it has several."""
 
     def __init__(self) -> None:
+        self.recent = RecentSearches()
+        """The last hour, of this process only."""
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._requests = Counter(
@@ -94,6 +98,7 @@ class Metrics:
 
     def record_search(self, result: SearchResult) -> None:
         """Count a search, and the sources that failed in it."""
+        self.recent.add(result.milliseconds, [failure.source for failure in result.degraded])
         self._search_seconds.labels(result.recipe).observe(result.milliseconds / 1000)
         self.record_failures(result.degraded)
 

@@ -22,6 +22,7 @@ from sennit.feedback import (
     Feedback,
 )
 from sennit.privacy import Caller
+from sennit.recipes import Recipe as RecipeValue
 from sennit.records import MAX_ID_BYTES
 from sennit.search_parameters import (
     CLIENT_ID,
@@ -306,6 +307,44 @@ class WhyBody(SearchBody):
     def to_request(self, caller: Caller) -> SearchRequest:
         values = dict(self)
         del values["reference"]
+        return SearchRequest(**values, caller=caller)
+
+
+FusionTable = Annotated[
+    dict[str, Any], Field(description='Another fusion, e.g. {"method": "rrf", "k": 20, "first_rank": 1}.')
+]
+StageTables = Annotated[
+    list[dict[str, Any]], Field(max_length=20, description="Other stages, as the recipe's table lists them.")
+]
+
+
+class RecipeBody(RequestBody):
+    """A recipe, and what to change in it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"recipe": "rrf", "fusion": {"method": "rrf", "k": 20.0}}]}
+    )
+
+    recipe: Recipe
+    fusion: FusionTable | None = None
+    stages: StageTables | None = None
+
+
+class TrialBody(SearchBody):
+    """A search, and what to change in its recipe."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"query": "vineyard", "recipe": "rrf", "fusion": {"method": "rrf", "k": 20.0}}]
+        }
+    )
+
+    fusion: FusionTable | None = None
+    stages: StageTables | None = None
+
+    def to_request(self, caller: Caller, recipe: RecipeValue | None = None) -> SearchRequest:
+        values = dict(self) | {"explain": True, "recipe": recipe}
+        del values["fusion"], values["stages"]
         return SearchRequest(**values, caller=caller)
 
 

@@ -302,6 +302,32 @@ class AdmissionResponse(ResponseModel):
     tried: Annotated[int, Field(description="How many changed searches were run.")]
 
 
+class TrialResponse(SearchResponse):
+    """The result of a search with a changed recipe."""
+
+    similarity: Annotated[
+        dict[str, Any] | None,
+        Field(description="With the stage `mmr`: the Jaccard similarity of the first records, by `ids`."),
+    ]
+
+
+class JudgedQuery(ResponseModel):
+    """A judged query, measured before and after a change."""
+
+    query: str
+    before: float
+    after: float
+    first_changes: Annotated[bool, Field(description="Whether another record is first.")]
+
+
+class JudgedTrialResponse(ResponseModel):
+    """nDCG@10 before and after a change, over the queries that the caller has judged."""
+
+    before: float
+    after: float
+    queries: list[JudgedQuery]
+
+
 class SourceTextResponse(ResponseModel):
     """The lines of a file around a record, or the stored text of the record."""
 
@@ -495,6 +521,33 @@ class FieldsResponse(ResponseModel):
 
     fields: list[str] = []
     values: list[NamedCountResponse] = []
+
+
+class MinuteResponse(ResponseModel):
+    """The searches of a minute."""
+
+    minute: Annotated[int, Field(description="When it began, in seconds since 1970.")]
+    searches: int
+    p50: Annotated[float, Field(description="The median duration in milliseconds.")]
+    p95: float
+    degraded: Annotated[dict[str, int], Field(description="How often each source failed.")]
+
+
+class StateResponse(ResponseModel):
+    """The status, and the last hour of this process."""
+
+    status: StatusResponse
+    hour: list[MinuteResponse]
+
+
+class ReportResponse(ResponseModel):
+    """A report for a bug, without credentials, addresses, paths, queries and records."""
+
+    sennit: str
+    python: str
+    platform: str
+    settings: dict[str, Any]
+    hour: list[MinuteResponse]
 
 
 class HealthResponse(ResponseModel):

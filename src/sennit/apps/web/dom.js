@@ -63,10 +63,17 @@ export async function copyText(text, what) {
 let toastTimer;
 export function toast(text) {
   document.querySelector(".toast")?.remove();
-  document.body.append(h("div.toast", text));
+  document.body.append(h("div.toast", { "aria-hidden": "true" }, text));
   announce(text);
   clearTimeout(toastTimer);
   toastTimer = setTimeout(() => document.querySelector(".toast")?.remove(), 2600);
+}
+
+/** Save a text as a file of the user. */
+export function download(name, text) {
+  const url = URL.createObjectURL(new Blob([text], { type: "application/octet-stream" }));
+  h("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 /** A modal dialog with a title; Escape and the button close it, and the focus returns. */

@@ -3,9 +3,13 @@
 import { ApiError, get, post, session, whenUnauthorized } from "./api.js";
 import { announce, fill, h, showDialog } from "./dom.js";
 import { readAddress, visit } from "./address.js";
+import * as memory from "./memory.js";
+import * as prompt from "./prompt.js";
 import * as search from "./search.js";
+import * as state from "./state.js";
+import * as tune from "./tune.js";
 
-const VIEWS = { search };
+const VIEWS = { search, tune, prompt, memory, state };
 const THEME = "sennit.theme";
 const THEMES = { auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
 
@@ -173,12 +177,16 @@ async function show({ focus = false } = {}) {
   document.title = `${chosen.title} · sennit`;
   leave?.();
   leave = null;
-  fill(main);
+  // A place of its own: a view that is still loading when the next one is chosen fills what nobody sees.
+  const place = h("div.view");
+  fill(main, place);
   try {
-    leave = (await chosen.show(main, parameters, caller)) ?? null;
+    const stop = (await chosen.show(place, parameters, caller)) ?? null;
+    if (place.isConnected) leave = stop;
+    else stop?.();
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.status !== 401) fill(main, h("p.problem.card", { role: "alert" }, error.message));
+    if (error.status !== 401) fill(place, h("p.problem.card", { role: "alert" }, error.message));
   }
   if (focus) main.focus({ preventScroll: true });
 }

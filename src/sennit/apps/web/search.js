@@ -2,7 +2,7 @@
 
 import { get, latest, post } from "./api.js";
 import { replaceAddress } from "./address.js";
-import { announce, debounce, field, fill, h, milliseconds, number, plural, sourceClass, tabs } from "./dom.js";
+import { announce, debounce, field, fill, h, milliseconds, number, plural, sourceClass, tabs, toast } from "./dom.js";
 import { copyMenu, searchBody } from "./export.js";
 import { filterBox, isComplete } from "./filter.js";
 import { flow } from "./flow.js";
@@ -13,6 +13,7 @@ import { whyNot } from "./why.js";
 export const title = "Search";
 const TYPING_PAUSE = 120;
 const FITS = 0.18;
+const GRADES = ["not relevant", "related", "relevant", "exactly right"];
 
 export function readRequest(parameters) {
   return {
@@ -188,6 +189,10 @@ export async function show(main, parameters, caller) {
         onfocus: () => figure?.highlight(hit.id),
         onkeydown: (event) => {
           if (event.target !== event.currentTarget) return;
+          if (/^[0-3]$/.test(event.key)) {
+            event.preventDefault();
+            grade(hit, Number(event.key), article);
+          }
           const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
           if (step) {
             event.preventDefault();
@@ -214,10 +219,29 @@ export async function show(main, parameters, caller) {
         h("span", hit.collection),
         hit.kind && h("span", hit.kind),
         hit.timestamp && h("time", { datetime: hit.timestamp }, hit.timestamp.slice(0, 10)),
+        gradeButtons(hit, () => article),
         h("span", { title: "The score decides the order; its scale is the recipe's." }, `score ${number(hit.score)}`),
       ),
     );
     return h("li", article);
+  };
+
+  const gradeButtons = (hit, article) =>
+    h(
+      "span.grades",
+      { role: "group", "aria-label": `Grade result ${hit.rank}` },
+      GRADES.map((meaning, value) => h("button", { type: "button", title: `${value}: ${meaning}`, "aria-label": `${value}: ${meaning}`, "aria-pressed": "false", onclick: () => grade(hit, value, article()) }, value)),
+    );
+
+  const grade = async (hit, value, article) => {
+    try {
+      await post("/v1/feedback", { query_id: answer.query_id, action_name: "judge", object_id: hit.id, grade: value, application: "page" });
+    } catch (error) {
+      toast(error.message);
+      return;
+    }
+    [...article.querySelectorAll(".grades button")].forEach((button, at) => button.setAttribute("aria-pressed", String(at === value)));
+    announce(`Result ${hit.rank}: grade ${value}, ${GRADES[value]}.`);
   };
 
   box.addEventListener("input", () => {

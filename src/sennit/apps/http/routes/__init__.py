@@ -15,6 +15,8 @@ from sennit.apps.http.routes import (
     plans,
     records,
     search,
+    state,
+    trials,
 )
 
 ROUTERS: Final = (
@@ -25,8 +27,10 @@ ROUTERS: Final = (
     records.router,
     feedback.router,
     exploration.router,
+    trials.router,
     page.router,
     opensearch.router,
     operations.router,
+    state.router,
 )
 """Every router, in the order of the OpenAPI document."""

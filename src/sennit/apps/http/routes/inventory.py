@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Response
 from sennit.apps.http import requests, responses
 from sennit.apps.http.bodies import JSON_TYPE, StrictRoute
 from sennit.apps.http.errors import redact_locations
-from sennit.apps.http.request_context import ReadRequest
+from sennit.apps.http.request_context import ReadRequest, RequestContext
 from sennit.apps.http.serializers import encode_json, serialize_record
 from sennit.engine.inventory import PAGE_RECORDS
 from sennit.records import MAX_ID_BYTES
@@ -22,16 +22,21 @@ async def status(context: ReadRequest) -> Response:
     """What the database holds, its indexed folders and models, and what is left to do."""
 
     def work() -> bytes:
-        values: dict[str, Any] = context.db.status(caller=context.caller).to_dict()
-        # Where the database is concerns the operator alone.
-        del values["database"]
-        for folder in values["folders"]:
-            del folder["changes"]
-        if values["last_error"] is not None:
-            values["last_error"] = redact_locations(values["last_error"])
-        return encode_json(values)
+        return encode_json(describe_status(context))
 
     return Response(await context.run(work), media_type=JSON_TYPE)
+
+
+def describe_status(context: RequestContext) -> dict[str, Any]:
+    """The status as the caller may see it."""
+    values: dict[str, Any] = context.db.status(caller=context.caller).to_dict()
+    # Where the database is concerns the operator alone.
+    del values["database"]
+    for folder in values["folders"]:
+        del folder["changes"]
+    if values["last_error"] is not None:
+        values["last_error"] = redact_locations(values["last_error"])
+    return values
 
 
 @router.get(
