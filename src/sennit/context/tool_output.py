@@ -183,6 +183,7 @@ def render_results(
         ]
     hints = hint_lines(result)
     values: dict[str, Json] = {
+        "query_id": result.query_id,
         "query": result.query,
         "recipe": result.recipe,
         "fits": result.fits,
@@ -254,6 +255,7 @@ def render_texts(result: SearchResult, collections: Sequence[str], budget: Token
             shown.append(replace(item, passage=text))
     hints, missing = hint_lines(result), degraded_lines(result.degraded)
     values: dict[str, Json] = {
+        "query_id": result.query_id,
         "query": result.query,
         "recipe": result.recipe,
         "fits": result.fits,
@@ -287,6 +289,7 @@ def render_memories(result: SearchResult, budget: TokenBudget) -> ToolOutput:
             lines += ["", head, *_marked(text)]
             memories.append(_memory(hit, text))
     values: dict[str, Json] = {
+        "query_id": result.query_id,
         "query": result.query,
         "fits": result.fits,
         "count": len(memories),

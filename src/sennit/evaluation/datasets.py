@@ -87,9 +87,9 @@ def read_collection(folder: Path) -> Collection:
 def read_beir(folder: Path) -> Collection:
     """Read a collection in the BEIR format."""
     documents = tuple(_documents(_corpus_file(folder)))
-    all_queries = _queries(_file(folder, QUERIES_FILE))
+    all_queries = read_queries(_file(folder, QUERIES_FILE))
     file = _file(folder, *JUDGEMENT_FILES)
-    judgements = _judgements(file)
+    judgements = read_judgements(file)
     if not documents:
         raise InvalidInput(f"{folder}: the corpus is empty.")
     if not all_queries:
@@ -196,7 +196,8 @@ def _documents(file: Path) -> Iterator[Record]:
         yield record
 
 
-def _queries(file: Path) -> dict[str, Query]:
+def read_queries(file: Path) -> dict[str, Query]:
+    """Return the queries of a file in the BEIR format, by id."""
     out: dict[str, Query] = {}
     for where, values in _objects(file):
         query = Query(_id(values, where), _text(values, "text", where), _metadata(values, where))
@@ -206,7 +207,8 @@ def _queries(file: Path) -> dict[str, Query]:
     return out
 
 
-def _judgements(file: Path) -> dict[str, dict[str, int]]:
+def read_judgements(file: Path) -> dict[str, dict[str, int]]:
+    """Return the judgements of a file in the BEIR format."""
     out: dict[str, dict[str, int]] = {}
     for where, line in _lines(file):
         cells = [cell.strip() for cell in line.split("\t")]

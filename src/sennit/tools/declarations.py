@@ -20,9 +20,9 @@ class Tool:
     output_schema: schemas.Schema
     run: Callable[[handlers.ToolCall], handlers.ToolResponse]
     writes: bool = False
-    """Whether it changes what searches find. Such a tool is not offered to callers without write access."""
-    stores_plan: bool = False
-    """Whether an argument makes it store its result, without changing what searches find."""
+    """Whether it stores something. Such a tool is not offered to callers without write access."""
+    stores_result: bool = False
+    """Whether it can store something without changing what searches find."""
     idempotent: bool = True
     destructive: bool = False
     """Whether it removes what is stored."""
@@ -155,6 +155,22 @@ TOOLS: Final = (
         destructive=True,
     ),
     Tool(
+        name="feedback",
+        title="Say which results helped",
+        description="Report results that you used, cited, or found wrong.",
+        input_schema=schemas.arguments(
+            "action",
+            "ids",
+            action=schemas.string("What you did.", enum=["use", "cite", "reject"]),
+            ids=schemas.strings("Of results."),
+            query_id=schemas.string("Default: the last search."),
+        ),
+        output_schema=schemas.RECORDED,
+        run=handlers.feedback,
+        writes=True,
+        idempotent=False,
+    ),
+    Tool(
         name="list_records",
         title="See what is stored",
         description="See what is stored: collections, folders, recipes that find something, and records page by page, "
@@ -197,7 +213,7 @@ TOOLS: Final = (
         ),
         output_schema=schemas.PLAN,
         run=handlers.plan_context,
-        stores_plan=True,
+        stores_result=True,
         idempotent=False,
     ),
     Tool(

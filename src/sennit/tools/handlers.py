@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sennit.errors import InvalidInput, SourceError
+from sennit.feedback import MAX_NAME_CHARACTERS
 from sennit.search_parameters import KEYWORDS
 from sennit.tools import schemas
 
@@ -180,6 +181,28 @@ def forget(call: ToolCall) -> ToolResponse:
     return ToolResponse((f"Removed {removed:,} record{'' if removed == 1 else 's'}.",), {"removed": removed})
 
 
+def feedback(call: ToolCall) -> ToolResponse:
+    """Record what was done with results."""
+    from sennit.feedback import Feedback
+
+    arguments = call.arguments
+    ids = arguments["ids"]
+    if not ids:
+        raise InvalidInput("feedback needs the ids of results.")
+    query_id = arguments.get("query_id")
+    given = [
+        Feedback(
+            query_id or call.db.feedback.last_query_id(name, caller=call.caller),
+            arguments["action"],
+            name,
+            application=call.source[:MAX_NAME_CHARACTERS],
+        )
+        for name in ids
+    ]
+    recorded = len(call.db.feedback.add_many(given, caller=call.caller))
+    return ToolResponse((f"Recorded {recorded}.",), {"recorded": recorded})
+
+
 def list_records(call: ToolCall) -> ToolResponse:
     """List collections, folders and records."""
     from sennit.context.tool_output import render_records
@@ -260,6 +283,7 @@ def ask(call: ToolCall) -> ToolResponse:
     if answer.model:
         notes.append(f"Written by {one_line(answer.model)}; check what matters.")
     values = {
+        "query_id": answer.query_id,
         "query": answer.query,
         "text": text,
         "citations": [citation.to_dict() for citation in answer.citations],

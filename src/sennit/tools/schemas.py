@@ -153,6 +153,7 @@ DEGRADED: Final = rows("source", "reason")
 """Sources that failed, and why. The result is built from the others."""
 
 _RESULT: Final = {
+    "query_id": _STRING,
     "query": _STRING,
     "recipe": _STRING,
     "fits": _BOOLEAN,
@@ -186,6 +187,7 @@ RESULTS["properties"]["pages"] = rows(
     chunks=rows("kind", "id", "title", "citation", "text"),
 )
 MEMORIES: Final = object_with(
+    query_id=_STRING,
     query=_STRING,
     fits=_BOOLEAN,
     count=_COUNT,
@@ -206,6 +208,7 @@ PASSAGES: Final = object_with(
 FILE: Final = object_with(path=_STRING, text=_STRING, first_line=_COUNT, last_line=_COUNT, total_lines=_COUNT)
 MEMORY: Final = object_with(id=_STRING, collection=_STRING, sensitivity=_STRING, scope=_STRING)
 REMOVED: Final = object_with(removed=_COUNT)
+RECORDED: Final = object_with(recorded=_COUNT)
 RECORDS: Final = object_with(
     total=_COUNT,
     next=_NULLABLE_STRING,
@@ -255,6 +258,7 @@ PLAN: Final = object_with(
 
 
 ANSWER: Final = object_with(
+    query_id=_STRING,
     query=_STRING,
     text=_STRING,
     citations=rows("number", "id", "title", "location", "url"),

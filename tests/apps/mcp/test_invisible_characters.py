@@ -43,6 +43,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "read_file": {"path": "hidden.md"},
     "remember": {"text": f"needle {HIDDEN}", "title": HIDDEN},
     "forget": {"ids": [RECORD_ID]},
+    "feedback": {"action": "use", "ids": [RECORD_ID]},
     "list_records": {},
     "explain_result": {"query": f"needle {SHORT}", "id": RECORD_ID, "recipe": "artifacts"},
     "plan_context": {"query": "fix needle() in hidden.py", "max_tokens": 500_000},
@@ -58,6 +59,7 @@ FAILING_CALLS: dict[str, dict[str, Any]] = {
     "read_file": {"path": f"{SHORT}.md"},
     "remember": {"text": "x", "sensitivity": SHORT},
     "forget": {"ids": [SHORT]},
+    "feedback": {"action": "use", "ids": [SHORT]},
     "list_records": {"filters": {SHORT: {SHORT: 1}}},
     "explain_result": {"query": "x", "id": SHORT},
     "plan_context": {"query": "x", "max_tokens": SHORT},
@@ -136,11 +138,12 @@ async def test_no_invisible_character_is_in_the_answer_of_a_tool(
 ) -> None:
     # The threshold lets vector_search find a text that is mostly single letters.
     async with hidden_place.client(files__vector_score_threshold=4.0) as client:
+        await client.call_tool("hybrid_search", CALLS["hybrid_search"])  # feedback is about a search
         result = await client.call_tool(name, CALLS[name])
     assert not result.is_error, result.content
     text = all_text(result)
     assert not FORBIDDEN & set(text)
-    if name not in ("remember", "forget"):  # their answers have no text of the caller
+    if name not in ("remember", "forget", "feedback"):  # their answers have no text of the caller
         assert "xxx" in text, "the letters between the hidden characters are missing"
 
 

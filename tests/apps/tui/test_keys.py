@@ -268,3 +268,19 @@ def test_quitting_while_typing_causes_no_error(database: sennit.Database) -> Non
         app = SennitApp(database, recipe="both")
         run_app(app, script)
         assert app.return_code == 0
+
+
+def test_plus_and_minus_record_feedback(database: sennit.Database) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await wait_for_results(pilot, "copy")
+        await pilot.press("j", "plus")
+        await wait_until(pilot, lambda: "helped" in get_status(pilot))
+        await pilot.press("k", "minus")
+        await wait_until(pilot, lambda: "is wrong" in get_status(pilot))
+
+    database.feedback.forget()
+    run_app(SennitApp(database, recipe="both", query="copy"), script)
+    (found,) = database.feedback.read()
+    assert found.query.query == "copy"
+    assert [(event.action_name, event.position) for event in found.events] == [("click", 2), ("reject", 1)]
+    assert database.feedback.forget() == 1

@@ -123,6 +123,9 @@ SECTIONS: Final = (
             "models": CommandEntry(f"{_CLI}.models:models", "Show, install and change embedding models."),
             "doctor": CommandEntry(f"{_CLI}.doctor:doctor", "Check the database, and repair its indexes."),
             "eval": CommandEntry(f"{_CLI}.eval:eval_", "Measure search quality and speed on labelled data."),
+            "feedback": CommandEntry(
+                f"{_CLI}.feedback:feedback", "Record, list and export what people did with results."
+            ),
             "experiment": CommandEntry(
                 f"{_CLI}.experiment:experiment", "Compare two recipes on live searches."
             ),

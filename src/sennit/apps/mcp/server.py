@@ -113,7 +113,7 @@ def make_server(
 
 
 def _describe(tool: Tool) -> types.Tool:
-    reads_only = not (tool.writes or tool.stores_plan)
+    reads_only = not (tool.writes or tool.stores_result)
     return types.Tool(
         name=tool.name,
         title=tool.title,

@@ -27,7 +27,7 @@ from sennit.apps.tui.preview import PreviewPane
 from sennit.apps.tui.preview_content import PreviewContent, load_preview, record_preview
 from sennit.apps.tui.results import ResultsPane
 from sennit.apps.tui.text import BOLD, DIM, ERROR, PLAIN, sanitize_title
-from sennit.errors import InvalidInput
+from sennit.errors import InvalidInput, SennitError
 from sennit.filters import parse_filter
 
 if TYPE_CHECKING:
@@ -347,6 +347,22 @@ class SennitApp(App[None]):
         if item is not None:
             self.copy_to_clipboard(item.citation)
             self._set_status(f"Copied {item.citation}", PLAIN)
+
+    def action_feedback(self, action: str) -> None:
+        """Record that the selected result helped, or that it is wrong."""
+        item = self._results.item
+        if item is None:
+            return
+        if not item.query_id:
+            self._set_status("Feedback is about the result of a search, not of a grep.", ERROR)
+            return
+        try:
+            self._db.feedback.add(item.query_id, action, item.id, application="tui")
+        except SennitError as error:
+            self._set_status(str(error), ERROR)
+            return
+        said = "helped" if action == "click" else "is wrong"
+        self._set_status(f"Recorded that {item.citation} {said}", PLAIN)
 
     def action_open(self) -> None:
         content = self._preview.content

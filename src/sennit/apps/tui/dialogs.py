@@ -29,6 +29,7 @@ KEYS: Final = (
     ("r  Ctrl+R", "choose the recipe"),
     ("o  Ctrl+O", "open the file in $EDITOR, at the line"),
     ("y", "copy the citation"),
+    ("+  -", "record that the result helped, or is wrong"),
     ("?  F1", "these keys"),
     ("q  Ctrl+C", "quit"),
 )

@@ -34,6 +34,10 @@ class ResultRow:
     text: str
     score: str
     about: str
+    id: str = ""
+    """The id of the record; empty for a passage of a grep."""
+    query_id: str = ""
+    """The id of the search that found it, for feedback."""
     explanation: Explanation | None = None
     language: str = ""
     """The programming language of the text; empty for prose."""
@@ -103,7 +107,7 @@ def from_search(result: SearchResult) -> ResultList:
     return ResultList(
         query=result.query,
         recipe=result.recipe,
-        items=tuple(_item_from_hit(hit, result.query) for hit in result),
+        items=tuple(_item_from_hit(hit, result.query, result.query_id) for hit in result),
         status=status_message(result),
         warnings=tuple(f"{source.source} did not answer: {source.reason}" for source in result.degraded),
         sources=result.trace.sources if result.trace else (),
@@ -123,8 +127,10 @@ def from_grep(query: str, answer: GrepResult) -> ResultList:
     )
 
 
-def _item_from_hit(hit: Hit, query: str) -> ResultRow:
+def _item_from_hit(hit: Hit, query: str, query_id: str) -> ResultRow:
     return ResultRow(
+        id=hit.id,
+        query_id=query_id,
         rank=hit.rank,
         title=hit.title,
         short_citation=shorten_path(hit.citation),

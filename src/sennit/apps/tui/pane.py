@@ -85,6 +85,8 @@ class MainPane(ScrollPane):
         Binding("r", "app.recipe", show=False, priority=True),
         Binding("o", "app.open", show=False, priority=True),
         Binding("y", "app.copy", show=False, priority=True),
+        Binding("plus", "app.feedback('click')", show=False, priority=True),
+        Binding("minus", "app.feedback('reject')", show=False, priority=True),
         Binding("question_mark", "app.keys", show=False, priority=True),
         Binding("q", "app.quit", show=False, priority=True),
     ]
