@@ -111,3 +111,62 @@ def test_unknown_recipe_and_duplicate_folder_names_are_errors(tmp_path: Path) ->
     first, second = write_folder(tmp_path / "x" / "c"), write_folder(tmp_path / "y" / "c")
     assert "There is no recipe 'none'" in run(first, "--recipe", "none").stderr
     assert "Two folders are called 'c'" in run(first, second).stderr
+
+
+def test_systems_are_compared_query_by_query(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "fruit")
+    plot = tmp_path / "plot.svg"
+    result = run(folder, "--compare", "keyword", "--json", "--plot", plot)
+    assert result.exit_code == 0, result.output
+    values = json.loads(result.stdout)
+    comparisons = {one["system"]: one for one in values["comparisons"]}
+    assert list(comparisons) == ["vector", "links", "rrf", "default"]
+    links = comparisons["links"]  # which finds nothing in texts without links
+    assert links["difference"] < 0
+    assert links["better"] == 0
+    assert links["worse"] == links["queries"] == 2
+    assert links["interval"][0] <= links["difference"] <= links["interval"][1]
+    assert links["p_corrected"] >= links["p_randomisation"]
+    (lost, *_) = links["worse_queries"]
+    assert lost["after"] < lost["before"]
+    assert lost["moved"][0]["after"] is None
+    assert "ranks:" in lost["moved"][0]["reason"]
+    for one in values["results"]:
+        low, high = one["intervals"]["nDCG@10"]
+        assert low <= one["nDCG@10"] <= high
+    assert plot.read_text().startswith("<svg")
+    text = run(folder, "--compare", "keyword", "--metric", "MRR@10").stdout
+    assert "links - keyword, MRR@10" in text
+    assert "links is worse than keyword for:" in text
+    assert "●" in text
+
+
+def test_a_run_is_compared_with_an_earlier_one(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "fruit")
+    before = tmp_path / "before.jsonl"
+    assert run(folder, "--per-query", before).exit_code == 0
+    values = json.loads(run(folder, "--against", before, "--json").stdout)
+    assert [one["difference"] for one in values["comparisons"]] == [0.0] * 5
+    assert {one["p_corrected"] for one in values["comparisons"]} == {1.0}
+    assert {one["baseline"] for one in values["comparisons"]} == {"before"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--compare", "keywrd"], "Did you mean 'keyword'"),
+        (["--compare", "keyword", "--metric", "ndcg"], "There is no metric"),
+        (["--against", "broken.jsonl"], "not a line that --per-query wrote"),
+        (["--against", "other.jsonl"], "no system, model and collection"),
+    ],
+)
+def test_a_comparison_with_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("broken.jsonl").write_text('{"collection": "fruit"}\n')
+    other = {"collection": "x", "model": "x", "system": "x", "query": "x", "ranking": [], "nDCG@10": 1}
+    Path("other.jsonl").write_text(json.dumps(other) + "\n")
+    result = run(write_folder(tmp_path / "fruit"), *options)
+    assert result.exit_code == 2
+    assert said in result.stderr

@@ -174,7 +174,7 @@ def _session(metadata: Mapping[str, Json]) -> str | None:
 def _documents(file: Path) -> Iterator[Record]:
     seen: set[str] = set()
     turns: Counter[str] = Counter()
-    for where, values in _objects(file):
+    for where, values in read_objects(file):
         try:
             metadata = _metadata(values, where)
             session = _session(metadata)
@@ -199,7 +199,7 @@ def _documents(file: Path) -> Iterator[Record]:
 def read_queries(file: Path) -> dict[str, Query]:
     """Return the queries of a file in the BEIR format, by id."""
     out: dict[str, Query] = {}
-    for where, values in _objects(file):
+    for where, values in read_objects(file):
         query = Query(_id(values, where), _text(values, "text", where), _metadata(values, where))
         if query.id in out:
             raise InvalidInput(f"{where}: there is an earlier query with the _id {query.id!r}.")
@@ -245,7 +245,8 @@ def _lines(file: Path) -> Iterator[tuple[str, str]]:
         raise InvalidInput(f"{file}: not UTF-8 text after line {number} ({error.reason}).") from error
 
 
-def _objects(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def read_objects(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each object of a file of JSON lines, with `file:number` for error messages."""
     for where, line in _lines(file):
         try:
             values = json.loads(line)

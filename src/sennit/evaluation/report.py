@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sennit.evaluation.metrics import METRICS, MetricValues, mean_metrics
+from sennit.evaluation.plots import IntervalRow
 from sennit.evaluation.run import Measurement, QueryResult
+from sennit.evaluation.statistics import bootstrap_interval
 from sennit.records import Json
 
 HEADERS: Final = ("collection", "model", "system", "queries", *METRICS, "ms")
@@ -60,7 +62,18 @@ def query_result_dicts(measurements: Sequence[Measurement]) -> Iterator[dict[str
                 "milliseconds": round(result.milliseconds, 3),
                 "ranking": list(result.ranking),
                 **({"degraded": result.degraded} if result.degraded else {}),
+                **({"reasons": dict(result.reasons)} if result.reasons else {}),
             }
+
+
+def interval_rows(measurements: Sequence[Measurement], metric: str) -> list[IntervalRow]:
+    """The mean of a metric with its confidence interval, for a plot of the systems."""
+    rows = []
+    for one in measurements:
+        values = [result.metrics[metric] for result in one.query_results]
+        low, high = bootstrap_interval(values)
+        rows.append(IntervalRow(f"{one.collection} {one.system}", low, sum(values) / len(values), high))
+    return rows
 
 
 def degraded_warnings(measurements: Sequence[Measurement]) -> list[str]:
@@ -123,6 +136,12 @@ def _summary(results: Sequence[QueryResult]) -> dict[str, Json]:
     return {
         "queries": len(results),
         **_rounded(mean_metrics(result.metrics for result in results)),
+        "intervals": {
+            name: [
+                round(bound, 6) for bound in bootstrap_interval([result.metrics[name] for result in results])
+            ]
+            for name in METRICS
+        },
         "milliseconds": round(statistics.median(result.milliseconds for result in results), 3),
     }
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final, get_args
 
 import sennit
-from sennit.errors import EmbeddingError, InvalidInput
+from sennit.engine.search_request import SearchRequest
+from sennit.errors import AmbiguousReference, EmbeddingError, InvalidInput, NotFound
 from sennit.evaluation.clock import Clock, ClockedCollection, set_clock
 from sennit.evaluation.datasets import Collection, Query
 from sennit.evaluation.metrics import DEEP_METRIC, MetricValues, compute_metrics, mean_metrics
@@ -29,6 +30,9 @@ SHALLOW_LIMIT: Final = 10
 
 DEEP_LIMIT: Final = 100
 """A second search for R@100, which is not timed."""
+
+EXPLAINED_DOCUMENTS: Final = 3
+"""Relevant documents of a query that are explained."""
 
 DEADLINE_SECONDS: Final = 60.0
 """Long enough that no source times out on a busy machine. A timed-out source would lower the metrics."""
@@ -73,6 +77,8 @@ class EvaluationOptions:
     max_queries: int | None = None
     now: Clock | None = None
     """When the queries ask. None: documents have no time."""
+    explain: bool = False
+    """Whether each query also has the reasons for the ranks of its relevant documents."""
     cache_dir: Path | None = None
     """Where databases are kept for the next run. Without it they are temporary."""
 
@@ -87,6 +93,8 @@ class QueryResult:
     ranking: tuple[str, ...]
     degraded: str | None = None
     """The sources that failed, and why."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why each relevant document has its rank or is missing, from the trace; empty unless requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +292,7 @@ def _measure(
     deep_rankings: dict[str, list[str]] = {}
     milliseconds: dict[str, float] = {}
     degraded: dict[str, str] = {}
+    reasons: dict[str, dict[str, str]] = {}
     # The database is opened anew for each system, so that no system finds the query vectors of another in the cache.
     with (
         sennit.open(folder, settings=settings) as db,
@@ -301,6 +310,11 @@ def _measure(
                 degraded[query.id] = "; ".join(map(str, result.degraded))
             result = db.search(query.text, recipe=system.recipe, limit=deep, filters=filters, now=now)
             deep_rankings[query.id] = selected.ranking(query, result)
+            if options.explain:
+                request = SearchRequest(
+                    query.text, recipe=system.recipe, limit=shallow, filters=filters, now=now
+                )
+                reasons[query.id] = _explain_relevant(db, request, selected.judgements[query.id])
             update(done, len(selected.queries))
     shallow_metrics = compute_metrics(selected.judgements, shallow_rankings)
     deep_metrics = compute_metrics(selected.judgements, deep_rankings)
@@ -311,12 +325,33 @@ def _measure(
             milliseconds[query.id],
             tuple(shallow_rankings[query.id]),
             degraded.get(query.id),
+            reasons.get(query.id, {}),
         )
         for query in selected.queries
     )
     return Measurement(
         collection.name, len(collection.documents), scope, model, recipe.name, system.name, query_results
     )
+
+
+def _explain_relevant(
+    db: sennit.Database, request: SearchRequest, judgements: Mapping[str, int]
+) -> dict[str, str]:
+    """Why each of the most relevant documents has its rank, or is missing."""
+    relevant = sorted(
+        (name for name, grade in judgements.items() if grade > 0), key=lambda name: -judgements[name]
+    )
+    out = {}
+    for name in relevant[:EXPLAINED_DOCUMENTS]:
+        # In some formats the judgements name files and not records.
+        with contextlib.suppress(NotFound, AmbiguousReference):
+            why = db.why(request, name)
+            ranks = ", ".join(
+                f"{one.source} {'-' if one.rank is None else one.rank}" for one in why.source_scores
+            )
+            because = "" if why.kept else f"; {why.stage}: {why.reason}"
+            out[name] = f"ranks: {ranks or 'none'}{because}"
+    return out
 
 
 def _check_scope(collection: Collection, scope: str | None) -> None:

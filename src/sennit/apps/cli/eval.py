@@ -18,6 +18,7 @@ from sennit.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sennit.evaluation.comparison import Comparison
     from sennit.evaluation.datasets import Collection
     from sennit.evaluation.run import Measurement
 
@@ -63,6 +64,19 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--per-query", metavar="FILE", type=_FILE, help="Write the figures of each query as JSON lines."
 )
+@click.option(
+    "--compare", metavar="SYSTEM", type=TEXT, help="Compare every system with this one, query by query."
+)
+@click.option(
+    "--against",
+    metavar="FILE",
+    type=_FILE,
+    help="Compare with an earlier run, whose --per-query file this is.",
+)
+@click.option(
+    "--metric", type=TEXT, default="nDCG@10", show_default=True, help="Metric to compare and to plot."
+)
+@click.option("--plot", metavar="FILE", type=_FILE, help="Write the metric with its intervals as SVG.")
 @click.option("--cache", metavar="DIR", type=_FOLDER, help="Keep the databases there for the next run.")
 @click.option(
     "--write", metavar="FILE", type=_FILE, help="Write the tables between the markers of this page."
@@ -82,6 +96,10 @@ def eval_(
     ablation: bool,
     limit_queries: int | None,
     per_query: Path | None,
+    compare: str | None,
+    against: Path | None,
+    metric: str,
+    plot: Path | None,
     cache: Path | None,
     write: Path | None,
 ) -> None:
@@ -95,10 +113,14 @@ def eval_(
     nDCG@10, MRR@10, R@5, R@10, R@100 and the median milliseconds of a search, for each source alone, for RRF and
     for the recipe.
 
+    With --compare or --against, it also reports the mean difference with its confidence interval, p-values of the
+    paired randomisation test and t-test, corrected for several comparisons, and the queries that got worse, with why.
+
     With --code, a folder has annotations/PROJECT.json: questions and the files that answer them. The report has a
     row for each project and one for all.
     """
     from sennit.evaluation.clock import parse_clock
+    from sennit.evaluation.comparison import check_metric, compare_systems, compare_with_file
     from sennit.evaluation.datasets import read_collection
     from sennit.evaluation.report import degraded_warnings, measurement_to_dict
     from sennit.evaluation.run import EvaluationOptions, evaluate
@@ -125,8 +147,10 @@ def eval_(
         scopes=_parse_scopes(scopes, collections),
         max_queries=limit_queries,
         now=None if now is None else parse_clock(now),
+        explain=compare is not None or against is not None,
         cache_dir=cache,
     )
+    check_metric(metric)
 
     def show_progress(label: str) -> AbstractContextManager[output.ProgressCallback]:
         return output.progress_bar(session, label)
@@ -140,13 +164,22 @@ def eval_(
         from sennit.evaluation.quality import write_tables
 
         write_tables(write, measured)
+    comparisons = compare_systems(measured, compare, metric) if compare is not None else []
+    comparisons += compare_with_file(measured, against, metric) if against is not None else []
+    if plot is not None:
+        _plot(plot, measured, comparisons, metric)
     if session.json:
         warnings = [warning for collection in collections for warning in collection.warnings]
         output.write_json(
-            {"results": [measurement_to_dict(one, category) for one in measured], "warnings": warnings}
+            {
+                "results": [measurement_to_dict(one, category) for one in measured],
+                **({"comparisons": [one.to_dict() for one in comparisons]} if comparisons else {}),
+                "warnings": warnings,
+            }
         )
     else:
         _show(measured, category, code=code)
+        _show_comparisons(comparisons)
 
 
 def _check_code_options(projects: Path | None, *, ablation: bool) -> None:
@@ -188,3 +221,56 @@ def _show(measured: Sequence[Measurement], category: str | None, *, code: bool) 
     else:
         rows = table_rows(measured, category)
     output.write_table(HEADERS, rows, right=range(FIRST_NUMERIC_COLUMN, len(HEADERS)))
+
+
+def _plot(
+    file: Path, measured: Sequence[Measurement], comparisons: Sequence[Comparison], metric: str
+) -> None:
+    from sennit.evaluation.plots import interval_svg
+    from sennit.evaluation.report import interval_rows
+
+    if comparisons:
+        svg = interval_svg(f"Difference in {metric}", [one.to_row() for one in comparisons], 0.0)
+    else:
+        svg = interval_svg(metric, interval_rows(measured, metric))
+    file.write_text(svg, encoding="utf-8")
+
+
+def _show_comparisons(comparisons: Sequence[Comparison]) -> None:
+    from sennit.evaluation.plots import interval_text
+
+    if not comparisons:
+        return
+    output.write_line()
+    output.write_table(
+        ("collection", "comparison", "difference", "p", "p (t)", "p (Holm)", "better", "equal", "worse"),
+        [
+            (
+                one.collection,
+                f"{one.system} - {one.baseline}, {one.metric}",
+                f"{one.test.difference:+.4f}",
+                f"{one.test.p_randomisation:.4f}",
+                f"{one.test.p_t:.4f}",
+                f"{one.p_corrected:.4f}",
+                *(f"{count:,}" for count in (one.test.better, one.test.equal, one.test.worse)),
+            )
+            for one in comparisons
+        ],
+        right=range(2, 9),
+    )
+    output.write_line()
+    for line in interval_text([one.to_row() for one in comparisons], 0.0):
+        output.write_line(sanitize_for_terminal(line))
+    for one in comparisons:
+        if one.worse:
+            output.write_line(
+                f"\n{output.one_line(one.system)} is worse than {output.one_line(one.baseline)} for:"
+            )
+        for query in one.worse:
+            figures = f"{query.before:.3f} → {query.after:.3f}"
+            output.write_line(f"  {figures}  {output.truncate(output.one_line(query.text), 80)}")
+            for moved in query.moved:
+                place = "not found" if moved.after is None else f"rank {moved.after}"
+                output.write_line(
+                    f"    {output.one_line(f'{moved.id}: rank {moved.before} → {place}; {moved.reason}')}"
+                )
