@@ -111,6 +111,7 @@ def test_a_new_file_is_written_and_removed(sennit: Cli, user_home: Path, agent: 
     remaining.pop(".config", None)
     before.pop(".config", None)
     assert remaining == before
+    assert not (user_home / ".config" / "sennit" / "installed.json").exists()
 
 
 FILES = [
@@ -217,6 +218,24 @@ def test_a_file_that_cannot_be_read_or_written_is_an_error(sennit: Cli, user_hom
     done = sennit("install", "cursor", "--db", "a")
     assert done.exit_code == 2
     assert "cannot be read" in done.stderr
+
+
+def test_a_folder_that_cannot_be_created_is_an_error(sennit: Cli, user_home: Path) -> None:
+    (user_home / ".cursor").write_text("a file, where a folder is needed")
+    before = tree(user_home)
+    assert sennit("install", "cursor", "--db", "a").exit_code == 2
+    assert tree(user_home) == before
+
+
+def test_nothing_is_installed_that_could_not_start(
+    sennit: Cli, user_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sennit.apps.cli.install.find_spec", lambda name: None)
+    before = tree(user_home)
+    done = sennit("install", "cursor", "--db", "a")
+    assert done.exit_code == 5
+    assert "sennit[mcp]" in done.stderr
+    assert tree(user_home) == before
 
 
 def test_a_link_stays_a_link(sennit: Cli, user_home: Path) -> None:

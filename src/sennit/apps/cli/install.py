@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from sennit.apps.install.agents import AGENTS, ENTRY_NAME, Agent, Places, Scope
 from sennit.apps.install.edits import find_entry, load
 from sennit.apps.install.installer import Change, config_file, install, plan_install, undo
 from sennit.context.sanitize import sanitize_for_terminal
-from sennit.errors import InvalidInput, NotFound, SennitError, suggest
+from sennit.errors import InvalidInput, MissingExtra, NotFound, SennitError, suggest
 from sennit.stores.target import is_postgres
 
 
@@ -65,6 +66,8 @@ def install_command(
     command = [*_program(), "mcp", "--db", _database(session)]
     if read_only:
         command.append("--read-only")
+    if not only_print and find_spec("mcp") is None:
+        raise MissingExtra("The MCP server, which the agent would start,", "mcp")
     run = plan_install if only_print else install
     _report(session, run(chosen, scope, places, command), scope, planned=only_print)
 

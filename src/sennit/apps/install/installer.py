@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from sennit.apps.install.agents import Agent, Command, Places, Scope
 from sennit.apps.install.edits import Edit, find_entry, load, remove_entry, write_entry
-from sennit.errors import InvalidInput, NotFound
+from sennit.errors import InvalidInput
 from sennit.settings.trust import config_folder
 
 MEMORY_NAME: Final = "installed.json"
@@ -86,7 +86,10 @@ def install(agent: Agent, scope: Scope, places: Places, command: Command) -> Cha
         # The entry was written before, with another database: undoing takes back both edits.
         memory = _merge(former, change.edit)
     for folder in reversed(folders):
-        Path(folder).mkdir(exist_ok=True)
+        try:
+            Path(folder).mkdir(exist_ok=True)
+        except OSError as error:
+            raise InvalidInput(f"{folder} cannot be created: {error.strerror or error}.") from error
     mode = NEW_USER_FILE_MODE if scope == "user" else NEW_PROJECT_FILE_MODE
     _write(change.file, change.edit.apply(text or ""), mode)
     _write_memories({**memories, key: memory})
@@ -211,11 +214,12 @@ def _read_memories() -> dict[str, Memory]:
 
 def _write_memories(memories: dict[str, Memory]) -> None:
     file = config_folder() / MEMORY_NAME
-    if not memories and not file.exists():
-        return
     try:
+        if not memories:
+            file.unlink(missing_ok=True)
+            return
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise NotFound(f"{file.parent} cannot be created: {error.strerror or error}.") from error
+        raise InvalidInput(f"{file} cannot be changed: {error.strerror or error}.") from error
     content = {name: asdict(memory) for name, memory in memories.items()}
     _write(file, json.dumps(content, indent=2, ensure_ascii=False) + "\n", NEW_USER_FILE_MODE)
