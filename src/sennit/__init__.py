@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sennit.engine import AsyncDatabase, Database, aopen, open  # noqa: A004
     from sennit.engine.answers import Answer
+    from sennit.engine.migration import migrate
     from sennit.engine.search_request import SearchRequest
     from sennit.errors import SennitError
     from sennit.facts import Entity, Fact
@@ -45,6 +46,7 @@ _MODULE_OF = {
     "Why": "sennit.results",
     "aopen": "sennit.engine",
     "field": "sennit.filters",
+    "migrate": "sennit.engine.migration",
     "open": "sennit.engine",
 }
 """The module of each public name. A name is imported on first use, so that `sennit --help` is fast."""
@@ -75,6 +77,7 @@ __all__ = [
     "Why",
     "aopen",
     "field",
+    "migrate",
     "open",
 ]
 

@@ -37,7 +37,7 @@ from sennit.graph.entity_linking import NameMatches
 from sennit.graph.names import Hashes, Words
 from sennit.graph.traversal import Edge
 from sennit.ranking.calibration import CosineSample
-from sennit.records import Record
+from sennit.records import Json, Record
 from sennit.stores.findings import Finding
 from sennit.stores.prepared_records import PreparedRecord
 
@@ -176,6 +176,19 @@ class WriteResult:
     def changed(self) -> int:
         """How many records are not as they were before."""
         return self.added + self.updated + self.removed
+
+
+@dataclass(frozen=True, slots=True)
+class TableCopy:
+    """One table of a migration: its rows, how many this run copied, and the checksum that both sides have."""
+
+    name: str
+    rows: int
+    copied: int
+    checksum: str
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"table": self.name, "rows": self.rows, "copied": self.copied, "checksum": self.checksum}
 
 
 class FileRow(NamedTuple):

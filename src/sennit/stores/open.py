@@ -13,17 +13,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.errors import MissingExtra, SettingsError, StoreError
+from sennit.errors import InvalidInput, MissingExtra, SettingsError, StoreError
 from sennit.settings.attached import read_mappings
 from sennit.settings.registry import Settings
 from sennit.settings.servers import LOCAL
 from sennit.stores.buffered_index import BufferedKeyword, BufferedVector, IndexFeeder
-from sennit.stores.contract import Backend, IndexOf, KeywordQuery, KeywordRole, VectorRole
+from sennit.stores.contract import Backend, IndexOf, KeywordQuery, KeywordRole, TableCopy, VectorRole
 from sennit.stores.embedded.checks import check
 from sennit.stores.embedded.ranges import read_origin
 from sennit.stores.embedded.roles import LocalGraph, LocalKeyword, LocalVector
 from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.sql.connection import SqlPool
+from sennit.stores.sql.migration import CopyProgress, copy_database, is_unfinished
 from sennit.stores.sql.pool import open_pool
 from sennit.stores.target import describe_target, is_postgres
 from sennit.user_cache import cache_folder
@@ -161,7 +162,32 @@ def _open_servers(
     return servers
 
 
-def open_store(target: str | os.PathLike[str], *, exact_vectors: bool = False) -> EmbeddedStore:
+def copy_store(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], progress: CopyProgress | None = None
+) -> list[TableCopy]:
+    """Copy the database that a target names to another place, which must be empty or an earlier run's."""
+    # Opened as stores first: so older files are brought up to date, and a folder is created as always.
+    pools: list[SqlPool] = []
+    try:
+        for name, allows in ((source, False), (target, True)):
+            open_store(name, allow_unfinished=allows).close()
+            pools.append(open_pool(_pool_target(name)))
+        return copy_database(pools[0], pools[1], progress)
+    finally:
+        for pool in pools:
+            pool.close()
+
+
+def _pool_target(target: str | os.PathLike[str]) -> str:
+    name = os.fspath(target)
+    if name == MEMORY:
+        raise InvalidInput("A database in memory cannot be migrated: nothing else can open it")
+    return name if is_postgres(name) else str(Path(target) / DATABASE_NAME)
+
+
+def open_store(
+    target: str | os.PathLike[str], *, exact_vectors: bool = False, allow_unfinished: bool = False
+) -> EmbeddedStore:
     """Open the store in a folder, which is created if it is missing, or on a Postgres server.
 
     ":memory:" stores nothing on disk. For postgresql://…, the indexes live in a cache folder of this machine.
@@ -172,6 +198,7 @@ def open_store(target: str | os.PathLike[str], *, exact_vectors: bool = False) -
     if is_postgres(os.fspath(target)):
         pool = open_pool(os.fspath(target))
         try:
+            _refuse_unfinished(pool, allow_unfinished=allow_unfinished)
             return EmbeddedStore(pool, _cache_folder(pool), exact_vectors=exact_vectors)
         except BaseException:
             pool.close()
@@ -179,7 +206,20 @@ def open_store(target: str | os.PathLike[str], *, exact_vectors: bool = False) -
     folder = Path(target)
     _create_folder(folder)
     pool = open_pool(str(folder / DATABASE_NAME))
-    return EmbeddedStore(pool, folder / INDEX_FOLDER, exact_vectors=exact_vectors)
+    try:
+        _refuse_unfinished(pool, allow_unfinished=allow_unfinished)
+        return EmbeddedStore(pool, folder / INDEX_FOLDER, exact_vectors=exact_vectors)
+    except BaseException:
+        pool.close()
+        raise
+
+
+def _refuse_unfinished(pool: SqlPool, *, allow_unfinished: bool) -> None:
+    if not allow_unfinished and is_unfinished(pool):
+        raise StoreError(
+            f"{pool.location} is not complete: a migration into it was begun and not finished. Run the same 'sennit "
+            "migrate' again; it goes on where it ended."
+        )
 
 
 def _cache_folder(pool: SqlPool) -> Path:

@@ -122,6 +122,9 @@ SECTIONS: Final = (
             "config": CommandEntry(f"{_CLI}.config:config", "Show every setting and where it comes from."),
             "models": CommandEntry(f"{_CLI}.models:models", "Show, install and change embedding models."),
             "doctor": CommandEntry(f"{_CLI}.doctor:doctor", "Check the database, and repair its indexes."),
+            "migrate": CommandEntry(
+                f"{_CLI}.migrate:migrate", "Move the database to another place or server."
+            ),
             "eval": CommandEntry(f"{_CLI}.eval:eval_", "Measure search quality and speed on labelled data."),
             "feedback": CommandEntry(
                 f"{_CLI}.feedback:feedback", "Record, list and export what people did with results."
