@@ -40,7 +40,17 @@ process searches the rest in a buffer. The naive backend is the one that the kit
 ## What the kit tests
 """
 
+ON_POSTGRES = {
+    "roles.keyword": "postgres",
+    "roles.vector": "postgres",
+    "postgres.url": "postgresql://127.0.0.1:1/none",
+}
 SERVERS = {
+    "[Postgres](reference/server-postgres.md)": {**ON_POSTGRES, "postgres.bm25": "none"},
+    "[Postgres](reference/server-postgres.md) with a BM25 extension": {
+        **ON_POSTGRES,
+        "roles.vector": "local",
+    },
     "[Chroma](reference/server-chroma.md)": {"roles.vector": "chroma"},
     "[Qdrant](reference/server-qdrant.md)": {"roles.keyword": "qdrant", "roles.vector": "qdrant"},
     "[Qdrant](reference/server-qdrant.md) with several shards": {
