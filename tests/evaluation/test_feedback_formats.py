@@ -14,6 +14,7 @@ from sennit.errors import InvalidInput
 from sennit.evaluation.datasets import read_collection
 from sennit.evaluation.feedback_formats import (
     decode_token,
+    encode_cell,
     encode_token,
     from_qrels,
     from_run,
@@ -68,6 +69,19 @@ def test_any_id_becomes_one_word_and_is_read_back(text: str) -> None:
     word = encode_token(text)
     assert word.split() == ([word] if text else [])
     assert decode_token(word) == text
+
+
+@given(st.text(min_size=1))
+def test_any_id_becomes_one_cell_and_is_read_back(text: str) -> None:
+    cell = encode_cell(text)
+    assert cell.strip() == cell
+    assert not set("\t\r\n") & set(cell)
+    assert decode_token(cell) == text
+
+
+def test_a_usual_id_is_its_own_cell() -> None:
+    for text in ("docs/my file.md:3-9", "50% off", "q1"):
+        assert encode_cell(text) == text
 
 
 @given(feedback())

@@ -1,7 +1,8 @@
 """Feedback in the formats of other tools: UBI JSON, TREC run and qrels, BEIR folders, and SVMlight.
 
 In formats whose fields are separated by blanks, a blank or a percent sign within an id is percent-encoded, so that every
-id is read back as it was.
+id is read back as it was. A BEIR folder separates fields by tabs, so there only a tab, a line break, a blank at an end,
+and what looks like a percent-encoding are.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from sennit.repositories.feedback import QueryFeedback
 QRELS_HEADER: Final = "query-id\tcorpus-id\tscore\n"
 
 _UNSAFE: Final = re.compile(r"[\s%\x00-\x1f\x7f\ufeff]")
+_UNSAFE_IN_CELL: Final = re.compile(r"[\t\r\n]|\A\s+|\s+\Z|%(?=[0-9A-Fa-f]{2})")
 _FEATURE: Final = re.compile(r"(\d{1,9}):(\S+)")
 
 
@@ -143,8 +145,13 @@ def encode_token(text: str) -> str:
     return _UNSAFE.sub(lambda found: quote(found.group(), safe=""), text)
 
 
+def encode_cell(text: str) -> str:
+    """Return an id as a cell of a table whose columns are separated by tabs; nearly always the id itself."""
+    return _UNSAFE_IN_CELL.sub(lambda found: quote(found.group(), safe=""), text)
+
+
 def decode_token(text: str) -> str:
-    """Return the text that `encode_token` was given."""
+    """Return the text that `encode_token` or `encode_cell` was given."""
     return unquote(text, errors="strict") if "%" in text else text
 
 
@@ -184,20 +191,24 @@ def write_beir(folder: Path, feedback: Iterable[QueryFeedback], records: Iterabl
     folder.mkdir(parents=True, exist_ok=True)
     _write_lines(
         folder / QUERIES_FILE,
-        ({"_id": encode_token(query.query_id), "text": query.query} for query, _ in kept),
+        ({"_id": encode_cell(query.query_id), "text": query.query} for query, _ in kept),
     )
-    _write_lines(
-        folder / CORPUS_FILE,
-        ({"_id": encode_token(one.id), "title": one.title, "text": one.text} for one in records),
-    )
+    write_corpus(folder / CORPUS_FILE, records)
     write_judgements(folder / JUDGEMENT_FILES[0], {query.query_id: graded for query, graded in kept})
     return len(kept)
+
+
+def write_corpus(file: Path, records: Iterable[Record]) -> None:
+    """Write records as the corpus of BEIR."""
+    _write_lines(
+        file, ({"_id": encode_cell(one.id), "title": one.title, "text": one.text} for one in records)
+    )
 
 
 def write_judgements(file: Path, judgements: Mapping[str, Mapping[str, int]]) -> None:
     """Write grades as the qrels of BEIR. The file is replaced as a whole."""
     lines = [
-        f"{encode_token(query)}\t{encode_token(name)}\t{grade}\n"
+        f"{encode_cell(query)}\t{encode_cell(name)}\t{grade}\n"
         for query, graded in judgements.items()
         for name, grade in graded.items()
     ]

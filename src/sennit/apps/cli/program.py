@@ -126,6 +126,7 @@ SECTIONS: Final = (
                 f"{_CLI}.migrate:migrate", "Move the database to another place or server."
             ),
             "eval": CommandEntry(f"{_CLI}.eval:eval_", "Measure search quality and speed on labelled data."),
+            "judge": CommandEntry(f"{_CLI}.judge:judge", "Grade results by hand, for 'sennit eval'."),
             "feedback": CommandEntry(
                 f"{_CLI}.feedback:feedback", "Record, list and export what people did with results."
             ),
