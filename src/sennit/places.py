@@ -38,10 +38,11 @@ class FolderOptions:
     tenant: str | None = None
     metadata: Mapping[str, Json] | None = None
     collection: str | None = None
+    row_template: str | None = None
 
     @property
     def is_empty(self) -> bool:
-        return self.tenant is None and self.metadata is None and self.collection is None
+        return all(one is None for one in (self.tenant, self.metadata, self.collection, self.row_template))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +58,20 @@ class Folder:
     collection: str = ""
     """The collection of its records; empty to decide by the kind of each file."""
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    row_template: str = ""
+    """The text of a row of a table, with names of columns in braces; empty for a line for each column."""
 
     @property
     def has_options(self) -> bool:
-        return bool(self.tenant or self.collection or self.metadata)
+        return bool(self.tenant or self.collection or self.metadata or self.row_template)
 
     @property
     def options_digest(self) -> str:
         """Changes when the options change; empty without any."""
         if not self.has_options:
             return ""
-        values = json.dumps([self.tenant, self.collection, dict(self.metadata)], sort_keys=True)
+        options = [self.tenant, self.collection, dict(self.metadata), *filter(None, [self.row_template])]
+        values = json.dumps(options, sort_keys=True)
         return hashlib.blake2b(values.encode(errors="backslashreplace"), digest_size=6).hexdigest()
 
     def place(self, path: str, target: str = "") -> str:

@@ -24,6 +24,9 @@ MAX_TEXT_BYTES: Final = 16 * 1024 * 1024
 CHUNK_COLLECTION: Final = "artifact_chunks"
 """The collection of the chunks of whole documents."""
 
+FRAGMENT_FIELD: Final = "fragment"
+"""The metadata field that names a part of a file without lines, as the fragment of a URL would: `page=2`, `cell=3-5`."""
+
 TENANT_SEPARATOR: Final = "\x1f"
 """Separates tenant and id in a full id."""
 
@@ -82,9 +85,9 @@ class Record:
         if self.metadata:
             _check_metadata(self.metadata)
             self._set_parent_from_metadata()
-            self._set_access_from_metadata()
+            self.set_access_from_metadata()
 
-    def _set_access_from_metadata(self) -> None:
+    def set_access_from_metadata(self) -> None:
         """Set sensitivity and scope from the metadata, so that a level that only the metadata states protects.
 
         An argument that differs from its default has precedence: what a file says of itself cannot loosen it.

@@ -9,7 +9,7 @@ import pytest
 
 import sennit
 from ingest.conftest import reasons, write
-from sennit.ingest import index, pdf
+from sennit.ingest import bounded_child, index, pdf
 from sennit.ingest.file_reader import UnreadableFile
 
 pytest.importorskip("pypdfium2", reason="sennit[pdf] is not installed")
@@ -81,7 +81,7 @@ def test_unreadable_pdf_is_reported_with_the_reason(data: bytes, reason: str) ->
 
 
 def test_pdf_bomb_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "MAX_MEMORY_BYTES", 300 * 1024 * 1024)
+    monkeypatch.setattr(bounded_child, "MAX_MEMORY_BYTES", 300 * 1024 * 1024)
     packer = zlib.compressobj(9)
     bomb = b"".join(packer.compress(b"(a) Tj " * 150_000) for _ in range(320)) + packer.flush()
     try:
@@ -92,7 +92,7 @@ def test_pdf_bomb_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pdf_that_takes_too_long_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "CPU_SECONDS", 1)
+    monkeypatch.setattr(bounded_child, "CPU_SECONDS", 1)
     slow = b"BT /F 1 Tf " + b"(abcdefghij) Tj 0 -1 Td " * 1_200_000 + b" ET"
     with pytest.raises(UnreadableFile, match="more than"):
         pdf.extract_pages(document(slow, slow, slow))

@@ -203,15 +203,17 @@ class FilesGroup:
         collection: str | None = None,
         tenant: str | None = None,
         metadata: Mapping[str, Json] | None = None,
+        row_template: str | None = None,
         scope: Scope | None = None,
         progress: Progress | None = None,
         only: Iterable[str] | None = None,
     ) -> IndexReport:
         """Index files and folders incrementally: add new and changed files, remove deleted ones.
 
-        Each file is read by its kind: pages, code, conversations, examples, or passages of text. `recipe` narrows the
-        run to the files that this recipe searches. `collection`, `tenant` and `metadata` are given to every record of
-        a folder, and remembered for the next run. With `only`, a list of real paths, nothing else is visited.
+        Each file is read by its kind: pages, code, conversations, examples, rows of tables, or passages of text.
+        `recipe` narrows the run to the files that this recipe searches. `collection`, `tenant` and `metadata` are given
+        to every record of a folder; `row_template`, such as "{title}: {text}", is the text of a row of a table. All are
+        remembered for the next run. With `only`, a list of real paths, nothing else is visited.
         """
         as_list = [paths] if isinstance(paths, (str, os.PathLike)) else paths
         given = check_list(as_list, "index() takes paths of files and folders")
@@ -228,7 +230,7 @@ class FilesGroup:
                 given,
                 only_collections=() if target else searched,
                 target=target and (collection or target),
-                options=FolderOptions(tenant, metadata, None if target else collection),
+                options=FolderOptions(tenant, metadata, None if target else collection, row_template),
                 scope=scope or self.make_scope(),
                 progress=progress,
                 only=only,

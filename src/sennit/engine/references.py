@@ -1,6 +1,7 @@
 """References: what a search prints, taken back.
 
-A reference is an id, the beginning of an id, or a location: `path`, `path:line` or `path:first-last`.
+A reference is an id, the beginning of an id, or a location: `path`, `path:line`, `path:first-last`, or `path#part` for a
+file without lines.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sennit.errors import AmbiguousReference, NotFound
 from sennit.filters import Equal, Filter, In, Range
 from sennit.folders import parse_location
 from sennit.places import FOLDER_FIELD, Places
-from sennit.records import Record, full_id
+from sennit.records import FRAGMENT_FIELD, Record, full_id
 from sennit.results import SearchResult, cite_record
 from sennit.stores.contract import Snapshot
 
@@ -96,7 +97,10 @@ class ReferenceResolver:
             return reference, key
         path, lines = parse_location(reference) or (reference, None)
         files = self._files(path)
+        fragment = path.rpartition("#")[2] if lines is None else ""
         for hit in result:
+            if fragment and hit.citation == reference:
+                return hit.id, hit.key
             file = (hit.record.metadata.get(FOLDER_FIELD), hit.record.path)
             if lines is not None and hit.record.lines == lines and (hit.record.path == path or file in files):
                 return hit.id, hit.key
@@ -125,12 +129,21 @@ class ReferenceResolver:
         return None
 
     def _at_location(self, reference: str) -> list[Record]:
-        whole = self._records_at(reference)
+        whole = self._records_at(reference) or self._at_fragment(reference)
         location = parse_location(reference)
         if whole or location is None:
             return whole
         path, lines = location
         return records_covering(self._records_at(path), lines)
+
+    def _at_fragment(self, reference: str) -> list[Record]:
+        """Return the records of a part of a file, such as `notes.ipynb#cell=3`."""
+        path, _, fragment = reference.rpartition("#")
+        if not path or "=" not in fragment:
+            return []
+        return [
+            record for record in self._records_at(path) if record.metadata.get(FRAGMENT_FIELD) == fragment
+        ]
 
     def _records_at(self, path: str) -> list[Record]:
         """Return the records of a file or of a URL, in the order of their lines."""

@@ -102,6 +102,10 @@ def _check_options(options: FolderOptions) -> None:
         collection=options.collection or "files",
         metadata=options.metadata or {},
     )
+    if options.row_template:
+        from sennit.ingest.formats.tables import check_template
+
+        check_template(options.row_template)
 
 
 def _with_options(folder: Folder, options: FolderOptions) -> Folder:
@@ -110,6 +114,7 @@ def _with_options(folder: Folder, options: FolderOptions) -> Folder:
         tenant=folder.tenant if options.tenant is None else options.tenant,
         collection=folder.collection if options.collection is None else options.collection,
         metadata=folder.metadata if options.metadata is None else dict(options.metadata),
+        row_template=folder.row_template if options.row_template is None else options.row_template,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 FileKind = str
-"""text, markdown, html, pdf or code."""
+"""text, markdown, html, pdf, document (another packed format) or code."""
 
 _MARKDOWN: Final = "md markdown mdx mdown mkd qmd rmd"
 _HTML: Final = "html htm xhtml"
@@ -43,6 +43,7 @@ def _build_extension_table() -> dict[str, tuple[FileKind, str]]:
         out |= dict.fromkeys(listed.split(), (kind, kind))
     out |= {extension: ("text", "text" if extension == "text" else extension) for extension in _TEXT.split()}
     out |= {"txt": ("text", "text"), "pdf": ("pdf", "")}
+    out |= {extension: ("document", extension) for extension in ("docx", "epub", "parquet")}
     for entry in _CODE.split():
         language, _, extensions = entry.partition(":")
         out |= dict.fromkeys(extensions.split(","), ("code", language))

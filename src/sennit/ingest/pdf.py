@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from sennit.ingest import bounded_child
 from sennit.ingest.file_reader import UnreadableFile
 
-CPU_SECONDS: Final = 30
-"""CPU time for one PDF; a thousand ordinary pages take about five seconds."""
-
-WALL_CLOCK_FACTOR: Final = 4
-"""The wall clock limit, in multiples of CPU_SECONDS: a busy machine runs the child only part of the time."""
-
-MAX_MEMORY_BYTES: Final = 1536 * 1024 * 1024
 MAX_PAGES: Final = 10_000
 MAX_CHARACTERS: Final = 10_000_000
 
@@ -40,39 +31,10 @@ def extract_pages(data: bytes) -> PdfPages:
         raise UnreadableFile(
             "PDF needs an optional package; install it with: pip install 'sennit[pdf]'", permanent=False
         )
-    limits = [str(limit) for limit in (CPU_SECONDS, MAX_MEMORY_BYTES, MAX_PAGES, MAX_CHARACTERS)]
-    try:
-        # -I: the working directory and the environment have no influence on imports.
-        child = subprocess.run(
-            [sys.executable, "-I", str(_CHILD), *limits],
-            input=data,
-            capture_output=True,
-            check=False,
-            timeout=CPU_SECONDS * WALL_CLOCK_FACTOR,
-        )
-    except subprocess.TimeoutExpired:
-        raise UnreadableFile(f"a PDF that takes more than {CPU_SECONDS} s to read") from None
-    except OSError as error:
-        raise UnreadableFile(
-            f"the PDF reader cannot be started: {error.strerror}", permanent=False
-        ) from error
-    return _parse_output(child)
-
-
-def _parse_output(child: subprocess.CompletedProcess[bytes]) -> PdfPages:
-    if child.returncode == -24:  # SIGXCPU
-        raise UnreadableFile(f"a PDF that takes more than {CPU_SECONDS} s to read")
-    if child.returncode == -2:  # SIGINT: the user pressed Ctrl-C
-        raise UnreadableFile("interrupted", permanent=False)
-    try:
-        output = json.loads(child.stdout) if child.returncode == 0 else {}
-    except ValueError:
-        output = {}
+    output = bounded_child.run_child(_CHILD, data, "a PDF", (MAX_PAGES, MAX_CHARACTERS))
     texts = output.get("pages")
-    if output.get("problem"):
-        raise UnreadableFile(str(output["problem"]))
     if not isinstance(texts, list):
-        raise UnreadableFile("the PDF reader fails on this file (it crashes or needs too much memory)")
+        raise UnreadableFile("the PDF reader fails on this file")
     return PdfPages([_clean(str(text)) for text in texts], int(output.get("broken", 0)))
 
 

@@ -1,15 +1,17 @@
 """Readers: how files become records. Each file has one reader, chosen by its kind.
 
 Documentation becomes pages, code becomes entities, conversations become turns, files of example records become examples,
-and everything else becomes passages. Some kinds show only in the content: a reader of such files decides when it reads.
+tables become rows, and everything else becomes passages. Some kinds show only in the content: a reader of such files
+decides when it reads. A package may bring further readers, by the entry point `sennit.readers`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Final, NamedTuple
 
@@ -20,7 +22,7 @@ from sennit.ingest.file_reader import UnreadableFile, decode
 from sennit.ingest.languages import file_kind
 from sennit.ingest.roles import text_role
 from sennit.places import FOLDER_FIELD, Folder
-from sennit.records import Json, Record
+from sennit.records import FRAGMENT_FIELD, Json, Record
 from sennit.turns import COLLECTION as TURNS
 from sennit.turns import Turn
 
@@ -31,10 +33,14 @@ EXAMPLES: Final = "examples"
 ENTITIES: Final = "code"
 OUTLINES: Final = "code_files"
 
-PAGES_VERSION: Final = 4
+PAGES_VERSION: Final = 5
 CODE_VERSION: Final = 4
 LINES_VERSION: Final = 1
-TRANSCRIPTS_VERSION: Final = 1
+TRANSCRIPTS_VERSION: Final = 2
+DOCUMENTS_VERSION: Final = 1
+TABLES_VERSION: Final = 1
+MAIL_VERSION: Final = 1
+EXPORTS_VERSION: Final = 1
 ROLES_VERSION: Final = 1
 """Increase when the same file would produce other records. Files of an older version are indexed again."""
 
@@ -45,6 +51,15 @@ MISSING_CODE: Final = (
 
 _LINES_EXTENSIONS: Final = (".jsonl", ".ndjson")
 _TRANSCRIPT_EXTENSIONS: Final = (".txt", ".text", ".transcript")
+_DOCUMENT_EXTENSIONS: Final = (".docx", ".epub", ".ipynb")
+_TABLE_EXTENSIONS: Final = (".csv", ".tsv", ".parquet")
+_MAIL_EXTENSIONS: Final = (".eml", ".mbox")
+_ASCIIDOC: Final = ("adoc", "asciidoc")
+_MARKUP_LANGUAGES: Final = ("rst", *_ASCIIDOC)
+"""Markup that is read as pages besides Markdown and HTML."""
+
+ENTRY_POINT_GROUP: Final = "sennit.readers"
+"""The entry points by which a package brings readers of its own."""
 
 
 class SourceFile(NamedTuple):
@@ -55,6 +70,8 @@ class SourceFile(NamedTuple):
     path: str
     data: bytes
     mtime_ns: int
+    row_template: str = ""
+    """The text of a row of a table, with names of columns in braces; empty for a line for each column."""
 
 
 Parse = Callable[[SourceFile, Mapping[str, str]], list[Record]]
@@ -79,7 +96,22 @@ class Reader:
 
 def reader_of(path: str) -> Reader:
     """Return the reader of a file, by its name."""
-    return next(reader for reader in READERS if reader.handles(path))
+    return next(reader for reader in all_readers() if reader.handles(path))
+
+
+@cache
+def all_readers() -> tuple[Reader, ...]:
+    """Return the readers of installed packages, by name, then our own."""
+    found = []
+    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda one: one.name):
+        reader = entry.load()
+        if not isinstance(reader, Reader):
+            raise InvalidInput(
+                f"The entry point {entry.name!r} of {ENTRY_POINT_GROUP} must be a sennit.ingest.Reader, "
+                f"not {type(reader).__name__}. Correct or remove the package {entry.dist and entry.dist.name}."
+            )
+        found.append(reader)
+    return (*found, *READERS)
 
 
 def reader_version(path: str) -> str:
@@ -100,7 +132,7 @@ def check_readers(collections: Collection[str]) -> None:
 
 def fills(collections: Sequence[str]) -> bool:
     """Return whether some reader produces records of one of these collections."""
-    return any(not set(collections).isdisjoint(reader.collections) for reader in READERS)
+    return any(not set(collections).isdisjoint(reader.collections) for reader in all_readers())
 
 
 def read_records(
@@ -114,7 +146,8 @@ def read_records(
     reader = reader_of(path)
     # The folder is the root of a site: docs/retries.md in it is the page /docs/retries.
     urls = {folder.place("", target): "/"}
-    found = reader.parse(SourceFile(folder.place(path, target), path, data, mtime_ns), urls)
+    file = SourceFile(folder.place(path, target), path, data, mtime_ns, folder.row_template)
+    found = reader.parse(file, urls)
     # Where the path alone tells the kind, the run has already decided that it reads the file.
     is_decided = target or not wanted or reader.secondary
     if not is_decided and not any(record.collection in wanted for record in found):
@@ -132,6 +165,7 @@ def read_records(
         object.__setattr__(record, "tenant", folder.tenant)
         metadata = {"role": role, **folder.metadata, **record.metadata, FOLDER_FIELD: folder.key}
         object.__setattr__(record, "metadata", metadata)
+        record.set_access_from_metadata()
         out.append(record)
     return out
 
@@ -162,7 +196,8 @@ def _is_installed(package: str) -> bool:
 
 
 def _is_page(path: str) -> bool:
-    return file_kind(path)[0] in ("markdown", "html")
+    kind, language = file_kind(path)
+    return kind in ("markdown", "html") or language in _MARKUP_LANGUAGES
 
 
 def _parse_passages(file: SourceFile, _urls: Mapping[str, str]) -> list[Record]:
@@ -182,6 +217,12 @@ def _parse_page(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
     options = PageOptions(urls=urls)
     place = file.place
     text, timestamp = decode(file.data).text, text_profile.modified_at(file.mtime_ns)
+    language = file_kind(file.path)[1]
+    if language in _MARKUP_LANGUAGES:
+        from sennit.ingest.formats.markup_pages import markdown_of_asciidoc, markdown_of_rst
+
+        text = markdown_of_rst(text) if language == "rst" else markdown_of_asciidoc(text)
+        options = PageOptions(urls=urls, mdx=False)
     if EXAMPLES in file.path.split("/")[:-1]:
         whole = examples_from_file(text, path=place, options=options)
         if whole:
@@ -215,13 +256,97 @@ def _parse_lines(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
 
 
 def _parse_transcript(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
+    from sennit.ingest.formats.chat_exports import parse_whatsapp
+
     text = decode(file.data).text
-    if is_transcript(text):
-        try:
+    try:
+        exported = parse_whatsapp(text, _stem(file.path))
+        if exported:
+            return _turns_with_lines(file, exported)
+        if is_transcript(text):
             return turn_records(file, text)
-        except InvalidInput:
-            return _parse_passages(file, urls)
+    except InvalidInput:
+        return _parse_passages(file, urls)
     return _parse_passages(file, urls)
+
+
+def _parse_export(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
+    """Read JSON: the export of an assistant or a chat tool, or plain text."""
+    from sennit.ingest.formats.chat_exports import parse_export
+
+    try:
+        turns = parse_export(decode(file.data).text, _stem(file.path))
+        if not turns:
+            return _parse_passages(file, urls)
+        found = _turns_with_lines(file, ((None, turn) for _, turn in turns))
+    except InvalidInput:
+        return _parse_passages(file, urls)
+    for (number, _), record in zip(turns, found, strict=True):
+        object.__setattr__(record, "metadata", {**record.metadata, FRAGMENT_FIELD: f"message={number}"})
+    return found
+
+
+def _parse_document(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
+    from sennit.ingest.pages import PageOptions
+
+    extension = file.path.rpartition(".")[2].lower()
+    if extension == "ipynb":
+        if not _is_installed("nbformat"):
+            return _parse_passages(file, urls)
+        from sennit.ingest.formats.notebook import read_notebook
+
+        marked = read_notebook(decode(file.data).text)
+    elif extension == "docx":
+        from sennit.ingest.formats.docx import read_docx
+
+        marked = read_docx(file.data)
+    else:
+        from sennit.ingest.formats.epub import read_epub
+
+        marked = read_epub(file.data)
+    found = marked.records(
+        file.place,
+        collection=PAGES,
+        options=PageOptions(urls=urls, mdx=False),
+        timestamp=text_profile.modified_at(file.mtime_ns),
+    )
+    if not found:
+        raise UnreadableFile("it has no text")
+    return found
+
+
+def _parse_table(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
+    from sennit.ingest.formats.tables import read_csv, read_parquet, row_records
+
+    extension = file.path.rpartition(".")[2].lower()
+    try:
+        rows = (
+            read_parquet(file.data)
+            if extension == "parquet"
+            else read_csv(file.data, "\t" if extension == "tsv" else None)
+        )
+        return row_records(
+            rows,
+            file.place,
+            template=file.row_template,
+            collection=PASSAGES,
+            timestamp=text_profile.modified_at(file.mtime_ns),
+        )
+    except UnreadableFile:
+        if extension == "parquet":
+            raise
+        return _parse_passages(file, urls)
+
+
+def _parse_mail(file: SourceFile, _urls: Mapping[str, str]) -> list[Record]:
+    from sennit.ingest.formats.mail import mail_records
+
+    is_mailbox = file.path.lower().endswith(".mbox")
+    return mail_records(file.data, file.place, collection=PASSAGES, is_mailbox=is_mailbox)
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[0]
 
 
 def _first_object(text: str) -> dict[str, Json]:
@@ -254,11 +379,14 @@ def _example_records(file: SourceFile, text: str) -> list[Record]:
 
 def turn_records(file: SourceFile, text: str) -> list[Record]:
     """Return the turns of a conversation. Sessions and ids of different files stay apart."""
+    return _turns_with_lines(file, numbered_turns(text, _stem(file.path)))
+
+
+def _turns_with_lines(file: SourceFile, turns: Iterable[tuple[tuple[int, int] | None, Turn]]) -> list[Record]:
     prefix = text_profile.id_prefix(file.place)
-    stem = file.path.rpartition("/")[2].rpartition(".")[0]
     free: dict[str, int] = {}
     out: dict[str, Record] = {}
-    for lines, turn in numbered_turns(text, stem):
+    for lines, turn in turns:
         position = turn.position if turn.position is not None else free.get(turn.session, 0)
         free[turn.session] = max(free.get(turn.session, 0), position + 1)
         record = replace(turn, position=position).to_record()
@@ -281,6 +409,34 @@ READERS: Final = (
         _parse_code,
         (ENTITIES, OUTLINES),
         OUTLINES,
+    ),
+    Reader(
+        "documents",
+        lambda path: path.lower().endswith(_DOCUMENT_EXTENSIONS),
+        lambda _: f"documents/{DOCUMENTS_VERSION}.{int(_is_installed('nbformat'))}",
+        _parse_document,
+        (PAGES, PASSAGES),
+    ),
+    Reader(
+        "tables",
+        lambda path: path.lower().endswith(_TABLE_EXTENSIONS),
+        lambda path: f"tables/{TABLES_VERSION}.{text_profile.reader_version(path)}",
+        _parse_table,
+        (PASSAGES,),
+    ),
+    Reader(
+        "mail",
+        lambda path: path.lower().endswith(_MAIL_EXTENSIONS),
+        lambda path: f"mail/{MAIL_VERSION}.{text_profile.reader_version(path)}",
+        _parse_mail,
+        (PASSAGES,),
+    ),
+    Reader(
+        "exports",
+        lambda path: path.lower().endswith(".json"),
+        lambda path: f"exports/{EXPORTS_VERSION}.{text_profile.reader_version(path)}",
+        _parse_export,
+        (TURNS, PASSAGES),
     ),
     Reader(
         "lines",

@@ -14,7 +14,7 @@ from sennit.ingest.chunk import Chunk, Document, split_lines
 from sennit.ingest.file_reader import decode
 from sennit.ingest.html import HTML_VERSION, parse_html
 from sennit.ingest.languages import file_kind
-from sennit.records import Json, Record
+from sennit.records import FRAGMENT_FIELD, Json, Record
 
 MAX_PATH_BYTES_IN_ID: Final = 900
 """Ids hold the path up to this length, and the hash of a longer one."""
@@ -79,7 +79,9 @@ def file_records(path: str, data: bytes, collection: str, mtime_ns: int) -> list
                 parent=path,
                 position=position,
                 timestamp=timestamp,
-                metadata={**parsed.metadata, "page": passage.page} if has_page else parsed.metadata,
+                metadata={**parsed.metadata, "page": passage.page, FRAGMENT_FIELD: f"page={passage.page}"}
+                if has_page
+                else parsed.metadata,
             )
         )
     return out

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sennit.ingest import pdf
+from sennit.ingest import bounded_child
 from sennit.ingest.file_reader import UnreadableFile
 from sennit.ingest.languages import file_kind
 from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, InProcessBuilder, RecordBuilder
@@ -28,8 +28,10 @@ MIN_POOL_BYTES: Final = 1_000_000
 FILE_TIMEOUT_SECONDS: Final = 60.0
 """For one file; the slowest file that is parsed at all takes about three seconds."""
 
-PDF_TIMEOUT_SECONDS: Final = pdf.CPU_SECONDS * pdf.WALL_CLOCK_FACTOR + FILE_TIMEOUT_SECONDS
-"""Longer than the timeout of the PDF reader, which is a child of the worker."""
+CHILD_TIMEOUT_SECONDS: Final = (
+    bounded_child.CPU_SECONDS * bounded_child.WALL_CLOCK_FACTOR + FILE_TIMEOUT_SECONDS
+)
+"""Longer than the timeout of a format that is read in a child of the worker, such as PDF."""
 
 POLL_SECONDS: Final = 0.5
 """Interval between checks for workers past their deadline."""
@@ -84,8 +86,8 @@ class WorkerPool:
             return
         worker.send(encode_contents(contents))
         for content in contents:
-            is_pdf = file_kind(content.path)[0] == "pdf"
-            answer = worker.receive(PDF_TIMEOUT_SECONDS if is_pdf else FILE_TIMEOUT_SECONDS)
+            has_child = file_kind(content.path)[0] in ("pdf", "document")
+            answer = worker.receive(CHILD_TIMEOUT_SECONDS if has_child else FILE_TIMEOUT_SECONDS)
             if answer is not None:
                 yield answer
                 continue

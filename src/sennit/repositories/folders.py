@@ -61,6 +61,7 @@ class IndexedFolders:
             "tenant": folder.tenant,
             "collection": folder.collection,
             "metadata": dict(folder.metadata),
+            "row_template": folder.row_template,
             "indexed_at": before.get("indexed_at"),
         }
         transaction.state.put([(key, json.dumps(values).encode())])
@@ -87,4 +88,5 @@ class IndexedFolders:
 
     def _decode(self, key: str, values: dict[str, Any]) -> Folder:
         root = decode_root(values["root"], self._base)
-        return Folder(key, root, values["whole"], values["tenant"], values["collection"], values["metadata"])
+        named = {name: values[name] for name in ("whole", "tenant", "collection", "metadata")}
+        return Folder(key, root, **named, row_template=values.get("row_template", ""))

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from sennit.errors import MissingExtra
-from sennit.records import Json, Record, shorten
+from sennit.records import FRAGMENT_FIELD, Json, Record, shorten
 from sennit.results.hints import Hint
 from sennit.results.trace import Degraded, Explanation, SourceScore, Trace
 
@@ -151,7 +151,8 @@ def cite_record(record: Record, location: str | None = None) -> str:
     if place is None:
         return record.id
     if record.lines is None:
-        return place
+        fragment = record.metadata.get(FRAGMENT_FIELD)
+        return f"{place}#{fragment}" if isinstance(fragment, str) and fragment and path else place
     first, last = record.lines
     return f"{place}:{first}" if first == last else f"{place}:{first}-{last}"
 

@@ -65,6 +65,12 @@ def _parse_metadata(_ctx: click.Context, _param: click.Parameter, values: Sequen
     callback=_parse_metadata,
     help="Metadata of the records; repeatable.",
 )
+@click.option(
+    "--row-template",
+    metavar="TEMPLATE",
+    type=TEXT,
+    help="Text of a row of CSV or Parquet, such as '{title}: {text}'.  [default: a line for each column]",
+)
 @click.option("--include", metavar="GLOB", type=TEXT, multiple=True, help="Only matching files; repeatable.")
 @click.option(
     "--exclude", metavar="GLOB", type=TEXT, multiple=True, help="No matching files or folders; repeatable."
@@ -88,6 +94,7 @@ def index(
     collection: str | None,
     tenant: str | None,
     metadata: dict[str, Json],
+    row_template: str | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     hidden: bool,
@@ -103,8 +110,8 @@ def index(
     Example:
       sennit index . --exclude "drafts/"
 
-    Each file is read by its kind: pages of documentation, code, conversations, examples, or plain text. Collection,
-    tenant and metadata are remembered for the folder. Only new and changed files are read, and the records of deleted files are removed. After an interruption, the
+    Each file is read by its kind: pages of documentation, code, conversations, examples, tables, or plain text.
+    Collection, tenant, metadata and template are remembered for the folder. Only new and changed files are read, and the records of deleted files are removed. After an interruption, the
     next run continues. GLOB is a pattern as in .gitignore, such as '*.log' or 'build/'.
     """
     from sennit.ingest import IndexInterrupted
@@ -131,6 +138,7 @@ def index(
                     collection=collection,
                     tenant=tenant,
                     metadata=metadata or None,
+                    row_template=row_template,
                     scope=scope,
                     progress=update,
                     only=only,
