@@ -16,7 +16,7 @@ def read_notebook(text: str) -> MarkedText:
     import nbformat
 
     try:
-        notebook: Any = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+        notebook: Any = nbformat.reads(text, as_version=4)
     except Exception as error:  # nbformat raises many kinds, also plain AttributeError
         raise UnreadableFile("not a Jupyter notebook, despite its name") from error
     language = str(notebook.get("metadata", {}).get("kernelspec", {}).get("language", "python"))
