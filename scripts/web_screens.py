@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import sennit
@@ -174,7 +176,11 @@ def main() -> None:
                         page.locator("nav").wait_for()
                         SCREENS[name](page)
                         page.wait_for_timeout(150)
-                        page.screenshot(path=options.out / f"web-{name}-{size}-{theme}.png")
+                        picture = Image.open(io.BytesIO(page.screenshot()))
+                        target = options.out / f"web-{name}-{size}-{theme}.png"
+                        picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE).save(
+                            target, optimize=True
+                        )
             browser.close()
 
 

@@ -219,8 +219,8 @@ export async function show(main, parameters, caller) {
         h("span", hit.collection),
         hit.kind && h("span", hit.kind),
         hit.timestamp && h("time", { datetime: hit.timestamp }, hit.timestamp.slice(0, 10)),
-        gradeButtons(hit, () => article),
         h("span", { title: "The score decides the order; its scale is the recipe's." }, `score ${number(hit.score)}`),
+        gradeButtons(hit, () => article),
       ),
     );
     return h("li", article);
