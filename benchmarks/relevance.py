@@ -1,11 +1,15 @@
 """Fits the coefficients of `sennit.ranking.relevance`, and measures them on collections that were left out.
 
-    python -m benchmarks.relevance ../shared/data/{scifact_train,cranfield,locomo_dev,2wiki_dev,musique_train} \
-        --scope locomo_dev=conversation --model static --model onnx/minilm --model onnx/bge-small
+    python -m benchmarks.relevance [DIR …] [--model static --model minilm --model onnx/bge-small] [--cache DIR]
+
+Without folders it measures the five dev collections of `../shared/data`, with static, MiniLM and bge-small. Install the
+models first (`sennit models install bge-small`). Vectors are kept in the cache, in the databases of `sennit eval --cache`.
+The tables are printed, and written to `benchmarks/results/relevance.md`.
 
 Every collection is searched with its own questions and with those of the other collections, which it cannot answer.
 A hit is a positive example if it is judged relevant. Small databases are cut out of the collections as well, because
-most databases of notes are small. `--scales` prints the constants of `sennit.ranking.calibration` instead.
+most databases of notes are small. The last table has the fusion: the default recipe beside keyword and vector search
+alone. `--scales` prints the constants of `sennit.ranking.calibration` instead.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -23,11 +27,28 @@ from numpy.typing import NDArray
 
 import sennit
 from sennit.evaluation.datasets import Collection, Query, read_collection
-from sennit.evaluation.run import parse_model
+from sennit.evaluation.run import (
+    EvaluationOptions,
+    database_folder,
+    evaluate,
+    index_collection,
+    no_progress,
+    with_model,
+)
 from sennit.ranking.relevance import Coefficients, Evidence, columns, estimate_relevance, match
-from sennit.settings import EmbeddingSettings, Settings
+from sennit.results.hits import FIT_RELEVANCE
+from sennit.settings import Settings
 
 Floats = NDArray[np.float64]
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+DATA: Final = ROOT.parent / "shared" / "data"
+DEV_COLLECTIONS: Final = ("scifact_train", "cranfield", "locomo_dev", "2wiki_dev", "musique_train")
+DEV_SCOPES: Final = {"locomo_dev": "conversation"}
+DEV_MODELS: Final = ("static", "minilm", "onnx/bge-small")
+
+FUSION_TOLERANCE: Final = 0.002
+"""What a fused answer may be below its better leg."""
 
 OWN_QUESTIONS: Final = 300
 FOREIGN_QUESTIONS: Final = 100
@@ -76,23 +97,50 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--model", action="append", default=[], help="static, onnx/minilm …; repeatable")
+    parser.add_argument("folders", nargs="*", type=Path, help="default: the dev collections")
+    parser.add_argument("--model", action="append", default=[], help="static, minilm …; repeatable")
     parser.add_argument("--scope", action="append", default=[], metavar="COLLECTION=FIELD")
     parser.add_argument("--recipe", default="default")
+    parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "eval")
+    parser.add_argument("--write", type=Path, default=ROOT / "benchmarks" / "results" / "relevance.md")
     parser.add_argument("--scales", action="store_true")
     options = parser.parse_args(arguments)
-    collections = [read_collection(folder) for folder in options.folders]
-    scopes = dict(one.split("=", 1) for one in options.scope)
-    models = options.model or ["static"]
+    folders = options.folders or [DATA / name for name in DEV_COLLECTIONS]
+    collections = [read_collection(folder) for folder in folders]
+    scopes = {**DEV_SCOPES, **dict(one.split("=", 1) for one in options.scope)}
+    models = options.model or list(DEV_MODELS)
+    cache = DatabaseCache(options.cache)
     if options.scales:
-        print_scales(collections, scopes, models)
+        print_scales(collections, scopes, models, cache)
         return
-    print_fit(collect(collections, scopes, models, options.recipe))
+    hits = collect(collections, scopes, models, options.recipe, cache)
+    lines = [*describe_fit(hits), "", *describe_fusion(collections, scopes, models, options.cache)]
+    print("\n".join(lines))
+    options.write.write_text(
+        "\n".join(("# Relevance and fusion, by `python -m benchmarks.relevance`", "", *lines, ""))
+    )
+
+
+class DatabaseCache:
+    """The databases of collections, with the vectors of every document, kept for the next run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def open(self, collection: Collection, model: str) -> sennit.Database:
+        """Return the database of a collection."""
+        settings = with_model(Settings(), model)
+        with database_folder(collection, settings, self._folder) as folder:
+            index_collection(collection, settings, folder, no_progress, f"{collection.name}, {model}")
+            return sennit.open(folder, settings=settings)
 
 
 def collect(
-    collections: Sequence[Collection], scopes: Mapping[str, str], models: Sequence[str], recipe: str
+    collections: Sequence[Collection],
+    scopes: Mapping[str, str],
+    models: Sequence[str],
+    recipe: str,
+    cache: DatabaseCache,
 ) -> list[Hits]:
     """Search every collection with every model, and the small databases that are cut out of it."""
     out = []
@@ -104,45 +152,47 @@ def collect(
                 if other is not collection and frozenset((other.name, collection.name)) not in SAME_SUBJECT
             ]
             foreign = [query for other in others for query in _spread(other.queries, FOREIGN_QUESTIONS)]
-            out.append(_search(collection, foreign, model, recipe, scopes.get(collection.name)))
+            with cache.open(collection, model) as db:
+                out.append(_search(db, collection, foreign, model, recipe, scopes.get(collection.name)))
             for seed, size in enumerate(SMALL_SIZES):
                 small = _cut(collection, size, seed)
                 few = random.Random(seed).sample(foreign, 2 * len(small.queries))
-                out.append(replace(_search(small, few, model, recipe, None), weight=SMALL_WEIGHT))
+                with open_in_memory(small, model) as db:
+                    found = _search(db, small, few, model, recipe, None)
+                out.append(replace(found, weight=SMALL_WEIGHT))
             print(f"searched {collection.name} with {model}", file=sys.stderr, flush=True)
     return out
 
 
-def open_database(collection: Collection, model: str) -> sennit.Database:
+def open_in_memory(collection: Collection, model: str) -> sennit.Database:
     """Return a database in memory with the vectors of every document."""
-    provider, name = parse_model(model)
-    settings = Settings(embedding=EmbeddingSettings(provider=provider, model=name))
-    db = sennit.open(":memory:", settings=settings)
+    db = sennit.open(":memory:", settings=with_model(Settings(), model))
     db.admin.select_model()
-    for start in range(0, len(collection.documents), 1024):
-        db.add(collection.documents[start : start + 1024])
+    db.add(collection.documents)
     db.admin.embed_pending(lambda *_: None)
     return db
 
 
 def _search(
-    collection: Collection, foreign: Sequence[Query], model: str, recipe: str, scope: str | None
+    db: sennit.Database,
+    collection: Collection,
+    foreign: Sequence[Query],
+    model: str,
+    recipe: str,
+    scope: str | None,
 ) -> Hits:
     rows: list[tuple[float, ...]] = []
-    with open_database(collection, model) as db:
-        own = _spread(collection.queries, OWN_QUESTIONS)
-        for number, query in enumerate((*own, *foreign)):
-            is_own = number < len(own)
-            filters = {f"metadata.{scope}": query.metadata[scope]} if scope and is_own else None
-            for hit in db.search(query.text, recipe=recipe, limit=LIMIT, filters=filters, explain=True):
-                found = hit.explanation.relevance if hit.explanation else None
-                assert found is not None
-                relevant = is_own and collection.judgements[query.id].get(hit.id, 0) > 0
-                coverage = np.nan if found.coverage is None else found.coverage
-                lift = np.nan if found.lift is None else found.lift
-                rows.append(
-                    (number, is_own, relevant, coverage, lift, hit.rank - 1, found.linked, found.best)
-                )
+    own = _spread(collection.queries, OWN_QUESTIONS)
+    for number, query in enumerate((*own, *foreign)):
+        is_own = number < len(own)
+        filters = {f"metadata.{scope}": query.metadata[scope]} if scope and is_own else None
+        for hit in db.search(query.text, recipe=recipe, limit=LIMIT, filters=filters, explain=True):
+            found = hit.explanation.relevance if hit.explanation else None
+            assert found is not None
+            relevant = is_own and collection.judgements[query.id].get(hit.id, 0) > 0
+            coverage = np.nan if found.coverage is None else found.coverage
+            lift = np.nan if found.lift is None else found.lift
+            rows.append((number, is_own, relevant, coverage, lift, hit.rank - 1, found.linked, found.best))
     question, is_own_column, relevant_column, *evidence = np.array(rows, np.float64).T
     return Hits(
         collection.name,
@@ -263,34 +313,61 @@ def fitting_threshold(hits: Iterable[Hits], chances: Callable[[Hits], Floats]) -
     return float(values[rising][np.searchsorted(reached, THRESHOLD_SHARE)])
 
 
-def print_fit(hits: Sequence[Hits]) -> None:
-    """Print the coefficients of a fit with everything, and the figures with each collection left out."""
+def describe_fit(hits: Sequence[Hits]) -> Iterator[str]:
+    """Yield the coefficients of a fit with everything, and the figures with each collection left out."""
     for name, kind in (("WORDS_AND_MEANING", "both"), ("WORDS", "words"), ("MEANING", "meaning")):
-        numbers = fit(hits, kind)
-        print(f"{name} =", numbers)
+        yield f"    {name} = {fit(hits, kind)}"
     everything = fit(hits)
-    print(f"FIT_RELEVANCE = {fitting_threshold(hits, lambda one: predict(everything, one.evidence)):.3f}")
-    print()
-    print("| left out | model | ECE | AUC | answerable flagged | other subjects flagged | flagged at 5 % |")
-    print("|---|---|---|---|---|---|---|")
+    threshold = fitting_threshold(hits, lambda one: predict(everything, one.evidence))
+    yield f"    FIT_RELEVANCE = {threshold:.3f}"
+    yield ""
+    yield "| left out | model | ECE | AUC | answerable flagged | other subjects flagged | flagged at 5 % |"
+    yield "|---|---|---:|---:|---:|---:|---:|"
     rows = []
     for name in dict.fromkeys(one.collection for one in hits):
         others = [one for one in hits if one.collection != name]
         model = fit(others)
-        threshold = fitting_threshold(others, lambda one, model=model: predict(model, one.evidence))  # type: ignore[misc]
+        other_threshold = fitting_threshold(others, lambda one, model=model: predict(model, one.evidence))  # type: ignore[misc]
         for one in hits:
             if one.collection == name and one.weight == 1.0:
-                rows.append(figures(one, predict(model, one.evidence), threshold))
-                print(f"| {name} | {one.model} | " + " | ".join(f"{value:.3f}" for value in rows[-1]) + " |")
-    print("| mean | | " + " | ".join(f"{value:.3f}" for value in np.mean(rows, axis=0)) + " |")
-    threshold = fitting_threshold(hits, lambda one: predict(everything, one.evidence))
+                rows.append(figures(one, predict(model, one.evidence), other_threshold))
+                yield _row(name, one.model, rows[-1])
+    yield _row("mean", "", np.mean(rows, axis=0))
     for size, small in enumerate_small(hits):
         rows = [figures(one, predict(everything, one.evidence), threshold) for one in small]
-        print(
-            f"| {size} records | | " + " | ".join(f"{value:.3f}" for value in np.nanmean(rows, axis=0)) + " |"
-        )
-    shipped = [figures(one, estimate_relevance(one.evidence), 0.0)[:2] for one in hits if one.weight == 1.0]
-    print("shipped coefficients, nothing left out: ECE {:.3f}, AUC {:.3f}".format(*np.mean(shipped, axis=0)))
+        yield _row(f"{size} records", "", np.nanmean(rows, axis=0))
+    yield ""
+    shipped = [
+        figures(one, estimate_relevance(one.evidence), FIT_RELEVANCE) for one in hits if one.weight == 1.0
+    ]
+    yield _row("shipped, nothing left out", "", np.mean(shipped, axis=0))
+
+
+def _row(name: str, model: str, values: Iterable[float]) -> str:
+    return f"| {name} | {model} | " + " | ".join(f"{value:.3f}" for value in values) + " |"
+
+
+def describe_fusion(
+    collections: Sequence[Collection], scopes: Mapping[str, str], models: Sequence[str], cache: Path
+) -> Iterator[str]:
+    """Yield nDCG@10 of the default recipe beside its legs, and whether it is at or above the better one."""
+    options = EvaluationOptions(models=models, recipes=["default"], scopes=scopes, cache_dir=cache)
+    found = {
+        (one.collection, one.model, one.system): one.metrics["nDCG@10"]
+        for one in evaluate(collections, options, Settings())
+    }
+    yield "| collection | model | keyword | vector | default | default − better leg | holds |"
+    yield "|---|---|---:|---:|---:|---:|---|"
+    for model in models:
+        for collection in collections:
+            keyword, vector, fused = (
+                found[collection.name, model, system] for system in ("keyword", "vector", "default")
+            )
+            above = fused - max(keyword, vector)
+            holds = "yes" if above >= -FUSION_TOLERANCE else "no"
+            yield (
+                f"| {collection.name} | {model} | {keyword:.3f} | {vector:.3f} | {fused:.3f} | {above:+.3f} | {holds} |"
+            )
 
 
 def enumerate_small(hits: Sequence[Hits]) -> Iterable[tuple[int, list[Hits]]]:
@@ -312,12 +389,14 @@ def figures(one: Hits, chance: Floats, threshold: float) -> list[float]:
     ]
 
 
-def print_scales(collections: Sequence[Collection], scopes: Mapping[str, str], models: Sequence[str]) -> None:
+def print_scales(
+    collections: Sequence[Collection], scopes: Mapping[str, str], models: Sequence[str], cache: DatabaseCache
+) -> None:
     """Print the usual background of each model, and the lift that 95 % and 50 % of true answers exceed."""
     for model in models:
         means, quantiles = [], []
         for collection in collections:
-            with open_database(collection, model) as db:
+            with cache.open(collection, model) as db:
                 lifts, backgrounds = [], []
                 for query in _spread(collection.queries, OWN_QUESTIONS):
                     scope = scopes.get(collection.name)

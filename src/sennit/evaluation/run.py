@@ -159,7 +159,7 @@ def evaluate(
     known_recipes = load_recipes(settings)
     recipes = [find_recipe(name, known_recipes) for name in options.recipes or (settings.search.recipe,)]
     models = [
-        (model or _model_label(settings), _with_model(settings, model)) for model in options.models or ("",)
+        (model or _model_label(settings), with_model(settings, model)) for model in options.models or ("",)
     ]
     for collection in collections:
         _check_scope(collection, options.scopes.get(collection.name))
@@ -174,8 +174,8 @@ def evaluate(
     for model, model_settings in models:
         for one in clocked:
             collection = one.collection
-            with _database_folder(collection, model_settings, options.cache_dir) as folder:
-                _index(collection, model_settings, folder, progress, f"{collection.name}, {model}")
+            with database_folder(collection, model_settings, options.cache_dir) as folder:
+                index_collection(collection, model_settings, folder, progress, f"{collection.name}, {model}")
                 for recipe in recipes:
                     for system in systems(recipe):
                         if any(m.system == system.name and _is_of(m, collection, model) for m in out):
@@ -207,7 +207,7 @@ def _model_label(settings: Settings) -> str:
     return f"{embedding.provider}/{embedding.model}" if embedding.model else embedding.provider
 
 
-def _with_model(settings: Settings, model: str) -> Settings:
+def with_model(settings: Settings, model: str) -> Settings:
     """The settings with another model. URL and credentials are kept only for the same provider."""
     embedding = settings.embedding
     if model:
@@ -226,7 +226,7 @@ def _with_model(settings: Settings, model: str) -> Settings:
 
 
 @contextlib.contextmanager
-def _database_folder(collection: Collection, settings: Settings, cache_dir: Path | None) -> Iterator[Path]:
+def database_folder(collection: Collection, settings: Settings, cache_dir: Path | None) -> Iterator[Path]:
     if cache_dir is None:
         with tempfile.TemporaryDirectory(prefix="sennit-eval-") as folder:
             yield Path(folder) / "db"
@@ -237,7 +237,9 @@ def _database_folder(collection: Collection, settings: Settings, cache_dir: Path
     )
 
 
-def _index(collection: Collection, settings: Settings, folder: Path, progress: Progress, label: str) -> None:
+def index_collection(
+    collection: Collection, settings: Settings, folder: Path, progress: Progress, label: str
+) -> None:
     """Write the documents and build all vectors. What the database already has is not built again."""
     documents = collection.documents
     with sennit.open(folder, settings=settings) as db:

@@ -67,8 +67,9 @@ class EvidenceReader:
         if not self._query.terms:
             return np.full(len(keys), np.nan)
         coverage = self._keyword.coverage(self._context.snapshot, self._query, keys)
-        unknown = np.isnan(coverage) | (keys < 0)  # a key below 0 is a passage that is not in the index
-        if unknown.any():
+        # A key below 0 is a passage that is not in the index. The sum is nan if any value is.
+        if math.isnan(coverage.sum()) or keys.min(initial=0) < 0:
+            unknown = np.isnan(coverage) | (keys < 0)
             coverage[unknown] = self._coverage_of_texts(keys[unknown].tolist())
         return coverage
 
@@ -98,14 +99,13 @@ class EvidenceReader:
         context = self._context
         if context.known_vector is None:
             return np.full(len(keys), np.nan)
-        cosines = np.full(len(keys), np.nan)
-        unknown = np.ones(len(keys), np.bool_)
+        known: dict[int, float] = {}
         for one in self._cosines:
-            rising = one.keys.argsort()
-            at = rising.take(one.keys.searchsorted(keys, sorter=rising), mode="clip")
-            found = one.keys.take(at) == keys
-            np.copyto(cosines, one.scores.take(at), where=found)
-            unknown &= ~found
-        if unknown.any():
-            cosines[unknown] = self._vector.scores(context.snapshot, context.known_vector, keys[unknown])
+            known.update(zip(one.keys.tolist(), one.scores.tolist(), strict=True))
+        ranked = keys.tolist()
+        missing = [key for key in ranked if key not in known]
+        if missing:
+            found = self._vector.scores(context.snapshot, context.known_vector, np.array(missing, np.int64))
+            known.update(zip(missing, found.tolist(), strict=True))
+        cosines = np.array([known[key] for key in ranked])
         return context.background.lift(cosines) + size_allowance(context.snapshot.count())

@@ -196,7 +196,7 @@ class Pipeline(SourceRunner):
             limit=plan.limit,
             now=context.now,
             explain=plan.explain,
-            time=context.time,
+            read_time=lambda: context.time,
             records=context.records,
             columns=context.columns,
             speakers=lambda: context.speakers,

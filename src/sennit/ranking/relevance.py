@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -54,6 +55,7 @@ LIFT_DEVIATION: Final = 0.1
 """The standard deviation of the lift of arbitrary records; about the same for all models."""
 
 
+@lru_cache(maxsize=64)
 def size_allowance(records: int) -> float:
     """Return what the lift of a record gains in a database of this size.
 

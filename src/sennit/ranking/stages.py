@@ -67,8 +67,8 @@ class StageContext:
     """Return the records of these keys."""
     explain: bool = True
     """Whether the search needs the reasons."""
-    time: QueryTime = NO_TIME
-    """What the query says about time."""
+    read_time: Callable[[], QueryTime] = field(default=lambda: NO_TIME, repr=False)
+    """Return what the query says about time; see `time`."""
     columns: Callable[[Keys, Sequence[str]], Sequence[tuple[Any, ...]]] | None = field(
         default=None, repr=False
     )
@@ -89,6 +89,11 @@ class StageContext:
         default=_no_siblings_of_kind, repr=False
     )
     """Return the records of the same parent that are of the given kinds, in order."""
+
+    @property
+    def time(self) -> QueryTime:
+        """What the query says about time."""
+        return self.read_time()
 
     def read(self, keys: Keys) -> list[Record]:
         """Return the records of these keys, in their order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -30,6 +31,11 @@ class _LazyFaiss:
         found = getattr(library, name)
         setattr(self, name, found)
         return found
+
+
+def faiss_is_loaded() -> bool:
+    """Whether this process has imported faiss."""
+    return "faiss" in sys.modules
 
 
 @contextlib.contextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.stores.embedded.faiss_import import faiss
+from sennit.stores.embedded.faiss_import import faiss, faiss_is_loaded
 from sennit.stores.embedded.selection import Selection
 
 Vectors = NDArray[np.float32]
@@ -24,9 +25,16 @@ SIGN_EXTENSION_MASK: Final = np.int32(-0x7000_0001)
 EXPONENT_SCALE: Final = np.float32(2.0**112)
 """Makes up for the different exponent biases of float32 and float16."""
 
+SCAN_MAX_VECTORS: Final = 20_000
+SCANS_WITHOUT_FAISS: Final = 2
+"""A process that has not imported faiss scans so many vectors with numpy instead, so many times: it takes a few
+milliseconds, and the import takes longer than all else that one search on the command line does."""
+
 
 def fast_dot_products(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
     """Dot products for choosing candidates, in one thread; rounding may differ from `stable_dot_products`."""
+    if len(vectors) <= SCAN_MAX_VECTORS and not faiss_is_loaded():
+        return stable_dot_products(vectors, query)
     out = np.empty(len(vectors), np.float32)
     faiss.fvec_inner_products_ny(
         faiss.swig_ptr(out), faiss.swig_ptr(query), faiss.swig_ptr(vectors), vectors.shape[1], len(vectors)
@@ -116,13 +124,22 @@ class Float16Vectors:
     """Vectors as 16-bit floats, for exact scans and for reranking."""
 
     def __init__(self, half: Half) -> None:
-        self.index = faiss.IndexScalarQuantizer(
-            half.shape[1], faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
+        self.half: Half = np.array(half) if len(half) <= SCAN_MAX_VECTORS else half
+        """The vectors. With an index it is a view of faiss's memory, so that they are in memory once."""
+        self._scans_left = SCANS_WITHOUT_FAISS
+        if len(half) > SCAN_MAX_VECTORS or faiss_is_loaded():
+            _ = self.index
+
+    @cached_property
+    def index(self) -> Any:
+        """The faiss index of the vectors, which is built on first use."""
+        index = faiss.IndexScalarQuantizer(
+            self.half.shape[1], faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
         )
-        self.index.is_trained = True
-        self.index.add_sa_codes(np.ascontiguousarray(half).view(np.uint8))
-        self.half: Half = borrow_array(self.index, self.index.codes.data(), np.float16, half.shape)
-        """A view of faiss's memory, so that the vectors are in memory once."""
+        index.is_trained = True
+        index.add_sa_codes(np.ascontiguousarray(self.half).view(np.uint8))
+        self.half = borrow_array(index, index.codes.data(), np.float16, self.half.shape)
+        return index
 
     def __len__(self) -> int:
         return len(self.half)
@@ -140,6 +157,9 @@ class Float16Vectors:
 
     def nearest(self, query: Vectors, k: int, allowed: Selection | None = None) -> NDArray[np.intp]:
         """Positions of the k nearest and of all that tie with the last, in no order."""
+        if self._scans_left and not faiss_is_loaded():
+            self._scans_left -= 1
+            return self._scan(query, k, allowed)
         if allowed is not None and allowed.scan_parameters is None:
             allowed.scan_parameters = faiss.SearchParameters(sel=faiss_selector(allowed))
         parameters = None if allowed is None else allowed.scan_parameters
@@ -147,6 +167,10 @@ class Float16Vectors:
         if len(found) <= k or scores[k - 1] > scores[k]:
             return found[:k]
         # Others tie with the last one. The caller breaks ties by id, not by position, so return them all.
+        return self._scan(query, k, allowed)
+
+    def _scan(self, query: Vectors, k: int, allowed: Selection | None) -> NDArray[np.intp]:
+        """The same by computing every score."""
         candidates = np.arange(len(self)) if allowed is None else allowed.positions
         return candidates[top_k_with_ties(fast_dot_products(self.at(candidates), query), k)]
 
