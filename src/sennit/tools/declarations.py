@@ -44,6 +44,7 @@ _SEARCH_PROPERTIES: Final = {
     "editor": schemas.EDITOR,
     "language": schemas.LANGUAGE,
     "min_relevance": schemas.MIN_RELEVANCE,
+    "recency": schemas.RECENCY,
 }
 """The arguments that hybrid_search and explain_result share."""
 

@@ -316,6 +316,7 @@ def build_request(call: ToolCall) -> tuple[SearchRequest, Recipe]:
         keywords=keywords,
         include=include,
         min_relevance=arguments.get("min_relevance", 0.0),
+        recency=arguments.get("recency"),
         neighbours=int(arguments.get("expand_neighbors", False)),
         editor=arguments.get("editor"),
         language=arguments.get("language"),

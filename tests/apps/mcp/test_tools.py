@@ -82,8 +82,8 @@ async def test_the_list_of_tools_stays_short(sample: SampleDatabase) -> None:
     async with sample.client() as client:
         tools = (await client.list_tools()).tools
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
-    assert load_tokenizer().count(json.dumps(listed, separators=(",", ":"))) <= 3340, (
-        "half of what eleven were, and feedback"
+    assert load_tokenizer().count(json.dumps(listed, separators=(",", ":"))) <= 3360, (
+        "half of what eleven were, feedback and recency"
     )
 
 
@@ -324,6 +324,18 @@ async def test_filters_are_applied(sample: SampleDatabase) -> None:
     assert "Unknown operator" in text_of(bad)
 
 
+@pytest.mark.parametrize("recency", [0, 0.5, 1, "auto"])
+async def test_recency_is_an_argument_as_in_the_other_interfaces(
+    shared_sample: SampleDatabase, recency: float | str
+) -> None:
+    arguments = {"query": "what does Ana drink?", "recipe": "memory", "recency": recency}
+    async with shared_sample.client() as client:
+        found = await client.call_tool("hybrid_search", arguments)
+        explained = await client.call_tool("explain_result", {**arguments, "id": "tea"})
+    assert not found.is_error, text_of(found)
+    assert not explained.is_error, text_of(explained)
+
+
 async def test_hidden_record_is_in_no_tool_result(sample: SampleDatabase) -> None:
     async with sample.client() as client:
         answers = [await client.call_tool(name, given) for name, given in CALLS.items()]
@@ -482,6 +494,11 @@ async def test_explain_result_reports_the_deciding_stage(sample: SampleDatabase)
             "hybrid_search",
             {"query": "x", "limit": 51, "recipe": "artifacts"},
             "Search failed: limit must be a whole number from 1 to 50 for recipe 'artifacts', not 51",
+        ),
+        (
+            "hybrid_search",
+            {"query": "x", "recency": "soon"},
+            "Search failed: recency must be a number from 0 to 1, or auto, not 'soon'",
         ),
         (
             "grep_search",
