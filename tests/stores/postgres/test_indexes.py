@@ -174,6 +174,28 @@ def test_a_filtered_search_in_the_graph_is_full(dsn: str) -> None:
     indexes.close()
 
 
+def test_indexes_are_built_after_a_load_that_ends_with_a_full_batch(dsn: str) -> None:
+    indexes = open_indexes(dsn)
+    index = indexes.keyword().find(None)
+    assert index is not None
+    zeros = np.zeros(2, np.float32)
+    documents = [Document(n, sennit.Record(id=str(n), text=f"river {n}"), zeros) for n in range(1, 1001)]
+    index.apply(documents, [], 1000)
+
+    def kinds() -> set[str]:
+        with psycopg.connect(dsn) as connection:
+            rows = connection.execute(
+                "SELECT split_part(indexdef, ' USING ', 2) FROM pg_indexes WHERE schemaname = 'sennit_index'"
+            ).fetchall()
+        return {row[0].split()[0] for row in rows}
+
+    assert "gin" not in kinds()
+    # The next flush asks how far the index is.
+    assert index.applied() == 1000
+    assert kinds() >= {"gin", "hash", "btree"}
+    indexes.close()
+
+
 def test_terms_that_do_not_fit_into_a_tsvector_are_found(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_vectors, "MAX_VECTOR_BYTES", 2000)
     text_vectors.text_vector.cache_clear()

@@ -102,11 +102,25 @@ class IndexTable:
         statement = Statement()
         name = statement.add(self.table)
         statement.sql = (
-            f"SELECT applied FROM {REGISTRY} WHERE table_name = {name}::text "
+            f"SELECT applied, rows, is_indexed, is_searchable FROM {REGISTRY} WHERE table_name = {name}::text "
             "AND to_regclass(quote_ident(table_name)) IS NOT NULL"
         )
         found = self.client.run(statement)
-        return int.from_bytes(found.get_value(0, 0) or b"", "big") if found.ntuples else 0
+        if not found.ntuples:
+            return 0
+        applied, rows = (int.from_bytes(found.get_value(0, at) or b"", "big") for at in (0, 1))
+        is_indexed, is_searchable = (found.get_value(0, at) == b"\x01" for at in (2, 3))
+        if self._lacks_indexes(rows, is_indexed, is_searchable):
+            # The last batch was a full one, and nothing came after it.
+            with self.transaction() as raw:
+                raw.execute("SELECT set_config('sennit.every_tenant', 'on', true)")
+                self._build_indexes(raw, rows, is_indexed, is_searchable)
+        return applied
+
+    def _lacks_indexes(self, rows: int, is_indexed: bool, is_searchable: bool) -> bool:
+        return (not is_indexed and rows >= FILTER_INDEXES_FROM) or (
+            not is_searchable and rows >= self.searchable_from
+        )
 
     def has_registry(self) -> bool:
         """Whether any index is on the server."""
@@ -277,6 +291,12 @@ class IndexTable:
         if not statements:
             return
         self._lock(raw)
+        state = raw.execute(
+            f"SELECT is_indexed, is_searchable FROM {REGISTRY} WHERE table_name = $1".encode(), (table,)
+        ).fetchone()
+        if state == (is_indexed, is_searchable):
+            # Another process has built them meanwhile.
+            return
         memory: Any = f"{self.settings.build_memory_mb}MB"
         raw.execute("SELECT set_config('maintenance_work_mem', $1, true)", (memory,))
         for statement in (*statements, f"ANALYZE {table}"):
