@@ -57,7 +57,7 @@ def test_hit_shows_rank_score_title_citation_and_text(filled_cli: Cli) -> None:
 
 def test_json_is_the_whole_result(filled_cli: Cli) -> None:
     answer = json.loads(filled_cli("search", "ferry", "--json", "--limit", "2").stdout)
-    assert set(answer) == {"query", "recipe", "fits", "hits", "degraded", "milliseconds"}
+    assert set(answer) == {"query_id", "query", "recipe", "fits", "hits", "degraded", "milliseconds"}
     assert answer["hits"][0] | {"score": 0, "relevance": 1} == {
         "rank": 1,
         "relevance": 1,
