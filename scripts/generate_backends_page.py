@@ -57,6 +57,10 @@ SERVERS = {
         "roles.keyword": "qdrant",
         "qdrant.shard_number": 3,
     },
+    "[OpenSearch](reference/server-opensearch.md)": {
+        "roles.keyword": "opensearch",
+        "roles.vector": "opensearch",
+    },
 }
 """Roles on servers, by the name in the table. No server has to run: opening a database does not need it."""
 

@@ -203,11 +203,14 @@ class OpenSearchCluster:
         return [node.url for node in self.nodes]
 
     def start(self) -> None:
-        """Start the nodes that do not run, and wait until the cluster has all of them."""
+        """Start the nodes that do not run, and wait until the cluster has all of them and each shard an original.
+
+        A replica may take minutes to return after the cluster had lost its majority.
+        """
         for node in self.nodes:
             if not node.is_running:
                 node.launch()
-        self.wait_for(f"wait_for_nodes={len(self.nodes)}&wait_for_status=green")
+        self.wait_for(f"wait_for_nodes={len(self.nodes)}&wait_for_status=yellow")
 
     def wait_for(self, condition: str) -> None:
         """Wait until every running node says that the health of the cluster meets a condition."""
@@ -253,6 +256,7 @@ def opensearch(nodes: int = 1) -> Iterator[OpenSearchCluster]:
 
 def main() -> int:
     """Start a cluster and print the addresses of its nodes."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # So that its nodes end with it.
     with opensearch(int(sys.argv[1]) if len(sys.argv) > 1 else 1) as cluster:
         print(",".join(cluster.urls), flush=True)
         with contextlib.suppress(KeyboardInterrupt):

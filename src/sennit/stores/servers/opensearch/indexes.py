@@ -32,7 +32,7 @@ from sennit.stores.servers.opensearch.client import (
     describe_error,
     shorten,
 )
-from sennit.stores.servers.opensearch.filters import TIME, VALUES, field_values, translate
+from sennit.stores.servers.opensearch.filters import NONE, TIME, VALUES, field_values, translate
 
 LAYOUT: Final = 1
 """Increase it when the mapping or the tokens change: the index then has another name, and is built again."""
@@ -117,9 +117,11 @@ class ClusterIndex:
         try:
             found = self._client.get(f"/{self.name}/_search", body)
         except RequestRefused as error:
-            if error.status == 404:
-                return 0
-            raise
+            if error.status != 404:
+                raise
+            with self._lock:
+                self._routings = []  # It is created again.
+            return 0
         shards = found["_shards"]
         if shards["failed"] or shards["successful"] < shards["total"] or found["timed_out"]:
             raise SourceError(f"{shards['total'] - shards['successful']} shards of {self.name} do not answer")
@@ -320,7 +322,8 @@ class KeywordIndex(ClusterIndex):
             **_HITS,
             "size": min(limit + limit // EXTRA_CANDIDATES, MAX_WINDOW),
             "docvalue_fields": [KEY, COUNTS],
-            "query": {"bool": asked},
+            # Without a term, the server would find every document.
+            "query": {"bool": asked} if asked["should"] else NONE,
         }
         return [candidates, *self._statistics_searches(query)]
 
