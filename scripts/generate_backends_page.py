@@ -52,6 +52,7 @@ SERVERS = {
         "roles.vector": "local",
     },
     "[Chroma](reference/server-chroma.md)": {"roles.vector": "chroma"},
+    "[Graphiti](reference/server-graphiti.md)": {"roles.graph": "graphiti"},
     "[Qdrant](reference/server-qdrant.md)": {"roles.keyword": "qdrant", "roles.vector": "qdrant"},
     "[Qdrant](reference/server-qdrant.md) with several shards": {
         "roles.keyword": "qdrant",

@@ -26,6 +26,7 @@ from sennit.settings.sections import (
 from sennit.settings.servers import (
     SERVER_SECTIONS,
     ChromaSettings,
+    GraphitiSettings,
     OpenSearchSettings,
     PostgresSettings,
     QdrantSettings,
@@ -87,6 +88,7 @@ class Settings:
     postgres: PostgresSettings = field(default_factory=PostgresSettings)
     qdrant: QdrantSettings = field(default_factory=QdrantSettings)
     chroma: ChromaSettings = field(default_factory=ChromaSettings)
+    graphiti: GraphitiSettings = field(default_factory=GraphitiSettings)
     opensearch: OpenSearchSettings = field(default_factory=OpenSearchSettings)
     recipes: Mapping[str, Mapping[str, object]] = field(default_factory=_empty_mapping, hash=False)
     attached: Mapping[str, Mapping[str, object]] = field(default_factory=_empty_mapping, hash=False)

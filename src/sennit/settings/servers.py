@@ -281,4 +281,48 @@ class ChromaSettings(Section):
     ] = 200
 
 
-SERVER_SECTIONS: Final = (RolesSettings, PostgresSettings, QdrantSettings, OpenSearchSettings, ChromaSettings)
+GraphBackend: TypeAlias = Literal["falkordb", "neo4j"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphitiSettings(Section):
+    """Graphiti, which holds facts (`roles.graph` is graphiti). See docs/reference/server-graphiti.md."""
+
+    name: ClassVar[str] = "graphiti"
+
+    backend: Annotated[GraphBackend, FieldSpec("The database that Graphiti keeps facts in.")] = "falkordb"
+    url: Annotated[
+        str,
+        FieldSpec(
+            "Its address: redis://host:6379 for FalkorDB, bolt://host:7687 or neo4j://… for Neo4j.",
+            pattern=r"(redis|rediss|bolt|bolt\+s|neo4j|neo4j\+s)://[^\x00-\x20\x7f/@?#\\]+/?",
+            expected="an address such as redis://127.0.0.1:6379, without user, password or path",
+            redact_pattern="[@?#]",
+            sensitive=True,
+        ),
+    ] = "redis://127.0.0.1:6379"
+    user: Annotated[str, FieldSpec("The name of the user; empty without one.", sensitive=True)] = ""
+    password_env: Annotated[str, _KEY_VARIABLE] = ""
+    database: Annotated[str, FieldSpec("The database of Neo4j; empty for its default.", sensitive=True)] = ""
+    group_prefix: Annotated[
+        str,
+        FieldSpec(
+            "What the ids of groups begin with.",
+            pattern=r"[A-Za-z][A-Za-z0-9_]{0,63}",
+            expected="up to 64 letters, digits and _",
+            sensitive=True,
+        ),
+    ] = "sennit"
+    timeout_seconds: Annotated[
+        float, FieldSpec("Seconds for one search or one batch of changes.", minimum=0.1, maximum=3600)
+    ] = 60.0
+
+
+SERVER_SECTIONS: Final = (
+    RolesSettings,
+    PostgresSettings,
+    QdrantSettings,
+    OpenSearchSettings,
+    ChromaSettings,
+    GraphitiSettings,
+)

@@ -18,7 +18,15 @@ from sennit.settings.attached import read_mappings
 from sennit.settings.registry import Settings
 from sennit.settings.servers import LOCAL
 from sennit.stores.buffered_index import BufferedKeyword, BufferedVector, IndexFeeder
-from sennit.stores.contract import Backend, IndexOf, KeywordQuery, KeywordRole, TableCopy, VectorRole
+from sennit.stores.contract import (
+    Backend,
+    GraphRole,
+    IndexOf,
+    KeywordQuery,
+    KeywordRole,
+    TableCopy,
+    VectorRole,
+)
 from sennit.stores.embedded.checks import check
 from sennit.stores.embedded.ranges import read_origin
 from sennit.stores.embedded.roles import LocalGraph, LocalKeyword, LocalVector
@@ -67,6 +75,12 @@ def _open_chroma(opening: Opening) -> Any:
     return ChromaServer(opening.settings.chroma, opening.database)
 
 
+def _open_graphiti(opening: Opening) -> Any:
+    from sennit.stores.servers.graphiti import GraphitiServer
+
+    return GraphitiServer(opening.settings.graphiti, opening.database)
+
+
 def _open_qdrant(opening: Opening) -> Any:
     from sennit.stores.servers.qdrant import QdrantServer
 
@@ -84,6 +98,7 @@ SERVERS: Final[dict[str, Callable[[Opening], Any]]] = {
     "postgres": _open_postgres,
     "qdrant": _open_qdrant,
     "chroma": _open_chroma,
+    "graphiti": _open_graphiti,
 }
 """The binding of each server by its name in `[roles]`. It is an `IndexServer` with a method for each role that it can
 have: `keyword()` and `vector()` return an `IndexOf`, `attach(mapping)` an `AttachedCollection`. A binding imports its
@@ -128,11 +143,17 @@ def _bind_roles(store: EmbeddedStore, kind: str, target: str, settings: Settings
         vector_index: IndexOf[NDArray[np.float32]] = servers[roles.vector].vector()
         vector = BufferedVector(vector_index)
         feeders.append(IndexFeeder(store, vector_index))
+    graph: GraphRole = LocalGraph()
+    if roles.graph != LOCAL:
+        # Names stay with the records; the server has the facts.
+        server = servers[roles.graph]
+        graph = server.graph(graph)
+        feeders.append(IndexFeeder(store, server.feed()))
     return Backend(
         records=store,
         keyword=keyword,
         vector=vector,
-        graph=LocalGraph(),
+        graph=graph,
         upkeep=(store, *feeders),
         check=partial(check, store),
         bindings={"records": kind, **names},

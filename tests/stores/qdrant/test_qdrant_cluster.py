@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,13 +75,12 @@ class Load:
         if result.degraded or len(result) != min(10, self.db.store.count()):
             self.problems.append(f"{len(result)} hits, degraded: {result.degraded}")
 
-    def _run(self, work: object) -> None:
-        assert callable(work)
+    def _run(self, work: Callable[[], None]) -> None:
         while not self._stop.is_set() and not self.problems:
             try:
                 work()
             except SennitError as error:
-                self.problems.append(f"{work.__name__}: {error}")
+                self.problems.append(str(error))
 
 
 def test_one_node_may_die_under_load_two_are_said_and_all_comes_back(

@@ -1,0 +1,25 @@
+"""FalkorDB, started once for all tests that need it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import NoReturn
+
+import pytest
+from scripts.servers.common import ServerUnavailable
+from scripts.servers.falkordb import FalkorProcess
+from scripts.servers.process import running
+
+if find_spec("graphiti_core") is None and not os.environ.get("CI"):
+    collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def falkordb(leave_out: Callable[[str], NoReturn]) -> Iterator[FalkorProcess]:
+    try:
+        with running(FalkorProcess()) as server:
+            yield server
+    except ServerUnavailable as error:
+        leave_out(str(error))
