@@ -20,6 +20,9 @@ from sennit.results import SearchResult, Why
 FACTORS: Final = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
 """By how much a weight is changed, up and down, the smallest change first."""
 
+SINGLE_STEPS: Final = 20
+"""How far the limit is raised one by one, before it is doubled."""
+
 REFINEMENTS: Final = 5
 """How often the gap between a change that is too small and one that suffices is halved."""
 
@@ -168,6 +171,10 @@ class AdmissionFinder:
         present = self._request.limit or 0
         highest = min(self._recipe.max_limit, MAX_LIMIT)
         low, high, rank = present, present, None
+        # One by one at first: a greater limit also brings more candidates, which may come before the record.
+        while rank is None and high < min(highest, present + SINGLE_STEPS):
+            low, high = high, high + 1
+            rank = self._rank(replace(self._request, limit=high))
         while rank is None and high < highest:
             low, high = high, min(highest, max(2 * high, 4))
             rank = self._rank(replace(self._request, limit=high))

@@ -201,3 +201,15 @@ def test_why_tells_who_acts_for_another_what_that_caller_lacks(service: Service)
     assert found["why"]["stage"] == "caller"
     assert found["changes"][0]["kind"] == "caller"
     assert found["changes"][0]["after"] == "private"
+
+
+def test_smallest_limit_is_found_where_more_candidates_push_a_record_back(serve: StartService) -> None:
+    with serve() as service:
+        records = [{"id": f"n{n}", "text": "vineyard " * (n % 5 + 1) + f"row {n}"} for n in range(60)]
+        service.post("/v1/records", records)
+        order = [hit["id"] for hit in service.search("vineyard", limit=30)["hits"]]
+        found = service.post("/v1/why", {"query": "vineyard", "reference": order[12], "limit": 10}).json()
+        limit = next(change for change in found["changes"] if change["kind"] == "limit")
+        smaller = service.search("vineyard", limit=limit["after"] - 1)["hits"]
+        assert order[12] not in [hit["id"] for hit in smaller]
+        assert service.search("vineyard", limit=limit["after"])["hits"][limit["rank"] - 1]["id"] == order[12]

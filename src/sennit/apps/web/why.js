@@ -51,7 +51,7 @@ function describe(found) {
       why.kept ? `It is in the result, at rank ${why.rank}.` : `Lost at: ${why.stage.replace(/^source:/, "source ")}.`,
     ),
     h("p", why.reason),
-    why.number !== null && !why.kept && h("p.numbers", "It has ", h("strong", number(why.number)), why.needed !== null && [", it needed ", h("strong", number(why.needed))], "."),
+    why.number !== null && !why.kept && !(why.needed !== null && why.number > why.needed) && h("p.numbers", "It has ", h("strong", number(why.number)), why.needed !== null && [", it needed ", h("strong", number(why.needed))], "."),
     why.sources.length > 0 && sourceTable(why.sources),
     !why.kept && h("h3", "What would admit it"),
     !why.kept &&
