@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.errors import InvalidInput, MissingExtra, SettingsError, StoreError
-from sennit.settings.attached import read_mappings
+from sennit.settings.attached import AttachedMapping, read_mappings
 from sennit.settings.registry import Settings
 from sennit.settings.servers import LOCAL
+from sennit.stores.attached import AttachedCollection
 from sennit.stores.buffered_index import BufferedKeyword, BufferedVector, IndexFeeder
 from sennit.stores.contract import (
     Backend,
@@ -158,8 +159,18 @@ def _bind_roles(store: EmbeddedStore, kind: str, target: str, settings: Settings
         check=partial(check, store),
         bindings={"records": kind, **names},
         servers=servers,
-        attached={name: servers[one.server].attach(one) for name, one in mappings.items()},
+        attached={name: _attach(servers[one.server], one) for name, one in mappings.items()},
     )
+
+
+def _attach(server: Any, mapping: AttachedMapping) -> AttachedCollection:
+    if not hasattr(server, "attach"):
+        raise SettingsError(
+            f"attached.{mapping.name} is on {mapping.server}, of which this version cannot attach collections.",
+            key=f"attached.{mapping.name}",
+        )
+    attached: AttachedCollection = server.attach(mapping)
+    return attached
 
 
 def _open_servers(

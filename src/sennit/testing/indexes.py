@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -435,7 +436,8 @@ class GraphConformance:
                     same_relation=number % 3 == 0,
                 )
             db.remove(["f1"])
-            for audience in (EVERYTHING, PUBLIC):
+            for upkeep, audience in product((False, True), (EVERYTHING, PUBLIC)):
+                _maintain(db, when=upkeep)
                 with db.store.snapshot(audience) as snapshot:
                     ours, theirs = self.index(db).view(snapshot), NaiveGraph().view(snapshot)
                     assert ours.has_names

@@ -1,4 +1,4 @@
-"""FalkorDB, started once for all tests that need it."""
+"""FalkorDB and Neo4j, each started once for all tests that need it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NoReturn
 import pytest
 from scripts.servers.common import ServerUnavailable
 from scripts.servers.falkordb import FalkorProcess
+from scripts.servers.neo4j import Neo4jProcess
 from scripts.servers.process import running
 
 if find_spec("graphiti_core") is None and not os.environ.get("CI"):
@@ -20,6 +21,15 @@ if find_spec("graphiti_core") is None and not os.environ.get("CI"):
 def falkordb(leave_out: Callable[[str], NoReturn]) -> Iterator[FalkorProcess]:
     try:
         with running(FalkorProcess()) as server:
+            yield server
+    except ServerUnavailable as error:
+        leave_out(str(error))
+
+
+@pytest.fixture(scope="session")
+def neo4j(leave_out: Callable[[str], NoReturn]) -> Iterator[Neo4jProcess]:
+    try:
+        with running(Neo4jProcess()) as server:
             yield server
     except ServerUnavailable as error:
         leave_out(str(error))

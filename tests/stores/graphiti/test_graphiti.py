@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from scripts.servers.falkordb import FalkorProcess
+from scripts.servers.neo4j import Neo4jProcess
 
 import sennit
 from sennit.filters import EVERYTHING
@@ -33,6 +34,35 @@ class TestGraphitiOnFalkorDB(GraphConformance):
     def new_target(self, falkordb: FalkorProcess, tmp_path: Path) -> NewTarget:
         numbers = count()
         return lambda: on_falkordb(tmp_path / f"db{next(numbers)}", falkordb)
+
+
+class TestGraphitiOnNeo4j(GraphConformance):
+    @pytest.fixture
+    def new_target(self, neo4j: Neo4jProcess, tmp_path: Path) -> NewTarget:
+        numbers = count()
+        return lambda: on_neo4j(tmp_path / f"db{next(numbers)}", neo4j)
+
+
+def on_neo4j(folder: Path, server: Neo4jProcess) -> Callable[[], Backend]:
+    overrides = {"roles.graph": "graphiti", "graphiti.backend": "neo4j", "graphiti.url": server.url}
+    return lambda: open_backend(folder, load_settings(overrides=overrides))
+
+
+def test_facts_are_added_superseded_and_removed_on_neo4j(tmp_path: Path, neo4j: Neo4jProcess) -> None:
+    with sennit.open(on_neo4j(tmp_path / "db", neo4j)(), privacy__open=True) as db:
+        for tenant in ("", "one"):
+            fact = sennit.Fact(subject="Ana", relation="lives in", object="Pune", id="old", tenant=tenant)
+            db.add_facts([fact])
+        db.admin.flush()
+        assert facts_of(db, "Ana") == ["old", "old"]
+        db.add_facts(
+            [sennit.Fact(subject="Ana", relation="lives in", object="Kochi", id="new", supersedes=("old",))]
+        )
+        db.admin.flush()
+        assert sorted(facts_of(db, "Ana")) == ["new", "old"]
+        db.remove(["new"])
+        db.admin.flush()
+        assert facts_of(db, "Ana") == ["old"]
 
 
 def facts_of(

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +227,17 @@ def test_a_key_comes_from_the_environment_and_a_wrong_one_is_said(monkeypatch: p
         assert messages[1] == ""
     finally:
         node.close()
+
+
+def test_attaching_a_collection_of_qdrant_is_refused_in_words(tmp_path: Path, qdrant: QdrantCluster) -> None:
+    mapping = {
+        "server": "qdrant",
+        "source": "segments",
+        "collection": "x",
+        "id": "id",
+        "text": "text",
+        "vector": "v",
+    }
+    settings = replace(load_settings(overrides={"qdrant.urls": qdrant.urls}), attached={"segments": mapping})
+    with pytest.raises(SennitError, match="cannot attach collections"):
+        sennit.open(tmp_path / "db", settings=settings)
