@@ -67,3 +67,17 @@ def test_a_document_in_the_buffer_is_scored_as_on_the_server(dsn: str, tmp_path:
             computed = db.backend.keyword.scores(snapshot, query, found.keys)
     # The extensions store the length of a text in one byte.
     assert np.allclose(computed, found.scores, rtol=0.12)
+
+
+def test_no_key_is_returned_twice_after_many_batches(dsn: str, tmp_path: Path) -> None:
+    texts = [" ".join(f"word{(n * k) % 97}" for k in range(1, 60)) for n in range(4000)]
+    with sennit.open(indexes_on(dsn, tmp_path / "db")) as db:
+        for start in range(0, len(texts), 500):
+            part = texts[start : start + 500]
+            db.add([sennit.Record(id=f"r{start + at}", text=text) for at, text in enumerate(part)])
+        db.admin.flush()
+        for number in range(0, 97, 8):
+            query = KeywordQuery([(one.hash, 1.0) for one in query_terms(f"word{number} word3")], BM25())
+            with db.store.snapshot() as snapshot:
+                found = db.backend.keyword.search(snapshot, query, 100)
+            assert len(found.keys) == len(set(found.keys.tolist())) == 100
