@@ -171,7 +171,7 @@ def test_engine_errors_keep_their_message(service: Service) -> None:
 
 def test_unknown_routes_and_methods_get_the_error_format(service: Service) -> None:
     assert_error(service.get("/v2/search"), 404, "not_found")
-    assert_error(service.get("/docs"), 404, "not_found")
+    assert_error(service.get("/nothing-here"), 404, "not_found")
     wrong = service.get("/v1/search")
     assert_error(wrong, 405, "method_not_allowed")
     assert wrong.headers["allow"] == "POST"
