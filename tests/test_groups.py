@@ -21,6 +21,7 @@ FLAT_METHODS = {
     *("add", "add_artifacts", "add_facts", "add_turns", "remember", "index", "remove"),
     *("get", "search", "why", "plan", "introspect", "ask", "ask_stream", "audience", "close"),
     *("find", "find_removable", "records", "collections", "count", "status", "search_many", "wait"),
+    *("what_admits", "field_names", "field_values"),
 }
 """The names that SPEC and the documentation give, and no others."""
 

@@ -62,10 +62,10 @@ callers = st.builds(
 
 
 def answer(db: sennit.Database, caller: Caller, query: str, recipe: str, **more: Any) -> Any:
-    """All that a caller is told, without the times."""
+    """All that a caller is told, without the times and the id of the search."""
     result = db.search(query, recipe=recipe, caller=caller, explain=True, **more).to_dict()
     # Only the owner sees the number of changes.
-    apart = ("milliseconds", "change") if caller.everything and not caller.tenant else ("milliseconds",)
+    apart = {"milliseconds", "query_id", *(["change"] if caller.everything and not caller.tenant else [])}
 
     def without(values: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in values.items() if name not in apart}

@@ -175,6 +175,19 @@ class AsyncAdminGroup(AsyncFace[AdminGroup]):
     pending_vectors = awaited(AdminGroup.pending_vectors)
     select_model = awaited(AdminGroup.select_model)
     embed_pending = awaited(AdminGroup.embed_pending)
+    act_for = awaited(AdminGroup.act_for)
+    callers_for = awaited(AdminGroup.callers_for)
+    behind = awaited(AdminGroup.behind)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The sensitivity levels, lowest first."""
+        return self._target.levels
+
+    @property
+    def bindings(self) -> dict[str, str]:
+        """What each role is bound to, by name."""
+        return self._target.bindings
 
     @property
     def location(self) -> str:
@@ -237,6 +250,9 @@ class AsyncDatabase(AsyncFace[Database]):
     search = awaited(Database.search)
     search_many = awaited(Database.search_many)
     why = awaited(Database.why)
+    what_admits = awaited(Database.what_admits)
+    field_names = awaited(Database.field_names)
+    field_values = awaited(Database.field_values)
     plan = awaited(Database.plan)
     introspect = awaited(Database.introspect)
     ask = awaited(Database.ask)

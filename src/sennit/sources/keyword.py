@@ -40,4 +40,4 @@ class KeywordSource:
     def _by_rank(self, request: SourceRequest, found: ScoredKeys) -> ScoredKeys:
         """Return what was found with scores by rank: those of a server mean nothing else to a fusion."""
         scale = request.context.scales.setdefault(request.list_name, RankScale(found.scores))
-        return ScoredKeys(found.keys, scale.convert(found.scores))
+        return found.with_scores(scale.convert(found.scores))

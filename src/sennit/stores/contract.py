@@ -63,6 +63,10 @@ class ScoredKeys(NamedTuple):
     def empty(cls) -> ScoredKeys:
         return cls(np.empty(0, np.int64), np.empty(0, np.float64))
 
+    def with_scores(self, scores: Floats) -> ScoredKeys:
+        """The same keys with other scores."""
+        return ScoredKeys(self.keys, scores)
+
 
 class PartialKeys(ScoredKeys):
     """What was found although a part of the index did not answer. It is used, and `problem` is reported."""
@@ -74,6 +78,10 @@ class PartialKeys(ScoredKeys):
         partial = cls(*found)
         partial.problem = problem
         return partial
+
+    def with_scores(self, scores: Floats) -> PartialKeys:
+        """The same keys with other scores, still as a part."""
+        return PartialKeys.of(ScoredKeys(self.keys, scores), self.problem)
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,10 +162,11 @@ def _describe(result: SearchResult) -> Mapping[str, Any]:
     """A result without what depends on the clock and on the number of changes."""
     found = result.to_dict()
     trace: Any = found.pop("trace")
+    found.pop("query_id")
     for part in (found, trace):
         part.pop("milliseconds")
-    for source in trace["sources"]:
-        source.pop("milliseconds")
+    for part in (*trace["sources"], *trace["stages"]):
+        part.pop("milliseconds")
     trace["state"].pop("change", None)
     return {**found, "trace": trace}
 

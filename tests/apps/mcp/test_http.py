@@ -162,7 +162,7 @@ async def test_token_without_write_access_does_not_get_remember(sample: SampleDa
     with serving(sample) as url:
         async with with_token(url, token, mode) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == [
-                name for name in CALLS if name not in ("remember", "forget")
+                name for name in CALLS if name not in ("remember", "forget", "feedback")
             ]
             with pytest.raises(MCPError, match="There is no tool 'remember' here"):
                 await client.call_tool("remember", {"text": "x"})
