@@ -26,6 +26,8 @@ from sennit.stores.servers.postgres.attached import AttachedTable
 from sennit.stores.servers.postgres.indexes import PostgresIndexes
 from sennit.testing.records import HOSTILE
 
+pytestmark = pytest.mark.servers
+
 PAGES = {
     "server": "postgres",
     "source": "manual.doc_embeddings",

@@ -19,6 +19,8 @@ from sennit.testing import KeywordConformance, VectorConformance
 from sennit.testing.indexes import Outage
 from sennit.testing.records import NewTarget, Target
 
+pytestmark = pytest.mark.servers
+
 
 def indexes_on(url: str, folder: Path, **overrides: object) -> Backend:
     """Records in a folder, with keyword and vector index on Postgres."""

@@ -21,6 +21,8 @@ from sennit.stores.contract import BM25, Document, KeywordQuery, Model, ScoredKe
 from sennit.stores.servers.postgres.indexes import PostgresIndexes
 from sennit.testing.records import HOSTILE
 
+pytestmark = pytest.mark.servers
+
 MODEL = Model(1, "test", "test", "test", 2, "active")
 QUERY = np.array([1.0, 0.0], np.float32)
 ALL = 10_000

@@ -26,6 +26,8 @@ from sennit.stores.servers.postgres.indexes import PostgresIndexes
 
 from .test_index_conformance import indexes_on
 
+pytestmark = pytest.mark.servers
+
 PASSWORD = "open-sesame-9"
 
 

@@ -10,6 +10,8 @@ import sennit
 
 from ..migration_samples import contents, fill, kill_and_go_on
 
+pytestmark = pytest.mark.servers
+
 
 def test_there_and_back_again(dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with sennit.open(tmp_path / "first") as db:
