@@ -105,7 +105,10 @@ MIN_RELEVANCE: Final[Schema] = {
     "description": "Leave out results less likely to answer.",
     **parameters.MIN_RELEVANCE.schema,
 }
-RECENCY: Final[Schema] = {"description": "Age counts 0 to 1, or auto."}
+RECENCY: Final[Schema] = {
+    "anyOf": [{"type": "number"}, {"type": "string"}],
+    "description": "Age counts 0 to 1, or auto.",
+}
 FILTERS: Final[Schema] = {
     "type": "object",
     "description": 'Only records with these fields: {"kind": "note", "tags": ["a", "b"], '
@@ -137,7 +140,7 @@ _IN_SEARCH: Final[Mapping[str, Schema]] = {
     "limit": {"type": "integer"},
     "include_memory": {"type": "boolean"},
     "min_relevance": {"type": "number"},
-    "recency": {},
+    "recency": {"anyOf": RECENCY["anyOf"]},
     "max_tokens": {"type": "integer", "minimum": MIN_TOKENS},
 }
 

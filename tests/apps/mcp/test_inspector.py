@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ def inspector() -> list[str]:
 
 
 def ask(inspector: list[str], sample: SampleDatabase, *options: str) -> Any:
-    target = [PROGRAM, "mcp", "--db", str(sample.db)]
+    # Each call is a process of its own, and feedback must know the search of an earlier one.
+    target = ["-e", "SENNIT_FEEDBACK_RECORD=all", PROGRAM, "mcp", "--db", str(sample.db)]
     done = subprocess.run([*inspector, *target, *options], capture_output=True, text=True, cwd=sample.files)
     assert done.returncode == 0, done.stderr + done.stdout
     assert "Warning" not in done.stderr
@@ -42,14 +44,22 @@ def test_inspector_lists_every_tool_without_schema_errors(
     assert all(tool["outputSchema"]["type"] == "object" for tool in listed["tools"])
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_inspector_calls_every_tool(inspector: list[str], sample: SampleDatabase, name: str) -> None:
+def call(inspector: list[str], sample: SampleDatabase, name: str, values: Mapping[str, object]) -> Any:
     arguments = [
         part
-        for key, value in CALLS[name].items()
+        for key, value in values.items()
         for part in ("--tool-arg", f"{key}={value if isinstance(value, str) else json.dumps(value)}")
     ]
-    answer = ask(inspector, sample, "--method", "tools/call", "--tool-name", name, *arguments)
+    return ask(inspector, sample, "--method", "tools/call", "--tool-name", name, *arguments)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_inspector_calls_every_tool(inspector: list[str], sample: SampleDatabase, name: str) -> None:
+    values = dict(CALLS[name])
+    if name == "feedback":
+        found = call(inspector, sample, "hybrid_search", {"query": "harvest"})
+        values["query_id"] = found["structuredContent"]["query_id"]
+    answer = call(inspector, sample, name, values)
     assert not answer.get("isError"), answer
     assert answer["content"][0]["text"]
     assert answer["structuredContent"]
