@@ -202,3 +202,11 @@ def test_a_failed_migration_leaves_the_database_unchanged(
             sennit.open(folder)
     with sennit.open(folder) as db:
         assert_contains_exactly(db, {"a": versioned_record("a", 1)})
+
+
+def test_a_database_that_another_process_is_creating_is_no_folder_of_other_files(tmp_path: Path) -> None:
+    folder = tmp_path / "db"
+    folder.mkdir()
+    (folder / ".gitignore").touch()
+    with sennit.open(folder) as db:
+        assert db.count() == 0

@@ -297,5 +297,6 @@ def _create_folder(folder: Path) -> None:
 def _is_own_file(path: Path) -> bool:
     """Return whether a file is one that a new database consists of."""
     if path.name == GIT_IGNORE:
-        return path.is_file() and path.read_bytes() == IGNORE_EVERYTHING.encode()
+        # Another process may be creating the database, and has not written all of the file yet.
+        return path.is_file() and IGNORE_EVERYTHING.encode().startswith(path.read_bytes())
     return path.name == INDEX_FOLDER
