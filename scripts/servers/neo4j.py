@@ -15,7 +15,7 @@ from typing import Final
 from filelock import FileLock
 from scripts.servers.common import cache_folder, free_port, temporary_folder
 from scripts.servers.maven import artifacts, download, find_java
-from scripts.servers.process import ServerProcess, answers, run_until_interrupted
+from scripts.servers.process import ServerProcess, SingleServer, answers, run_until_interrupted
 
 PACKAGES: Final = Path(__file__).with_suffix(".json")
 JAVA_VERSION: Final = 21
@@ -41,7 +41,7 @@ def install() -> Path:
     return home
 
 
-class Neo4jProcess:
+class Neo4jProcess(SingleServer):
     """One server with its own data folder and ports, without passwords. `kill` and `start` may follow each other."""
 
     def __init__(self) -> None:
@@ -73,19 +73,6 @@ server.memory.pagecache.size=64m
     def url(self) -> str:
         """The address of the server."""
         return f"bolt://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        """Start the server, and wait until it is ready."""
-        self.process.start()
-
-    def kill(self) -> None:
-        """End the server as a crash would."""
-        self.process.kill()
-
-    def close(self) -> None:
-        """Stop the server and delete its data."""
-        self.process.kill()
-        shutil.rmtree(self.process.folder, ignore_errors=True)
 
 
 def main() -> int:

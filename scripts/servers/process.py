@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -94,6 +95,25 @@ class ServerProcess:
                 os.kill(self._process.pid, signal.SIGKILL)
                 self._process.wait(timeout=STOP_SECONDS)
             self._process = None
+
+
+class SingleServer:
+    """A server of one process with a data folder of its own."""
+
+    process: ServerProcess
+
+    def start(self) -> None:
+        """Start the server, and wait until it is ready."""
+        self.process.start()
+
+    def kill(self) -> None:
+        """End the server as a crash would."""
+        self.process.kill()
+
+    def close(self) -> None:
+        """Stop the server and delete its data."""
+        self.process.kill()
+        shutil.rmtree(self.process.folder, ignore_errors=True)
 
 
 class Server(Protocol):
