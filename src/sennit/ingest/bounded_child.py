@@ -19,12 +19,13 @@ WALL_CLOCK_FACTOR: Final = 4
 
 MAX_MEMORY_BYTES: Final = 1536 * 1024 * 1024
 
+_MAIN: Final = Path(__file__).with_name("child_main.py")
 _SIGXCPU: Final = -24
 _SIGINT: Final = -2
 
 
-def run_child(script: Path, data: bytes, what: str, limits: Sequence[int] = ()) -> dict[str, Any]:
-    """Run a script with the bytes of a file, and return the object that it writes as JSON.
+def run_child(parser: Path, data: bytes, what: str, limits: Sequence[int] = ()) -> dict[str, Any]:
+    """Run the parser of a format on the bytes of a file, and return the object that it writes as JSON.
 
     `what` names the format with its article, for the errors. Raises UnreadableFile with the reason.
     """
@@ -32,7 +33,7 @@ def run_child(script: Path, data: bytes, what: str, limits: Sequence[int] = ()) 
     try:
         # -I: the working directory and the environment have no influence on imports.
         child = subprocess.run(
-            [sys.executable, "-I", str(script), *arguments],
+            [sys.executable, "-I", str(_MAIN), str(parser), *arguments],
             input=data,
             capture_output=True,
             check=False,

@@ -1,28 +1,10 @@
-"""A child process with resource limits: reads one PDF from standard input and writes its pages as JSON.
+"""The parser of PDF, run by `child_main.py`. It imports nothing from sennit."""
 
-Every PDF parser has had vulnerabilities. A crash, an endless loop or unbounded memory use ends with this process. The
-file is run as a script, and imports nothing from sennit.
-"""
-
-import json
-import sys
 from importlib import import_module
 
 
-def main() -> None:
-    """Set the resource limits, then read the PDF."""
-    seconds, memory, max_pages, max_characters = (int(argument) for argument in sys.argv[1:5])
-    if sys.platform != "win32":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    sys.stdout.write(json.dumps(_read_pages(sys.stdin.buffer.read(), max_pages, max_characters)))
-
-
-def _read_pages(data: bytes, max_pages: int, max_characters: int) -> dict[str, object]:
+def read(data: bytes, max_pages: int, max_characters: int) -> dict[str, object]:
+    """Return the text of each page."""
     try:
         pypdfium2 = import_module("pypdfium2")
         raw = import_module("pypdfium2.raw")
@@ -51,7 +33,3 @@ def _read_pages(data: bytes, max_pages: int, max_characters: int) -> dict[str, o
             return {"problem": f"a PDF with more than {max_characters:,} characters of text"}
         pages.append(text)
     return {"pages": pages, "broken": broken}
-
-
-if __name__ == "__main__":
-    main()

@@ -1,29 +1,12 @@
-"""A child process with resource limits: reads a Parquet file from standard input, writes its rows as JSON.
-
-The file is run as a script, and imports nothing from sennit.
-"""
+"""The parser of Parquet, run by `child_main.py`. It imports nothing from sennit."""
 
 import io
-import json
 import math
-import sys
 from importlib import import_module
 
 
-def main() -> None:
-    """Set the resource limits, then read the table."""
-    seconds, memory, max_rows, max_columns, max_cell = (int(argument) for argument in sys.argv[1:6])
-    if sys.platform != "win32":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    sys.stdout.write(json.dumps(_read(sys.stdin.buffer.read(), max_rows, max_columns, max_cell)))
-
-
-def _read(data: bytes, max_rows: int, max_columns: int, max_cell: int) -> dict[str, object]:
+def read(data: bytes, max_rows: int, max_columns: int, max_cell: int) -> dict[str, object]:
+    """Return the rows."""
     pyarrow = import_module("pyarrow")
     parquet = import_module("pyarrow.parquet")
     pyarrow.set_cpu_count(1)
@@ -52,7 +35,3 @@ def _plain(value: object, max_cell: int) -> object:
     if isinstance(value, bytes):
         return None
     return str(value)[:max_cell]
-
-
-if __name__ == "__main__":
-    main()
