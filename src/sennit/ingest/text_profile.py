@@ -49,6 +49,22 @@ def id_prefixes(path: str) -> tuple[str, ...]:
     return (id_prefix(path), f"{path}::", "code:")
 
 
+class RecordIds:
+    """Creates the ids of one file: a prefix and a hash, and a number if a text repeats."""
+
+    __slots__ = ("_prefix", "_used")
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._used: Counter[str] = Counter()
+
+    def next_id(self, text: str) -> str:
+        digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+        self._used[digest] += 1
+        suffix = f"-{self._used[digest]}" if self._used[digest] > 1 else ""
+        return f"{self._prefix}{digest}{suffix}"
+
+
 def file_records(path: str, data: bytes, collection: str, mtime_ns: int) -> list[Record]:
     """The records of a file; raises UnreadableFile if it has no text.
 
@@ -58,18 +74,14 @@ def file_records(path: str, data: bytes, collection: str, mtime_ns: int) -> list
     parsed = _parse_pdf(data) if kind == "pdf" else _parse_text(kind, language, data)
     if language:
         parsed.metadata["language"] = language
-    prefix = id_prefix(path)
+    ids = RecordIds(id_prefix(path))
     timestamp = modified_at(mtime_ns)
-    seen: Counter[str] = Counter()
     out: list[Record] = []
     for position, passage in enumerate(_chunks(parsed.documents)):
-        digest = hashlib.blake2b(passage.text.encode(), digest_size=6).hexdigest()
-        seen[digest] += 1
-        duplicate = f"-{seen[digest]}" if seen[digest] > 1 else ""
         has_page = passage.page is not None
         out.append(
             Record(
-                id=f"{prefix}{digest}{duplicate}",
+                id=ids.next_id(passage.text),
                 text=passage.text,
                 collection=collection,
                 title=passage.title,

@@ -14,8 +14,7 @@ from sennit.errors import InvalidInput
 from sennit.ingest.chunk import Document, chunks, split_lines
 from sennit.ingest.file_reader import UnreadableFile, decode
 from sennit.ingest.html import parse_html
-from sennit.ingest.pages.records import RecordIds
-from sennit.ingest.text_profile import id_prefix
+from sennit.ingest.text_profile import RecordIds, id_prefix
 from sennit.records import FRAGMENT_FIELD, Json, Record, as_utc
 
 MAX_MESSAGES: Final = 100_000
@@ -63,11 +62,11 @@ def mail_records(data: bytes, place: str, *, collection: str, is_mailbox: bool) 
 
 def _messages(data: bytes) -> Iterator[bytes]:
     """The messages of a mailbox; a line `From ` begins each."""
-    starts = [found.end() for found in _SEPARATOR.finditer(data)]
-    if not starts:
+    separators = [found.span() for found in _SEPARATOR.finditer(data)]
+    if not separators:
         raise UnreadableFile("not a mailbox, despite its name")
-    ends = [found.start() for found in _SEPARATOR.finditer(data)][1:]
-    for begin, end in zip(starts, (*ends, len(data)), strict=True):
+    ends = [first for first, _ in separators[1:]]
+    for (_, begin), end in zip(separators, (*ends, len(data)), strict=True):
         yield data[begin:end]
 
 

@@ -15,8 +15,7 @@ from typing import Any, Final
 from sennit.errors import InvalidInput
 from sennit.ingest.bounded_child import run_child
 from sennit.ingest.file_reader import UnreadableFile, decode
-from sennit.ingest.pages.records import RecordIds
-from sennit.ingest.text_profile import id_prefix
+from sennit.ingest.text_profile import RecordIds, id_prefix
 from sennit.records import FRAGMENT_FIELD, Json, Record
 
 MAX_ROWS: Final = 200_000

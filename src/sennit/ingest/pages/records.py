@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 
 from sennit.ingest.pages.page import SUMMARY, DocPage, PageChunk
-from sennit.ingest.text_profile import id_prefix
+from sennit.ingest.text_profile import RecordIds, id_prefix
 from sennit.records import Json, Record
 
 
@@ -39,22 +37,6 @@ def page_records(
         )
         for position, chunk in enumerate(page.chunks)
     ]
-
-
-class RecordIds:
-    """Creates the ids of one file: a prefix and a hash, and a number if a text repeats."""
-
-    __slots__ = ("_prefix", "_used")
-
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-        self._used: Counter[str] = Counter()
-
-    def next_id(self, text: str) -> str:
-        digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
-        self._used[digest] += 1
-        suffix = f"-{self._used[digest]}" if self._used[digest] > 1 else ""
-        return f"{self._prefix}{digest}{suffix}"
 
 
 def _title(page: DocPage, chunk: PageChunk) -> str:
