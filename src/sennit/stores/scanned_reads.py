@@ -1,27 +1,215 @@
-"""What a snapshot can answer by scanning its records: a start for a new backend, which overrides what it does faster."""
+"""What follows from the records alone: a start for a new backend, which overrides what it does faster.
+
+A backend writes what only it can know: how records, vectors, state and changes are stored. Everything that a scan of the
+records answers has a default here, so that the contract is wide for the engine and small for a backend.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sennit.errors import SourceError
 from sennit.filters import EVERYTHING, Condition, Filter, flatten, matches
+from sennit.ranking.calibration import SAMPLE_RECORDS, CosineSample
+from sennit.ranking.fusion import order
 from sennit.ranking.stages import read_fields
 from sennit.records import Record
-from sennit.stores.contract import Keys, Mask
+from sennit.stores.contract import (
+    Capabilities,
+    FileRow,
+    Floats,
+    Keys,
+    Mask,
+    Model,
+    Models,
+    ScoredKeys,
+    Snapshot,
+)
+from sennit.stores.graph_rows import NEVER, edge_rows
+
+T = TypeVar("T")
+QueryT = TypeVar("QueryT")
 
 
-class ScannedReads:
-    """The reads of a `Snapshot` that need nothing but its visible records."""
+class RecordsDefaults(ABC):
+    """What the records role can answer by its snapshots and models."""
 
-    visible: Mapping[int, Record]
-    """The records that the audience may see, by key."""
+    models: Models
+    notices: Sequence[str] = ()
+
+    @abstractmethod
+    def snapshot(self, audience: Filter = EVERYTHING) -> AbstractContextManager[Snapshot]: ...
+
+    def with_snapshot(self, audience: Filter, work: Callable[[Snapshot], T]) -> T:
+        with self.snapshot(audience) as snapshot:
+            return work(snapshot)
+
+    def get(self, ids: Iterable[str]) -> dict[str, Record]:
+        with self.snapshot() as snapshot:
+            keys = {name: snapshot.find_key(name) for name in ids}
+            found = snapshot.records([key for key in keys.values() if key is not None])
+        return {name: found[key] for name, key in keys.items() if key is not None}
+
+    def iter_records(self) -> Iterator[Record]:
+        with self.snapshot() as snapshot:
+            yield from snapshot.iter_records()
+
+    def count(self) -> int:
+        with self.snapshot() as snapshot:
+            return snapshot.count()
+
+    def has_pending_vectors(self) -> bool:
+        return any(one.pending for one in self.models.progress())
+
+    @property
+    def last_write_left_pending(self) -> bool:
+        return self.has_pending_vectors()
+
+    def close(self) -> None:  # noqa: B027 - a default
+        """Nothing is open: a backend in memory keeps its data, and may be opened again."""
+
+
+class ScannedState:
+    """The reads of the `State` over a dict of all of its pairs."""
+
+    def __init__(self, entries: dict[bytes, bytes]) -> None:
+        self.entries = entries
+
+    def get(self, key: bytes) -> bytes | None:
+        return self.entries.get(key)
+
+    def scan(
+        self, low: bytes, high: bytes, *, limit: int | None = None, reverse: bool = False
+    ) -> list[tuple[bytes, bytes]]:
+        found = (pair for pair in self.entries.items() if low <= pair[0] < high)
+        return sorted(found, reverse=reverse)[:limit]
+
+
+class ScannedTransaction:
+    """The reads of a `Transaction` that need nothing but the stored records."""
+
+    stored: Mapping[int, Record]
+    """All records by key, as the transaction has changed them."""
+
+    def child_ids(self, parent: str, *, collection: str | None = None, path: str | None = None) -> list[str]:
+        own = (one for one in self.stored.values() if one.parent == parent)
+        kept = (one for one in own if collection in (None, one.collection) and path in (None, one.path))
+        return [one.full_id for one in kept]
+
+    def positions(self, parent: str) -> Iterator[tuple[str, int]]:
+        own = [one for one in self.stored.values() if one.parent == parent and one.position is not None]
+        placed = sorted(((one.position or 0, one.full_id) for one in own), reverse=True)
+        return ((name, position) for position, name in placed)
+
+    def current_facts(self, name: int) -> list[Record]:
+        return [
+            record
+            for key, record in self.stored.items()
+            if any(edge[:2] == (name, NEVER) for edge in edge_rows(key, record))
+        ]
+
+
+class ScannedFiles:
+    """The manifest of files over all of its rows, and all records."""
+
+    def __init__(self, read: Callable[[], tuple[Collection[FileRow], Collection[Record]]]) -> None:
+        """`read` returns both, of one version."""
+        self._read = read
+
+    def under(self, folder: str, path: str = "") -> Iterator[tuple[FileRow, bool]]:
+        rows, records = self._read()
+        for row in rows:
+            if row.folder == folder and (not path or row.path == path or row.path.startswith(f"{path}/")):
+                yield row, sum(one.parent == row.place for one in records) >= row.records
+
+    def parents_of(self, folder: str, path: str) -> list[str]:
+        own = [row for row in self._read()[0] if (row.folder, row.path) == (folder, path)]
+        return [one for row in own for one in (row.place, *json.loads(row.other_parents or "[]"))]
+
+    def places_named(self, names: frozenset[str]) -> list[str]:
+        rows = self._read()[0]
+        return sorted(row.place for row in rows if not row.target and row.place.rpartition("/")[2] in names)
+
+
+class ScannedIndex:
+    """An index that asks the snapshot for everything, and so has applied all changes."""
+
+    capabilities = Capabilities(statistics="none")
+
+    def applied(self, snapshot: Snapshot) -> int:
+        return snapshot.seq
+
+
+class ScoredIndex(ScannedIndex, ABC, Generic[QueryT]):
+    """A search that scores every record of the filter, by the `scores` of a keyword or vector role."""
+
+    @abstractmethod
+    def scores(self, snapshot: Snapshot, query: QueryT, keys: Keys) -> Floats: ...
+
+    @abstractmethod
+    def found(self, scores: Floats) -> Mask:
+        """Which of the scores belong to records that match at all."""
+
+    def search(self, snapshot: Snapshot, query: QueryT, limit: int, where: Filter = EVERYTHING) -> ScoredKeys:
+        keys = snapshot.keys(where)
+        scores = self.scores(snapshot, query, keys)
+        keys, scores = keys[self.found(scores)], scores[self.found(scores)]
+        first = order(keys, scores, snapshot.ids, limit)
+        return ScoredKeys(keys[first], scores[first])
+
+
+class ScannedReads(ABC):
+    """The reads of a `Snapshot` that need nothing but its records and their vectors."""
+
+    def __init__(self, stored: Mapping[int, Record], audience: Filter, model: Model | None) -> None:
+        self.stored = stored
+        self.audience = audience
+        self.model = model
+        self.visible = {key: one for key, one in stored.items() if matches(audience, one)}
+        """The records that the audience may see, by key."""
+
+    @abstractmethod
+    def embedding_hash(self, key: int) -> bytes:
+        """Under which hash the vectors of a visible record are."""
+
+    @abstractmethod
+    def stored_vector(self, model: Model, key: int) -> bytes | None:
+        """The half-precision vector of a visible record, if it has one."""
+
+    def vectors(self, keys: Keys) -> NDArray[np.float32]:
+        model = self.model
+        out = np.zeros((len(keys), 0 if model is None else model.dimensions), np.float32)
+        for at, key in enumerate(keys.tolist()):
+            stored = self.stored_vector(model, key) if model and key in self.visible else None
+            if stored is not None:
+                out[at] = np.frombuffer(stored, np.float16)
+        return out
+
+    def abandon(self) -> None:  # noqa: B027 - a default
+        """Nothing is open that a thread could need."""
+
+    def cosine_sample(self, query: NDArray[np.float32]) -> CosineSample:
+        texts = {self.embedding_hash(key): key for key in sorted(self.visible, reverse=True)}
+        chosen = [texts[digest] for digest in sorted(texts)[:SAMPLE_RECORDS]]
+        vectors = self.vectors(np.array(chosen, np.int64))
+        vectors = vectors[vectors.any(axis=1)]
+        if not len(vectors):
+            return CosineSample(0.0, 0)
+        mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+        return CosineSample(float(mean @ query), len(vectors))
+
+    def hides_records_of(self, parent: str) -> bool:
+        return any(one.parent == parent and key not in self.visible for key, one in self.stored.items())
 
     def ids(self, keys: Keys) -> list[bytes]:
         visible = self.visible

@@ -1,33 +1,27 @@
-"""A backend in plain dicts and loops, written from `stores/contract.py` alone. It shows that the contract is enough.
+"""A backend in plain dicts and loops, written from `stores/contract/` alone. It shows that the contract is enough.
 
-Its indexes ask a snapshot for everything, so they also work with the snapshots of other backends. It is as slow as it
-looks.
+What any backend can derive from its records it inherits (`stores/scanned_reads.py`), and what a write has to do it is told
+(`stores/write_plan.py`). Its indexes ask a snapshot for
+everything, so they also work with the snapshots of other backends. It is as slow as it looks.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import json
 import math
 import threading
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
-from typing import TypeAlias
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.analysis import count_terms
 from sennit.errors import SourceError
-from sennit.filters import EVERYTHING, Filter, matches
-from sennit.graph.entity_linking import NameMatches
-from sennit.graph.names import DECLARED, MAX_TEXT_CHARACTERS, Hashes, as_signed, record_names, words_of
-from sennit.graph.traversal import Edge
-from sennit.ranking.calibration import SAMPLE_RECORDS, CosineSample
-from sennit.ranking.fusion import order
-from sennit.records import Record, split_id
+from sennit.filters import EVERYTHING, Filter
+from sennit.records import Record
 from sennit.stores.contract import (
     NO_VECTORS,
     Backend,
@@ -38,18 +32,27 @@ from sennit.stores.contract import (
     Floats,
     Keys,
     KeywordQuery,
-    LabelledText,
     Mask,
     Model,
     ModelProgress,
     NewVectors,
     ScoredKeys,
     Snapshot,
+    UnusedVectors,
     WriteResult,
 )
-from sennit.stores.graph_rows import NEVER, EdgeRow, edge_rows, microseconds
-from sennit.stores.prepared_records import PreparedRecord, prepare_record
-from sennit.stores.scanned_reads import ScannedReads
+from sennit.stores.document_terms import DocumentTerms, document_terms
+from sennit.stores.prepared_records import PreparedRecord
+from sennit.stores.scanned_graph import ScannedGraph
+from sennit.stores.scanned_reads import (
+    RecordsDefaults,
+    ScannedFiles,
+    ScannedReads,
+    ScannedState,
+    ScannedTransaction,
+    ScoredIndex,
+)
+from sennit.stores.write_plan import StoredVersion, WriteRequest, missing_vectors, models_retired_by
 
 
 @dataclass
@@ -64,6 +67,8 @@ class _Data:
     changes: list[Change] = field(default_factory=list)
     models: dict[int, Model] = field(default_factory=dict)
     vectors: dict[tuple[int, bytes], bytes] = field(default_factory=dict)
+    unused: dict[tuple[bytes, str | None], float] = field(default_factory=dict)
+    """Since when a kept vector is unused, by its hash and the parent of the last record."""
     pending: dict[tuple[int, int], bytes] = field(default_factory=dict)
     entries: dict[bytes, bytes] = field(default_factory=dict)
     files: dict[tuple[str, str, str], FileRow] = field(default_factory=dict)
@@ -79,35 +84,29 @@ class _Data:
         self.seq += 1
         return self.seq
 
+    def delete_unused(self, hashes: Collection[bytes]) -> None:
+        gone = set(hashes).difference(self.hashes.values())
+        self.vectors = {pair: vector for pair, vector in self.vectors.items() if pair[1] not in gone}
+        self.unused = {pair: since for pair, since in self.unused.items() if pair[0] not in hashes}
 
-class NaiveState:
+
+class NaiveState(ScannedState):
     """Keys and values in a dict."""
 
-    def __init__(self, entries: dict[bytes, bytes]) -> None:
-        self._entries = entries
-
-    def get(self, key: bytes) -> bytes | None:
-        return self._entries.get(key)
-
-    def scan(
-        self, low: bytes, high: bytes, *, limit: int | None = None, reverse: bool = False
-    ) -> list[tuple[bytes, bytes]]:
-        found = (pair for pair in self._entries.items() if low <= pair[0] < high)
-        return sorted(found, reverse=reverse)[:limit]
-
     def put(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        self._entries.update(pairs)
+        self.entries.update(pairs)
 
     def delete(self, keys: Iterable[bytes]) -> None:
         for key in keys:
-            self._entries.pop(key, None)
+            self.entries.pop(key, None)
 
 
-class NaiveTransaction:
+class NaiveTransaction(ScannedTransaction):
     """Changes a copy of the data."""
 
     def __init__(self, data: _Data) -> None:
         self.data = data
+        self.stored = data.records
         self.result = WriteResult(0, 0, 0)
         self.state = NaiveState(data.entries)
 
@@ -120,32 +119,19 @@ class NaiveTransaction:
         vectors: NewVectors = NO_VECTORS,
         *,
         remove: Iterable[str] = (),
+        keep_vectors: bool = False,
     ) -> None:
-        data, result = self.data, self.result
-        latest = {one.id: one for one in map(prepare_record, records)}
-        for name in dict.fromkeys(remove):
-            if name in data.keys and name not in latest:
-                self._delete(name)
-                result = replace(result, removed=result.removed + 1)
-        stored = self.get(latest)
-        same = set()
-        for name, record in stored.items():
-            digest = data.hashes[data.keys[name]]
-            new = latest[name] = latest[name].inherit_vector(digest)
-            if (bytes.fromhex(record.content_hash), digest) == (new.content_hash, new.embedding_hash):
-                same.add(name)
-            else:
-                self._delete(name)
-        for name, prepared in latest.items():
-            if name not in same:
-                self._insert(prepared, vectors)
-        self.result = replace(
-            result,
-            added=result.added + len(latest) - len(stored),
-            updated=result.updated + len(stored) - len(same),
-            unchanged=result.unchanged + len(same),
-            ids=(*result.ids, *(split_id(name)[1] for name in latest)),
-        )
+        data, request = self.data, WriteRequest.of(records, remove)
+        stored = {}
+        for name, record in self.get(request.ids).items():
+            key = data.keys[name]
+            stored[name] = StoredVersion(key, bytes.fromhex(record.content_hash), data.hashes[key])
+        plan = request.plan(stored)
+        for key in plan.delete:
+            self._delete(key, keep_vectors=keep_vectors)
+        for prepared in plan.insert:
+            self._insert(prepared, vectors)
+        self.result += plan.result
 
     def _insert(self, prepared: PreparedRecord, vectors: NewVectors) -> None:
         data = self.data
@@ -160,33 +146,17 @@ class NaiveTransaction:
             elif (model.number, digest) not in data.vectors:
                 data.pending[model.number, key] = digest
 
-    def _delete(self, name: str) -> None:
+    def _delete(self, key: int, *, keep_vectors: bool) -> None:
         data = self.data
-        key = data.keys.pop(name)
-        digest = data.hashes.pop(key)
-        del data.records[key]
+        record, digest = data.records.pop(key), data.hashes.pop(key)
+        del data.keys[record.full_id]
         data.changes = [change for change in data.changes if change.key != key]
         data.changes.append(Change(data.next_number(), key, "delete"))
         data.pending = {pair: one for pair, one in data.pending.items() if pair[1] != key}
-        if digest not in data.hashes.values():
-            data.vectors = {pair: vector for pair, vector in data.vectors.items() if pair[1] != digest}
-
-    def child_ids(self, parent: str, *, collection: str | None = None, path: str | None = None) -> list[str]:
-        own = (one for one in self.data.records.values() if one.parent == parent)
-        kept = (one for one in own if collection in (None, one.collection) and path in (None, one.path))
-        return [one.full_id for one in kept]
-
-    def positions(self, parent: str) -> Iterator[tuple[str, int]]:
-        own = [one for one in self.data.records.values() if one.parent == parent and one.position is not None]
-        placed = sorted(((one.position or 0, one.full_id) for one in own), reverse=True)
-        return ((name, position) for position, name in placed)
-
-    def current_facts(self, name: int) -> list[Record]:
-        return [
-            record
-            for key, record in self.data.records.items()
-            if any(edge[:2] == (name, NEVER) for edge in edge_rows(key, record))
-        ]
+        data.unused[digest, record.parent] = time.time()
+        if not keep_vectors:
+            left = [one for one, of in data.unused if of is not None and of == record.parent]
+            data.delete_unused([digest, *left])
 
     def put_files(self, rows: Iterable[FileRow]) -> None:
         self.data.files.update((row[:3], row) for row in rows)
@@ -200,45 +170,17 @@ class NaiveSnapshot(ScannedReads):
     """One version, as one audience sees it."""
 
     def __init__(self, data: _Data, audience: Filter) -> None:
+        active = next((model for model in data.models.values() if model.state == "active"), None)
+        super().__init__(data.records, audience, active)
         self._data = data
-        self.audience = audience
         self.seq = data.seq
-        self.model = next((model for model in data.models.values() if model.state == "active"), None)
-        self.visible = {key: one for key, one in data.records.items() if matches(audience, one)}
+        self.has_files = bool(data.files)
 
-    def abandon(self) -> None:
-        """Nothing is open that a thread could need."""
+    def embedding_hash(self, key: int) -> bytes:
+        return self._data.hashes[key]
 
-    def vectors(self, keys: Keys) -> NDArray[np.float32]:
-        if self.model is None:
-            return np.zeros((len(keys), 0), np.float32)
-        out = np.zeros((len(keys), self.model.dimensions), np.float32)
-        for at, key in enumerate(keys.tolist()):
-            digest = self._data.hashes[key] if key in self.visible else b""
-            stored = self._data.vectors.get((self.model.number, digest))
-            if stored is not None:
-                out[at] = np.frombuffer(stored, np.float16)
-        return out
-
-    def cosine_sample(self, query: NDArray[np.float32]) -> CosineSample:
-        texts = {self._data.hashes[key]: key for key in sorted(self.visible, reverse=True)}
-        vectors = self.vectors(
-            np.array([texts[digest] for digest in sorted(texts)[:SAMPLE_RECORDS]], np.int64)
-        )
-        vectors = vectors[vectors.any(axis=1)]
-        if not len(vectors):
-            return CosineSample(0.0, 0)
-        mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-        return CosineSample(float(mean @ query), len(vectors))
-
-    @property
-    def has_files(self) -> bool:
-        return bool(self._data.files)
-
-    def hides_records_of(self, parent: str) -> bool:
-        return any(
-            one.parent == parent and key not in self.visible for key, one in self._data.records.items()
-        )
+    def stored_vector(self, model: Model, key: int) -> bytes | None:
+        return self._data.vectors.get((model.number, self._data.hashes[key]))
 
     def changes(self, after: int, limit: int) -> Changes:
         found = [change for change in self._data.changes if change.number > after]
@@ -248,16 +190,16 @@ class NaiveSnapshot(ScannedReads):
         return self._data.applied.get(index, 0)
 
 
-class NaiveRecords:
+class NaiveRecords(RecordsDefaults):
     """The records role, with its models and its manifest of files."""
 
     location = "a naive backend"
-    notices: Sequence[str] = ()
 
     def __init__(self) -> None:
         self._data = _Data()
         self._lock = threading.RLock()
-        self.models = self.files = self
+        self.models = self
+        self.files = ScannedFiles(lambda: (self._data.files.values(), self._data.records.values()))
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[NaiveTransaction]:
@@ -274,44 +216,9 @@ class NaiveRecords:
     def state(self) -> Iterator[NaiveState]:
         yield NaiveState(self._data.entries)
 
-    def get(self, ids: Iterable[str]) -> dict[str, Record]:
-        return NaiveTransaction(self._data).get(ids)
-
-    def iter_records(self) -> Iterator[Record]:
-        return NaiveSnapshot(self._data, EVERYTHING).iter_records()
-
-    def count(self) -> int:
-        return len(self._data.records)
-
-    def has_pending_vectors(self) -> bool:
-        return bool(self._data.pending)
-
-    @property
-    def last_write_left_pending(self) -> bool:
-        return self.has_pending_vectors()
-
     def set_applied(self, index: str, number: int) -> None:
         with self.transaction() as transaction:
             transaction.data.applied[index] = number
-
-    def close(self) -> None:
-        """The data stays, so that a test can open the backend again."""
-
-    # The manifest of files.
-
-    def under(self, folder: str, path: str = "") -> Iterator[tuple[FileRow, bool]]:
-        data = self._data
-        for row in data.files.values():
-            if row.folder == folder and (not path or row.path == path or row.path.startswith(f"{path}/")):
-                yield row, sum(one.parent == row.place for one in data.records.values()) >= row.records
-
-    def parents_of(self, folder: str, path: str) -> list[str]:
-        own = [row for row in self._data.files.values() if (row.folder, row.path) == (folder, path)]
-        return [one for row in own for one in (row.place, *json.loads(row.other_parents or "[]"))]
-
-    def places_named(self, names: frozenset[str]) -> list[str]:
-        rows = self._data.files.values()
-        return sorted(row.place for row in rows if not row.target and row.place.rpartition("/")[2] in names)
 
     # The models.
 
@@ -320,35 +227,31 @@ class NaiveRecords:
 
     def progress(self) -> list[ModelProgress]:
         pending = [number for number, _ in self._data.pending]
-        return [ModelProgress(model, pending.count(model.number), self.count()) for model in self.current()]
+        return [
+            ModelProgress(model, pending.count(model.number), len(self._data.records))
+            for model in self.current()
+        ]
 
     def register(self, fingerprint: str, name: str, spec: str, dimensions: int) -> Model:
         with self.transaction() as transaction:
             data = transaction.data
-            known = {model.fingerprint: model for model in data.current_models()}
-            active = next((model for model in known.values() if model.state == "active"), None)
-            if fingerprint not in known or active is known[fingerprint]:
-                for model in known.values():
-                    if model.state == "building":
-                        _retire(data, model)
-            if fingerprint in known:
-                return data.models[known[fingerprint].number]
+            for model in models_retired_by(fingerprint, data.current_models()):
+                _retire(data, model)
+            current = {model.fingerprint: model for model in data.current_models()}
+            if fingerprint in current:
+                return current[fingerprint]
             number = len(data.models) + 1
             data.models[number] = Model(number, fingerprint, name, spec, dimensions, "building")
             for key, digest in data.hashes.items():
                 data.pending[number, key] = digest
-            if active is None or not data.records:
+            if not current or not data.records:
                 _activate(data, number)
             return data.models[number]
 
     def missing_vectors(
         self, hashes: Iterable[bytes], given: Mapping[str, Container[bytes]]
     ) -> list[tuple[Model, set[bytes]]]:
-        stored, wanted = self._data.vectors, list(hashes)
-        return [
-            (m, {d for d in wanted if d not in given.get(m.fingerprint, ()) and (m.number, d) not in stored})
-            for m in self.current()
-        ]
+        return missing_vectors(self.current(), list(hashes), given, self._data.vectors)
 
     def pending_texts(self, model: int, limit: int) -> list[tuple[bytes, str]]:
         data = self._data
@@ -375,6 +278,27 @@ class NaiveRecords:
             _activate(data, model)
             return True
 
+    def known_hashes(self, fingerprint: str) -> Iterator[bytes]:
+        numbers = {model.number for model in self.current() if model.fingerprint == fingerprint}
+        return (digest for number, digest in self._data.vectors if number in numbers)
+
+    def unused(self) -> UnusedVectors:
+        used = set(self._data.hashes.values())
+        sizes = [len(vector) for (_, digest), vector in self._data.vectors.items() if digest not in used]
+        return UnusedVectors(len(sizes), sum(sizes))
+
+    def delete_unused(self, before: float, keep_bytes: int = 0) -> int:
+        deleted = self.unused().count
+        with self.transaction() as transaction:
+            data = transaction.data
+            data.delete_unused([digest for (digest, _), since in data.unused.items() if since < before])
+        while self.unused().bytes > keep_bytes:
+            with self.transaction() as transaction:
+                data = transaction.data
+                (oldest, _), _ = min(data.unused.items(), key=lambda one: one[1])
+                data.delete_unused([oldest])
+        return deleted - self.unused().count
+
 
 def _retire(data: _Data, model: Model) -> None:
     data.models[model.number] = replace(model, state="retired")
@@ -390,43 +314,30 @@ def _activate(data: _Data, number: int) -> None:
     data.next_number()
 
 
-class _UpToDate:
-    """An index that asks the snapshot for everything has applied all changes."""
-
-    capabilities = Capabilities(statistics="none")
-
-    def applied(self, snapshot: Snapshot) -> int:
-        return snapshot.seq
-
-
-class NaiveKeyword(_UpToDate):
+class NaiveKeyword(ScoredIndex[KeywordQuery]):
     """BM25 by the ranking contract, in single precision as the formula is summed there."""
 
     capabilities = Capabilities()
 
-    def search(
-        self, snapshot: Snapshot, query: KeywordQuery, limit: int, where: Filter = EVERYTHING
-    ) -> ScoredKeys:
-        keys = snapshot.keys(where)
-        scores = self.scores(snapshot, query, keys)
-        return _best(snapshot, keys[scores > 0], scores[scores > 0], limit)
+    def found(self, scores: Floats) -> Mask:
+        return scores > 0
 
     def scores(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
         documents = _documents(snapshot)
         bm25, count = query.bm25, max(len(documents), 1)
         text, title = bm25.field_weights
-        average = sum(text * one[1] + title * one[3] for one in documents.values()) / count
+        average = sum(text * one.lengths[0] + title * one.lengths[1] for one in documents.values()) / count
         slope = np.float32(bm25.k1 * bm25.b / average if average else 0.0)
         base = np.float32(max(bm25.k1 * (1 - bm25.b), 1e-6))
         weights = [(weight * (bm25.k1 + 1), term) for weight, term in _information(documents, query)]
         out = np.zeros(len(keys), np.float64)
         for at, key in enumerate(keys.tolist()):
-            counts, length, title_counts, title_length = documents.get(key, ({}, 0, {}, 0))
+            one = documents.get(key, _NOTHING)
             total = np.float32(0)
             for weight, term in sorted(weights, key=lambda pair: (-pair[0], pair[1])):
-                tf = np.float32(text * counts.get(term, 0) + title * title_counts.get(term, 0))
+                tf = np.float32(text * one.text.get(term, 0) + title * one.title.get(term, 0))
                 if tf:
-                    norm = np.float32(text * length + title * title_length) * slope + base + tf
+                    norm = np.float32(text * one.lengths[0] + title * one.lengths[1]) * slope + base + tf
                     total += tf / norm * np.float32(weight)
             out[at] = total
         return out
@@ -434,48 +345,45 @@ class NaiveKeyword(_UpToDate):
     def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
         documents = _documents(snapshot)
         weights = _information(documents, query)
-        found = [documents.get(key, ({}, 0, {}, 0)) for key in keys.tolist()]
-        shares = [
-            sum(weight for weight, term in weights if term in one[0] or term in one[2]) for one in found
-        ]
+        found = [documents.get(key, _NOTHING) for key in keys.tolist()]
+        shares = [sum(weight for weight, term in weights if one.has(term)) for one in found]
         return np.array(shares, np.float64) / (sum(weight for weight, _ in weights) or np.nan)
 
     def document_share(self, snapshot: Snapshot, term: int) -> float:
         documents = _documents(snapshot)
-        return sum(term in one[0] or term in one[2] for one in documents.values()) / max(len(documents), 1)
+        return sum(one.has(term) for one in documents.values()) / max(len(documents), 1)
 
 
-_Documents: TypeAlias = dict[int, tuple[dict[int, int], int, dict[int, int], int]]
-"""By key, the term counts and the length of text and title."""
+_NOTHING: Final = DocumentTerms({}, {}, (0, 0))
 
 
-def _information(documents: _Documents, query: KeywordQuery) -> list[tuple[float, int]]:
+def _documents(snapshot: Snapshot) -> dict[int, DocumentTerms]:
+    """The terms of every visible record."""
+    found = snapshot.records(snapshot.keys(EVERYTHING).tolist())
+    return {key: document_terms(record) for key, record in found.items()}
+
+
+def _information(documents: Mapping[int, DocumentTerms], query: KeywordQuery) -> list[tuple[float, int]]:
     """The idf of each term, times its weight in the query."""
     out = []
     for term, weight in query.terms:
-        frequency = sum(term in one[0] or term in one[2] for one in documents.values())
+        frequency = sum(one.has(term) for one in documents.values())
         out.append((math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5)) * weight, term))
     return out
 
 
-def _documents(snapshot: Snapshot) -> _Documents:
-    """Term counts and length of text and title, for every visible record."""
-    found = snapshot.records(snapshot.keys(EVERYTHING).tolist())
-    return {key: (*count_terms(one.text), *count_terms(one.title)) for key, one in found.items()}
-
-
-class NaiveVector(_UpToDate):
+class NaiveVector(ScoredIndex[NDArray[np.float32]]):
     """The cosine with every vector."""
+
+    def found(self, scores: Floats) -> Mask:
+        return ~np.isnan(scores)
 
     def search(
         self, snapshot: Snapshot, query: NDArray[np.float32], limit: int, where: Filter = EVERYTHING
     ) -> ScoredKeys:
         if snapshot.model is None:
             raise SourceError("no vectors: this database has no embedding model")
-        keys = snapshot.keys(where)
-        scores = self.scores(snapshot, query, keys)
-        found = ~np.isnan(scores)
-        return _best(snapshot, keys[found], scores[found], limit)
+        return super().search(snapshot, query, limit, where)
 
     def scores(self, snapshot: Snapshot, query: NDArray[np.float32], keys: Keys) -> Floats:
         vectors = snapshot.vectors(keys)
@@ -484,74 +392,7 @@ class NaiveVector(_UpToDate):
         return np.where(vectors.any(axis=1), np.einsum("ij,j->i", vectors, query), np.nan).astype(np.float64)
 
 
-def _best(snapshot: Snapshot, keys: Keys, scores: Floats, limit: int) -> ScoredKeys:
-    best = order(keys, scores, snapshot.ids, limit)
-    return ScoredKeys(keys[best], scores[best])
-
-
-class NaiveGraph(_UpToDate):
-    """Names and facts, derived from all visible records at every question."""
-
-    def view(self, snapshot: Snapshot) -> NaiveGraphView:
-        return NaiveGraphView(snapshot)
-
-
-class NaiveGraphView:
-    """The names and facts of one snapshot."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._records = snapshot.records(snapshot.keys(EVERYTHING).tolist())
-        self._names = {key: dict(record_names(record)) for key, record in self._records.items()}
-        self._edges: list[EdgeRow] = [
-            edge for key, record in self._records.items() for edge in edge_rows(key, record)
-        ]
-        self.has_names = any(self._names.values())
-        self.has_facts = bool(self._edges)
-
-    def entities_named(self, names: Hashes, where: Filter = EVERYTHING) -> NameMatches:
-        found = [
-            (which, key, own[name])
-            for which, name in enumerate(as_signed(names).tolist())
-            for key, own in sorted(self._names.items())
-            if name in own and self._snapshot.matches(key, where)
-        ]
-        columns = np.array(found, np.int64).reshape(-1, 3).T
-        return NameMatches(columns[0].astype(np.intp), columns[1], columns[2].astype(np.uint8))
-
-    def labelled_texts(self, rows: list[int]) -> dict[int, LabelledText]:
-        found = {row: self._records[row] for row in rows}
-        texts = {row: words_of(one.text[:MAX_TEXT_CHARACTERS]) for row, one in found.items()}
-        return {row: LabelledText(one.title or one.id, texts[row]) for row, one in found.items()}
-
-    def synonyms(self, names: Keys, where: Filter) -> dict[int, list[int]]:
-        out: dict[int, list[int]] = {}
-        found = self.entities_named(names.view(np.uint64), where)
-        for which, row, flags in zip(*(column.tolist() for column in found), strict=True):
-            if flags & DECLARED:
-                known = out.setdefault(int(names[which]), [])
-                known += [name for name in sorted(self._names[row]) if name not in known]
-        return out
-
-    def known_endpoints(self, names: Keys) -> Mask:
-        return np.isin(names, np.array([edge[0] for edge in self._edges], np.int64))
-
-    def edges(
-        self, names: Sequence[int], count: int, at: datetime, where: Filter, *, history: bool = False
-    ) -> list[list[Edge]]:
-        now = microseconds(at)
-        valid = [
-            (edge[0], Edge(-edge[3], -edge[2], edge[4]))
-            for edge in self._edges
-            if edge[1] > now
-            and not (history and edge[5] is not None and edge[5] > now)
-            and self._snapshot.matches(-edge[3], where)
-        ]
-        own = ([edge for endpoint, edge in valid if endpoint == name] for name in names)
-        return [sorted(edges, key=lambda edge: (-edge.weight, -edge.row))[:count] for edges in own]
-
-
 def naive_backend() -> Backend:
     """A new and empty backend. It may be opened several times, also after `close`."""
     bindings = dict.fromkeys(("records", "keyword", "vector", "graph"), "naive")
-    return Backend(NaiveRecords(), NaiveKeyword(), NaiveVector(), NaiveGraph(), bindings=bindings)
+    return Backend(NaiveRecords(), NaiveKeyword(), NaiveVector(), ScannedGraph(), bindings=bindings)

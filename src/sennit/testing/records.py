@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
@@ -143,6 +144,12 @@ def open_target(target: Target, **overrides: object) -> sennit.Database:
 def make_note(name: str, text: str, **values: Any) -> sennit.Record:
     """Return a record."""
     return sennit.Record(id=name, text=text, **values)
+
+
+def _remove_and_keep_vectors(db: sennit.Database, names: Sequence[str]) -> None:
+    """Remove records as an index run does."""
+    with db.store.transaction() as transaction:
+        transaction.write([], remove=names, keep_vectors=True)
 
 
 def _ids(found: Iterable[sennit.Hit]) -> list[str]:
@@ -286,6 +293,48 @@ class RecordsConformance:
             assert _ids(db.search("", recipe="vector", vector=[0, 2, 0])) == ["b", "a"]
             db.remove(where='id = "b"')
             assert _ids(db.search("", recipe="vector", vector=[0, 2, 0])) == ["a"]
+
+    # Vectors that no record uses.
+
+    def test_a_kept_vector_serves_a_text_that_comes_back(self, new_target: NewTarget) -> None:
+        with open_target(new_target()) as db:
+            db.add([make_note("a", "oboe"), make_note("b", "oboe"), make_note("c", "yeast")])
+            models = db.store.models
+            _remove_and_keep_vectors(db, ["a"])
+            assert models.unused().count == 0
+            _remove_and_keep_vectors(db, ["b"])
+            assert models.unused().count == 1
+            assert models.unused().bytes > 0
+            with db.store.transaction() as transaction:
+                transaction.write([make_note("d", "oboe")])
+            assert models.unused().count == 0
+            with db.store.snapshot() as snapshot:
+                assert snapshot.vectors(snapshot.keys(field("id") == "d")).any()
+
+    def test_a_removal_on_request_leaves_no_vector_of_its_document(self, new_target: NewTarget) -> None:
+        with open_target(new_target()) as db:
+            texts = {"a": ("oboe", "p"), "b": ("yeast", "p"), "c": ("clay", "q"), "d": ("river", "q")}
+            db.add([make_note(name, text, parent=parent) for name, (text, parent) in texts.items()])
+            models = db.store.models
+            (model,) = models.current()
+            _remove_and_keep_vectors(db, ["a", "c"])
+            assert models.unused().count == 2
+            db.remove(["b"])
+            assert models.unused().count == 1, "the one under another parent"
+            assert len(set(models.known_hashes(model.fingerprint))) == 2
+
+    def test_unused_vectors_are_deleted_by_size_and_by_age(self, new_target: NewTarget) -> None:
+        with open_target(new_target()) as db:
+            db.add([make_note(name, f"{name} oboe") for name in "abcd"])
+            models = db.store.models
+            (model,) = models.current()
+            _remove_and_keep_vectors(db, ["a", "b", "c"])
+            size = models.unused().bytes
+            assert models.delete_unused(0.0, keep_bytes=size) == 0
+            assert models.delete_unused(0.0, keep_bytes=size - 1) == 1
+            assert models.delete_unused(time.time() + 60, keep_bytes=size) == 2
+            assert models.unused().count == 0
+            assert len(set(models.known_hashes(model.fingerprint))) == 1, "that of the record that is left"
 
     # Reading.
 
