@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from sennit.stores.sql.dialect import Dialect
 
 T = TypeVar("T")
+
+
+class VersionChanged(Exception):
+    """A read that supposed the last version of the database found a newer one. What it has read is discarded."""
 
 
 class Cursor(Protocol):
@@ -36,7 +40,25 @@ class Connection(Protocol):
 
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Cursor: ...
 
-    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Any: ...
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Any:
+        """Run a statement for each of the values. In a write it may be sent with the next statement that is read."""
+        ...
+
+    def run(self, sql: str, parameters: Sequence[Any] = ..., /) -> Any:
+        """Run a statement whose result nobody reads. In a write it may be sent with the next one that is read."""
+        ...
+
+    def read_later(self, sql: str, parameters: Sequence[Any] = ..., /) -> Callable[[], Any]:
+        """Run a statement in a write; the first row that it returns can be had after the commit."""
+        ...
+
+    def read_together(self, *statements: tuple[str, Sequence[Any]]) -> list[list[Any]]:
+        """The rows of several statements, in one round trip."""
+        ...
+
+    def allocate(self, count: int) -> int:
+        """Take numbers from the counter of changes, in a write; returns the number before the first of them."""
+        ...
 
     def stream(self, sql: str, parameters: Sequence[Any] = ..., /) -> Iterable[Any]:
         """Rows that are read while they are used; for results that may not fit into memory."""
@@ -44,6 +66,10 @@ class Connection(Protocol):
 
     def version(self) -> tuple[int, int, int]:
         """The values 'seq', 'purged' and 'model' of the table `state`."""
+        ...
+
+    def confirm(self) -> None:
+        """Raise VersionChanged unless what this connection has read is of the current version; see `read_ahead`."""
         ...
 
 
@@ -72,6 +98,14 @@ class SqlPool(Protocol):
         """A read transaction: a consistent snapshot. A nested block shares the transaction of the outer one."""
         ...
 
+    def read_ahead(self) -> AbstractContextManager[Connection] | None:
+        """A read transaction that supposes the last known version, and begins with its first statement.
+
+        That statement, or `confirm` at the end, raises VersionChanged if there is a newer version. None where this
+        saves no round trip, or while others write.
+        """
+        ...
+
     def read_separately(self) -> AbstractContextManager[Connection]:
         """A read transaction of its own, never shared with other blocks of the thread.
 
@@ -93,6 +127,14 @@ class SqlPool(Protocol):
 
     def identity(self) -> str:
         """Distinguishes the database from a copy of it in another place."""
+        ...
+
+    def place(self) -> str:
+        """Where the database is, however it is reached: another place means that it was moved or copied."""
+        ...
+
+    def has_left(self, place: str) -> bool:
+        """Whether this database is known to be no longer in a place where it was."""
         ...
 
     def find_damage(self, connection: Connection, *, quick: bool) -> list[str]:

@@ -15,11 +15,12 @@ from sennit.errors import StoreError
 from sennit.stores.contract import TableCopy
 from sennit.stores.lease import LEASE_PREFIX
 from sennit.stores.sql.connection import Connection, SqlPool, placeholders
-
-MARK: Final = b"migration"
-"""The key of the entry that an unfinished target has."""
+from sennit.stores.sql.schema import OF_INDEXES, SERVER_NAME, UNFINISHED
 
 BATCH_ROWS: Final = 1000
+
+COPIED: Final = b"migrated"
+"""The key of the entry that says which version of which database was copied here."""
 
 CopyProgress = Callable[[str, int, int], None]
 """Called with the name of the table, the rows done and their total."""
@@ -63,6 +64,7 @@ TABLES: Final = (
         ),
     ),
     Table("vectors", ("number", "model", "hash", "vector", "created")),
+    Table("unused_vectors", ("hash", "parent", "since"), 2),
     Table("pending_vectors", ("model", "row"), 2),
     Table("late_vectors", ("seq", "model", "row")),
     Table("tombstones", ("seq", "row")),
@@ -99,33 +101,59 @@ IDENTITIES: Final = ("models", "vectors")
 """Tables whose numbers Postgres counts itself."""
 
 
-def is_unfinished(pool: SqlPool) -> bool:
-    """Whether a migration into this database was begun and not finished."""
-    with pool.read() as connection:
-        return connection.execute("SELECT 1 FROM entries WHERE key = ?", (MARK,)).fetchone() is not None
-
-
 def copy_database(source: SqlPool, target: SqlPool, progress: CopyProgress | None = None) -> list[TableCopy]:
     """Copy everything into an empty database, or go on where an earlier run ended."""
     with source.read_separately() as reader:
-        _begin(reader, source, target)
+        state = dict(reader.execute("SELECT key, value FROM state WHERE key IN ('origin', 'seq')").fetchall())
+        mark = {"origin": state["origin"], "place": source.identity(), "seq": state["seq"]}
+        if _is_copied(target, mark):
+            # A run that was stopped later, while indexes were filled: its copy is verified again.
+            return [_verify(reader, target, table) for table in TABLES]
+        _begin(state, mark, source, target)
         copies = [_copy_table(reader, target, table, progress) for table in TABLES]
-        _finish(reader, target)
+        _finish(reader, mark, target)
     return copies
 
 
-def _begin(reader: Connection, source: SqlPool, target: SqlPool) -> None:
+def _is_copied(target: SqlPool, mark: dict[str, Any]) -> bool:
+    """Whether the target is a complete copy of the source; refuses one where either has changed since."""
+    with target.read_separately() as connection:
+        found = connection.execute("SELECT value FROM entries WHERE key = ?", (COPIED,)).fetchone()
+        (seq,) = connection.execute("SELECT value FROM state WHERE key = 'seq'").fetchone()
+    earlier = {} if found is None else json.loads(bytes(found[0]))
+    if {**earlier, "seq": mark["seq"]} != mark:
+        return False
+    if not earlier["seq"] == mark["seq"] == seq:
+        raise _changed_since(target)
+    return True
+
+
+def _verify(reader: Connection, target: SqlPool, table: Table) -> TableCopy:
+    expected = _checksum(reader, table)
+    with target.read_separately() as connection:
+        if _checksum(connection, table) != expected:
+            raise _changed_since(target)
+    return TableCopy(table.name, expected[0], 0, expected[1])
+
+
+def _changed_since(target: SqlPool) -> StoreError:
+    return StoreError(
+        f"{target.location} is not empty: it holds a copy of this database, and one of the two has changed since. To fill "
+        "the indexes of the copy, run 'sennit migrate' with it as --db and without a target; to copy again, choose an "
+        "empty place."
+    )
+
+
+def _begin(state: dict[str, Any], mark: dict[str, Any], source: SqlPool, target: SqlPool) -> None:
     """Mark the target as unfinished; refuse one that holds something else.
 
     What was copied of an earlier version of the source is deleted, because keys may since belong to other records.
     """
-    state = dict(reader.execute("SELECT key, value FROM state WHERE key IN ('origin', 'seq')").fetchall())
-    mark = {"origin": state["origin"], "place": source.identity(), "seq": state["seq"]}
     with target.write() as connection:
         (own,) = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
         if own == state["origin"] and source.identity() == target.identity():
             raise StoreError(f"{target.location} is the database itself; name another place to migrate to.")
-        found = connection.execute("SELECT value FROM entries WHERE key = ?", (MARK,)).fetchone()
+        found = connection.execute("SELECT value FROM entries WHERE key = ?", (UNFINISHED,)).fetchone()
         earlier = None if found is None else json.loads(bytes(found[0]))
         if earlier == mark:
             return
@@ -138,7 +166,7 @@ def _begin(reader: Connection, source: SqlPool, target: SqlPool) -> None:
             )
         for table in TABLES:
             connection.execute(f"DELETE FROM {table.name}")
-        connection.execute("INSERT INTO entries VALUES (?, ?)", (MARK, json.dumps(mark).encode()))
+        connection.execute("INSERT INTO entries VALUES (?, ?)", (UNFINISHED, json.dumps(mark).encode()))
 
 
 def _refuse_rows(connection: Connection, target: SqlPool) -> None:
@@ -202,13 +230,13 @@ def _copy_rows(
             progress(table.name, done, total)
 
 
-def _finish(reader: Connection, target: SqlPool) -> None:
-    """Make the target a database: the counters of the source, and its own origin."""
+def _finish(reader: Connection, mark: dict[str, Any], target: SqlPool) -> None:
+    """Make the target a database: the counters of the source, its own origin, and what it is a copy of."""
     state = reader.execute("SELECT key, value FROM state WHERE key != 'origin'").fetchall()
     with target.write() as connection:
         for key, value in state:
             # What an index on a server has applied is of the source's keys, and of its index.
-            if not key.startswith("applied "):
+            if not key.startswith(OF_INDEXES):
                 connection.execute(
                     "INSERT INTO state VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                     (key, value),
@@ -218,16 +246,19 @@ def _finish(reader: Connection, target: SqlPool) -> None:
                 connection.execute(
                     f"SELECT setval(pg_get_serial_sequence('{name}', 'number'), max(number)) FROM {name}"
                 ).fetchone()
-        connection.execute("DELETE FROM entries WHERE key = ?", (MARK,))
+        connection.execute("DELETE FROM entries WHERE key = ?", (UNFINISHED,))
+        connection.execute("INSERT INTO entries VALUES (?, ?)", (COPIED, json.dumps(mark).encode()))
 
 
 def _condition(table: Table) -> str:
-    """Leaves out what belongs to a process and not to the database."""
-    return "key != ? AND NOT (key >= ? AND key < ?)" if table.name == "entries" else "1 = 1"
+    """Leaves out what belongs to a process or to one place, and not to the database."""
+    return "key NOT IN (?, ?, ?) AND NOT (key >= ? AND key < ?)" if table.name == "entries" else "1 = 1"
 
 
 def _excluded(table: Table) -> tuple[Any, ...]:
-    return (MARK, LEASE_PREFIX, LEASE_PREFIX + b"\xff") if table.name == "entries" else ()
+    if table.name != "entries":
+        return ()
+    return (UNFINISHED, COPIED, SERVER_NAME, LEASE_PREFIX, LEASE_PREFIX + b"\xff")
 
 
 def _checksum(connection: Connection, table: Table) -> tuple[int, str]:

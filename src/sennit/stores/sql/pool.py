@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sennit.errors import MissingExtra
 from sennit.stores.sql.connection import SqlPool
+from sennit.stores.sql.schema import UNFINISHED
 from sennit.stores.sql.sqlite import SqlitePool
 from sennit.stores.target import is_postgres
 
@@ -21,3 +22,9 @@ def open_pool(target: str | None) -> SqlPool:
             raise
         raise MissingExtra("A database on Postgres", "postgres") from error
     return PostgresPool(target)
+
+
+def is_unfinished(pool: SqlPool) -> bool:
+    """Whether a migration into this database was begun and not finished."""
+    with pool.read() as connection:
+        return connection.execute("SELECT 1 FROM entries WHERE key = ?", (UNFINISHED,)).fetchone() is not None

@@ -27,6 +27,7 @@ from sennit.stores.sql.postgres_connection import (
     SCHEMA,
     PostgresConnection,
     Raw,
+    Version,
     first_line,
     is_lost,
     is_ready,
@@ -99,6 +100,9 @@ class PostgresPool:
         """`connection`: the one that the current thread reads with."""
         self._idle: list[Raw] = []
         self._abandoned: set[object] = set()
+        self._last_version: Version | None = None
+        self._is_quiet = False
+        """Whether the last two reads found the same version, so that the next one probably does."""
         self._pool_lock = threading.Lock()
         self._adapters = make_adapters()
         self._prepare()
@@ -120,6 +124,17 @@ class PostgresPool:
         """A read transaction: a consistent snapshot. A nested block shares the transaction of the outer one."""
         return _ReadTransaction(self)
 
+    def read_ahead(self) -> _ReadTransaction | None:
+        """A read transaction that supposes the last known version, and asks for it with its first statement."""
+        if not self._is_quiet or getattr(self.thread_reads, "connection", None) is not None:
+            return None
+        return _ReadTransaction(self, self._last_version)
+
+    def note_version(self, version: Version) -> None:
+        """Remember the version that a read transaction has found."""
+        self._is_quiet = version == self._last_version
+        self._last_version = version
+
     @contextlib.contextmanager
     def read_separately(self) -> Iterator[PostgresConnection]:
         """A read transaction of its own, never shared with other blocks of the thread."""
@@ -140,10 +155,13 @@ class PostgresPool:
             connection = PostgresConnection(self, _BEGIN_WRITE)
             raw = connection.start()
             self._writing = connection
+            self._is_quiet = False
             try:
                 yield connection
-                self._commit(raw)
+                self._commit(connection, raw)
             except BaseException:
+                with contextlib.suppress(psycopg.Error):
+                    connection.leave_pipeline()
                 with contextlib.suppress(psycopg.Error):
                     simple_query(raw, _ROLLBACK)
                 raise
@@ -152,9 +170,9 @@ class PostgresPool:
                 connection.raw = None
                 self.give_back(raw)
 
-    def _commit(self, raw: Raw) -> None:
+    def _commit(self, connection: PostgresConnection, raw: Raw) -> None:
         try:
-            result = simple_query(raw, _COMMIT)
+            status = connection.commit()
         except psycopg.Error as error:
             if not is_lost(raw, error):
                 self.fail(error)
@@ -162,7 +180,7 @@ class PostgresPool:
                 f"The connection to {self.location} was lost while a write was being confirmed. It is stored as a "
                 "whole or not at all. Check the server, and repeat the write: an unchanged record is not stored twice."
             ) from error
-        if result.command_status != _COMMIT:
+        if status != "COMMIT":
             # Postgres answers COMMIT with ROLLBACK after a statement that failed.
             raise StoreError(
                 f"A write to {self.location} was rolled back, because one of its statements failed"
@@ -190,8 +208,12 @@ class PostgresPool:
             if connection in self._abandoned:
                 self._abandoned.discard(connection)
                 return
+        is_begun = connection.is_begun
         raw, connection.raw = connection.raw, None
         if raw is None:
+            return
+        if not is_begun:
+            self.give_back(raw)
             return
         # Nobody waits for the end of a transaction that only read. The next statement discards the answer.
         with contextlib.suppress(psycopg.Error), raw.lock:
@@ -265,6 +287,19 @@ class PostgresPool:
             ).fetchone()
         values = conninfo_to_dict(self._conninfo)
         return repr((values.get("host"), values.get("hostaddr"), values.get("port"), found))
+
+    def place(self) -> str:
+        """The cluster and the number of the database in it, by whatever name the server is reached."""
+        with self.read_with_writer() as connection:
+            found = connection.execute(
+                "SELECT c.system_identifier::text, d.oid::bigint FROM pg_control_system() c, pg_database d "
+                "WHERE d.datname = current_database()"
+            ).fetchone()
+        return ":".join(map(str, found))
+
+    def has_left(self, place: str) -> bool:  # noqa: ARG002
+        """Never known: a dump that was restored may be a copy, and its source is not asked."""
+        return False
 
     def find_damage(self, connection: Connection, *, quick: bool) -> list[str]:  # noqa: ARG002
         """Nothing: a Postgres server verifies its own pages."""
@@ -356,10 +391,11 @@ class PostgresPool:
 class _ReadTransaction:
     """The block of `PostgresPool.read`."""
 
-    __slots__ = ("_connection", "_pool")
+    __slots__ = ("_connection", "_pool", "_supposed")
 
-    def __init__(self, pool: PostgresPool) -> None:
+    def __init__(self, pool: PostgresPool, supposed: Version | None = None) -> None:
         self._pool = pool
+        self._supposed = supposed
         self._connection: PostgresConnection | None = None
         """None inside another block, which owns the transaction."""
 
@@ -369,7 +405,7 @@ class _ReadTransaction:
         if outer is not None:
             return outer
         pool._check_open()
-        self._connection = pool.thread_reads.connection = PostgresConnection(pool, BEGIN_READ)
+        self._connection = pool.thread_reads.connection = PostgresConnection(pool, BEGIN_READ, self._supposed)
         return self._connection
 
     def __exit__(

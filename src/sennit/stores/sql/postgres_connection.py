@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import selectors
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import lru_cache
-from itertools import count
+from itertools import count, islice
 from typing import Any, Final, NoReturn, Protocol
 
 import psycopg
@@ -18,6 +19,7 @@ from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import StrDumperUnknown
 
 from sennit.errors import StoreError, StoreFull, StoreUnavailable
+from sennit.stores.sql.connection import Cursor, VersionChanged
 from sennit.stores.sql.dialect import POSTGRES
 
 Raw = psycopg.Connection[tuple[Any, ...]]
@@ -41,6 +43,10 @@ BEGIN_READ: Final = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {READ_VER
 """One round trip: the snapshot is taken by the SELECT, which returns its version."""
 
 
+Version = tuple[int, int, int]
+"""The values 'seq', 'purged' and 'model' of the table `state`."""
+
+
 class ConnectionSource(Protocol):
     """Where a transaction gets its connection from."""
 
@@ -52,8 +58,16 @@ class ConnectionSource(Protocol):
         """A new connection."""
         ...
 
+    def give_back(self, raw: Raw) -> None:
+        """Keep a connection for later, if it is sound."""
+        ...
+
     def drop_idle(self) -> None:
         """Close all idle connections, because their server has gone."""
+        ...
+
+    def note_version(self, version: Version) -> None:
+        """Remember the version that a read transaction has found."""
         ...
 
     def fail(self, error: psycopg.Error) -> NoReturn:
@@ -62,32 +76,103 @@ class ConnectionSource(Protocol):
 
 
 class PostgresConnection:
-    """One transaction on a connection of `psycopg`. It begins with its first statement."""
+    """One transaction on a connection of `psycopg`. It begins with its first statement.
+
+    A write is sent in a pipeline: statements whose results nobody reads go with the next one, or with the commit.
+    """
 
     dialect = POSTGRES
 
-    __slots__ = ("_begin", "_is_first", "_names", "_pool", "_version", "raw")
+    __slots__ = (
+        "_begin",
+        "_is_first",
+        "_is_stale",
+        "_names",
+        "_pipeline",
+        "_pool",
+        "_seq",
+        "_stack",
+        "_supposed",
+        "_version",
+        "raw",
+    )
 
-    def __init__(self, pool: ConnectionSource, begin: bytes | None) -> None:
-        """`begin` is the statement that begins the transaction; None for single statements outside one."""
+    def __init__(self, pool: ConnectionSource, begin: bytes | None, supposed: Version | None = None) -> None:
+        """`begin` is the statement that begins the transaction; None for single statements outside one.
+
+        A read that is `supposed` to be of a version asks for it together with its first statement.
+        """
         self._pool = pool
         self._begin = begin
         self._is_first = begin is None
         """Whether the next statement may be repeated on another connection, because nothing has been done yet."""
         self._names = count()
-        self._version: tuple[int, int, int] | None = None
+        self._version: Version | None = supposed
+        self._supposed = supposed
+        self._is_stale = False
+        self._pipeline: psycopg.Pipeline | None = None
+        self._stack = ExitStack()
+        """Ends the pipeline."""
+        self._seq = 0
+        """The last number that a write has taken; it holds the lock of the counter."""
         self.raw: Raw | None = None
 
-    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> RawCursor[tuple[Any, ...]]:
+    @property
+    def is_begun(self) -> bool:
+        """Whether a transaction is open."""
+        return self.raw is not None and self._supposed is None
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Cursor:
         """Run a statement. Its rows are in memory when it returns."""
         return self._run(_number_parameters(sql), parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
-        """Run a statement for each of the values, in one round trip."""
+        """Run a statement for each of the values; in a write, with the next statement that is read."""
         raw = self.raw or self.start()
         try:
-            with raw.cursor() as cursor:
-                cursor.executemany(_number_parameters(sql), parameters)
+            raw.cursor().executemany(_number_parameters(sql), parameters)
+        except psycopg.Error as error:
+            self._pool.fail(error)
+
+    def run(self, sql: str, parameters: Sequence[Any] = (), /) -> None:
+        """Run a statement whose result nobody reads; in a write, with the next one that is read."""
+        self._send(sql, parameters)
+
+    def read_later(self, sql: str, parameters: Sequence[Any] = (), /) -> Callable[[], Any]:
+        """Run a statement in a write; the first row that it returns can be had after the commit."""
+        return self._send(sql, parameters).fetchone
+
+    def read_together(self, *statements: tuple[str, Sequence[Any]]) -> list[list[Any]]:
+        """The rows of several statements, in one round trip."""
+        if self._pipeline is None:
+            return [self.execute(*statement).fetchall() for statement in statements]
+        cursors = [self._send(*statement) for statement in statements]
+        self._sync()
+        return [cursor.fetchall() for cursor in cursors]
+
+    def allocate(self, count: int) -> int:
+        """Take numbers from the counter of changes, whose lock this write holds, without a round trip."""
+        if self.raw is None:
+            self.start()
+        before = self._seq
+        self._seq += count
+        self.run("UPDATE state SET value = ? WHERE key = 'seq'", (self._seq,))
+        return before
+
+    def _send(self, sql: str, parameters: Sequence[Any]) -> RawCursor[tuple[Any, ...]]:
+        """Run a statement; in a pipeline, its result arrives with the next `_sync`."""
+        raw = self.raw or self.start()
+        cursor: RawCursor[tuple[Any, ...]] = raw.cursor(binary=True)  # type: ignore[assignment]
+        try:
+            cursor.execute(_number_parameters(sql), parameters or None)
+        except psycopg.Error as error:
+            self._pool.fail(error)
+        return cursor
+
+    def _sync(self) -> None:
+        assert self._pipeline is not None
+        try:
+            self._pipeline.sync()
         except psycopg.Error as error:
             self._pool.fail(error)
 
@@ -102,14 +187,63 @@ class PostgresConnection:
                 break
         self._run(f"CLOSE {name}", ())
 
-    def version(self) -> tuple[int, int, int]:
+    def version(self) -> Version:
         """The values 'seq', 'purged' and 'model' of the table `state`."""
-        if self.raw is None:
+        if self.raw is None and self._supposed is None:
             self.start()
         if self._version is not None:
             return self._version
-        state = dict(self.execute(READ_VERSION).fetchall())
+        state: dict[str, int] = dict(self.execute(READ_VERSION).fetchall())
         return state["seq"], state["purged"], state["model"]
+
+    def confirm(self) -> None:
+        """Raise VersionChanged unless what this connection has read is of the current version."""
+        if self._supposed is not None and self.raw is None and not self._is_stale:
+            self._run("SELECT 1", ())
+        if self._is_stale:
+            raise VersionChanged
+
+    def _run_alone(self, sql: str, parameters: Sequence[Any]) -> RowsInMemory:
+        """Run a statement and read its version, in one round trip and without a transaction.
+
+        Statements of the same version see the same records, so a search needs no transaction as long as none differs.
+        """
+        if self._is_stale:
+            raise VersionChanged
+        raw = self.raw or self._pool.take()
+        try:
+            cursor = raw.cursor(binary=True)
+            rows = cursor.execute(_with_version(sql), parameters or None).fetchall()
+        except psycopg.Error as error:
+            self.raw = None
+            lost = is_lost(raw, error)
+            raw.close()
+            if not lost:
+                self._pool.fail(error)
+            # The server may be back: the search is repeated on a new connection.
+            self._pool.drop_idle()
+            self._is_stale = True
+            raise VersionChanged from error
+        self.raw = raw
+        found: Version = rows[0][:3]
+        self._pool.note_version(found)
+        if found != self._supposed:
+            self._is_stale = True
+            raise VersionChanged
+        return RowsInMemory([row[4:] for row in rows] if rows[0][3] else [])
+
+    def _start_as_supposed(self) -> None:
+        """Begin a transaction after all, for a statement that cannot run alone."""
+        if self._is_stale:
+            raise VersionChanged
+        supposed, self._supposed = self._supposed, None
+        if self.raw is not None:
+            self._pool.give_back(self.raw)
+            self.raw = None
+        self.start()
+        if self._version != supposed:
+            self._is_stale = True
+            raise VersionChanged
 
     def start(self) -> Raw:
         """Take a connection and begin the transaction."""
@@ -129,8 +263,23 @@ class PostgresConnection:
             rows = range(result.ntuples)
             state = {result.get_value(row, 0): int(result.get_value(row, 1) or 0) for row in rows}
             self._version = (state[b"seq"], state[b"purged"], state[b"model"])
+            self._pool.note_version(self._version)
+        else:
+            self._seq = int(result.get_value(0, 0) or 0)
+            self._pipeline = self._stack.enter_context(raw.pipeline())
         self.raw = raw
         return raw
+
+    def commit(self) -> str | None:
+        """Send what waits, and commit; returns what the server says of it."""
+        cursor = self._send("COMMIT", ())
+        self.leave_pipeline()
+        return cursor.statusmessage
+
+    def leave_pipeline(self) -> None:
+        """Send what waits, and end the pipeline."""
+        self._pipeline = None
+        self._stack.close()
 
     def _begin_on(self, raw: Raw) -> pq.abc.PGresult:
         assert self._begin is not None
@@ -141,11 +290,17 @@ class PostgresConnection:
             raw.close()
             self._pool.fail(error)
 
-    def _run(self, sql: str, parameters: Sequence[Any]) -> RawCursor[tuple[Any, ...]]:
+    def _run(self, sql: str, parameters: Sequence[Any]) -> Cursor:
+        if self._supposed is not None or self._is_stale:
+            if sql.startswith("SELECT") and "ORDER BY" not in sql:
+                return self._run_alone(sql, parameters)
+            self._start_as_supposed()
         raw = self.raw or self.start()
         try:
             cursor = raw.cursor(binary=True)
             cursor.execute(sql, parameters or None)
+            if self._pipeline is not None:
+                self._pipeline.sync()
         except psycopg.Error as error:
             if not self._is_first or not is_lost(raw, error):
                 self._pool.fail(error)
@@ -153,7 +308,7 @@ class PostgresConnection:
             self._reconnect(raw)
             return self._run(sql, parameters)
         self._is_first = False
-        return cursor  # type: ignore[return-value]
+        return cursor
 
     def _reconnect(self, lost: Raw) -> Raw:
         """Take a new connection, because an idle one ended with its server, which may be back."""
@@ -170,6 +325,37 @@ class PostgresConnection:
 
 
 # Statements and values.
+
+
+class RowsInMemory:
+    """The rows of a statement that ran alone, as a cursor has them."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self._rows = iter(rows)
+        self.rowcount = len(rows)
+
+    def fetchone(self) -> Any:
+        return next(self._rows, None)
+
+    def fetchmany(self, size: int = 1, /) -> list[Any]:
+        return list(islice(self._rows, size))
+
+    def fetchall(self) -> list[Any]:
+        return list(self._rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._rows
+
+
+@lru_cache(maxsize=1024)
+def _with_version(sql: str) -> str:
+    """A statement that returns version and rows: three numbers, whether there is a row, and the row."""
+    return f"""
+        SELECT seq, purged, model, q.* FROM (
+            SELECT max(value) FILTER (WHERE key = 'seq') AS seq, max(value) FILTER (WHERE key = 'purged') AS purged,
+            max(value) FILTER (WHERE key = 'model') AS model FROM state
+        ) AS version LEFT JOIN (SELECT true AS found, inner_rows.* FROM ({sql}) AS inner_rows) AS q ON true
+    """
 
 
 @lru_cache(maxsize=1024)

@@ -60,6 +60,10 @@ TABLES: Final = """
         created {real} NOT NULL,
         UNIQUE (model, hash)
     );
+    -- Vectors whose last record an index run has replaced or deleted: a branch may bring the text back. `parent` is the
+    -- hash of the record's parent, so that a removal on request also removes what earlier versions have left.
+    CREATE TABLE unused_vectors (hash {bytes}, parent {bytes}, since {real} NOT NULL, PRIMARY KEY (hash, parent)){clustered};
+    CREATE INDEX unused_vectors_parent ON unused_vectors (parent);
     -- Records that lack a vector, and vectors that were added after their record.
     CREATE TABLE pending_vectors (model {integer}, row {integer}, PRIMARY KEY (model, row)){clustered};
     CREATE TABLE late_vectors (seq {key}, model {integer} NOT NULL, row {integer} NOT NULL);
@@ -260,9 +264,26 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         PRIMARY KEY (folder, path, target)
     ){clustered};
     """,
+    """
+    -- Vectors that stay for some time without a record, so that a branch that comes back is not embedded again.
+    CREATE TABLE unused_vectors (hash {bytes}, parent {bytes}, since {real} NOT NULL, PRIMARY KEY (hash, parent)){clustered};
+    CREATE INDEX unused_vectors_parent ON unused_vectors (parent);
+    """,
 )
 """Step n migrates the tables from version n to n + 1. A released step is never edited. Postgres began with version 5; the
 steps after that are written for both dialects, as TABLES is."""
+
+UNFINISHED: Final = b"migration"
+"""The key of the entry that a database has while another is copied into it."""
+
+SERVER_NAME: Final = b"server name"
+"""The key of the entry with the name of the database on servers. A copy of the database has its own."""
+
+APPLIED: Final = "applied "
+BOUND: Final = "bound "
+OF_INDEXES: Final = (APPLIED, BOUND)
+"""What keys of the table `state` begin with: the last change that an index on a server has applied, and when it was last
+bound, in seconds since 1970. The name of the index follows."""
 
 VERSION: Final = len(MIGRATIONS)
 """The version of TABLES."""

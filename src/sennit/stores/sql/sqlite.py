@@ -6,7 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -49,6 +49,26 @@ class SqliteConnection(sqlite3.Connection):
     """A connection of `sqlite3` that knows its dialect; a subclass, because a wrapper would slow every statement."""
 
     dialect = SQLITE
+    run = sqlite3.Connection.execute
+
+    def read_later(self, sql: str, parameters: Sequence[Any] = (), /) -> Callable[[], Any]:
+        """Nothing is gained by waiting: the row is read now."""
+        found = self.execute(sql, parameters).fetchone()
+        return lambda: found
+
+    def read_together(self, *statements: tuple[str, Sequence[Any]]) -> list[list[Any]]:
+        """The rows of several statements."""
+        return [self.execute(*statement).fetchall() for statement in statements]
+
+    def allocate(self, count: int) -> int:
+        """Take numbers from the counter of changes; returns the number before the first of them."""
+        (seq,) = self.execute(
+            "UPDATE state SET value = value + ? WHERE key = 'seq' RETURNING value", (count,)
+        ).fetchone()
+        return int(seq) - count
+
+    def confirm(self) -> None:
+        """A read of SQLite never supposes a version."""
 
     def stream(self, sql: str, parameters: Sequence[Any] = (), /) -> Iterable[Any]:
         """A cursor of SQLite reads while it is used."""
@@ -106,6 +126,9 @@ class SqlitePool:
     def read(self) -> contextlib.AbstractContextManager[SqliteConnection]:
         """A read transaction: a consistent snapshot. A nested block shares the transaction of the outer one."""
         return self._read_memory() if self.path is None else _ReadTransaction(self)
+
+    def read_ahead(self) -> None:
+        """Nothing: there are no round trips to save."""
 
     @contextlib.contextmanager
     def _read_memory(self) -> Iterator[SqliteConnection]:
@@ -191,6 +214,25 @@ class SqlitePool:
     def identity(self) -> str:
         """Distinguishes the file from a copy of it in another place."""
         return self.location
+
+    def place(self) -> str:
+        """The path of the file, without symbolic links."""
+        return self.location if self.path is None else str(self.path.resolve())
+
+    def has_left(self, place: str) -> bool:
+        """Whether there is no file, or another database: one that was not copied to here."""
+        path = Path(place)
+        if not path.exists() or self.path is None:
+            return True
+        try:
+            # Without creating anything there, and without a lock.
+            with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as other:
+                found = other.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
+        except sqlite3.Error:
+            return False
+        with self.read() as connection:
+            own = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
+        return bool(found != own)
 
     def find_damage(self, connection: Connection, *, quick: bool) -> list[str]:
         """Let SQLite verify the file; empty when it is sound."""
