@@ -1,7 +1,7 @@
 """An index on a server as another kind of segment: it covers the changes up to a number, and a buffer covers the rest.
 
-A binding of a server implements `IndexServer` and `ServerIndex` of the contract. `IndexFeeder` applies the feed of changes to it and records how
-far it got in the source of truth. `BufferedKeyword` and `BufferedVector` make the server and the buffer one index of the
+A binding of a server implements `IndexServer` and `ServerIndex` of the contract. `IndexFeeder` applies the feed of
+changes to it and records how far it got in the source of truth. `BufferedKeyword` and `BufferedVector` make the server and the buffer one index of the
 contract: they search what the server has not applied yet in this process, and check every key that the server returns
 against the snapshot. So a server that lags, holds deleted records or ignores a filter changes no answer.
 """
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
-from typing import Any, Final, Generic
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,6 @@ from sennit.stores.contract import (
     Keys,
     KeywordQuery,
     PartialKeys,
-    QueryT,
     RecordsRole,
     ScoredKeys,
     ServerIndex,
@@ -42,6 +42,8 @@ from sennit.stores.lease import Lease
 from sennit.stores.search_steps import run_steps
 
 log = logging.getLogger("sennit.store")
+
+QueryT = TypeVar("QueryT")
 
 BATCH_CHANGES: Final = 1000
 """Changes applied at once. A server confirms a batch of this size in well under a second."""
@@ -57,6 +59,9 @@ FETCH_GROWTH: Final = 4
 
 RETRY_SECONDS: Final = (0.2, 1.0, 5.0)
 """The pauses before a failed batch is sent again."""
+
+BOUND_SECONDS: Final = 3600.0
+"""How often the source of truth is told that an index is bound, so that it keeps deletes for it."""
 
 LEASE_POLL_SECONDS: Final = 0.2
 """How often a caller who waits looks whether another process has finished feeding an index."""
@@ -86,6 +91,8 @@ class IndexFeeder:
         self._retry_seconds = retry_seconds
         self._lock = threading.Lock()
         self._stop = threading.Event()
+        self._report_at: dict[str, float] = {}
+        """When to say again that an index is bound, by its name."""
 
     def flush(self, at_least: int = 1, *, wait: bool = False) -> None:
         """Apply the changes that are missing, if there are at least this many; `wait` also looks for lost ones."""
@@ -137,9 +144,13 @@ class IndexFeeder:
 
     def _check_for_loss(self, index: ServerIndex[Any]) -> None:
         """Let the buffer cover what the server has lost, for example because it began again with an empty disk."""
-        known = index.applied()
         with self._records.snapshot() as snapshot:
             recorded = snapshot.applied(index.name)
+        if recorded and time.monotonic() >= self._report_at.get(index.name, 0.0):
+            # The index is bound, even if its server is down.
+            self._records.set_applied(index.name, recorded)
+            self._report_at[index.name] = time.monotonic() + BOUND_SECONDS
+        known = index.applied()
         if known < recorded:
             log.warning("the index %s has lost changes after %d; they are applied again", index.name, known)
             self._records.set_applied(index.name, known)
@@ -221,12 +232,21 @@ class _BufferedIndex(Generic[QueryT]):
         buffered = self._buffered_keys(snapshot, applied, index.name)
         documents = self._read(snapshot, buffered)
         query = self._with_buffer(query, documents)
-        found = yield from self._server_steps(index, snapshot, query, limit, where, applied, buffered)
-        keys, scores = found
         own = [document for document in documents if snapshot.matches(document.key, where)]
+        found: ScoredKeys
+        score = index.score
+        try:
+            found = yield from self._server_steps(index, snapshot, query, limit, where, applied, buffered)
+        except SourceError as error:
+            if not own:
+                raise
+            # What was written last is found even without the server.
+            problem = f"{error}; only what the server has not applied yet was searched"
+            found, score = PartialKeys.of(ScoredKeys.empty(), problem), self._score_without_server
+        keys, scores = found
         if own:
             keys = np.concatenate([keys, np.array([document.key for document in own], np.int64)])
-            scores = np.concatenate([scores, index.score(query, own)])
+            scores = np.concatenate([scores, score(query, own)])
             matching = ~np.isnan(scores)
             keys, scores = keys[matching], scores[matching]
         best = order(keys, scores, snapshot.ids, limit)
@@ -242,6 +262,10 @@ class _BufferedIndex(Generic[QueryT]):
             query = self._with_snapshot(query, snapshot, index.name)
             out[which] = index.score(query, [documents[key] for key in keys[which].tolist()])
         return out
+
+    def _score_without_server(self, query: QueryT, documents: Sequence[Document]) -> Floats:
+        """The scores of documents in the buffer, to be compared with each other only; nan for one that does not match."""
+        raise NotImplementedError
 
     def _with_buffer(self, query: QueryT, documents: Sequence[Document]) -> QueryT:  # noqa: ARG002 - for keywords
         """The query with what the buffer adds to the statistics."""
@@ -289,6 +313,10 @@ class _BufferedIndex(Generic[QueryT]):
 
     def _read(self, snapshot: Snapshot, keys: Sequence[int]) -> list[Document]:
         """The documents of the buffer that the snapshot's audience may see."""
+        if not keys:
+            with self._lock:
+                self._documents = {}
+            return []
         model = "" if snapshot.model is None else snapshot.model.fingerprint
         visible = [
             key for key, exists in zip(keys, snapshot.exists(np.array(keys, np.int64)), strict=True) if exists
@@ -297,10 +325,11 @@ class _BufferedIndex(Generic[QueryT]):
             known = {key: self._documents[key, model] for key in visible if (key, model) in self._documents}
         new = read_documents(snapshot, [key for key in visible if key not in known])
         known |= {document.key: document for document in new}
+        buffered = set(keys)
         with self._lock:
             # What the server has applied since is dropped; a document without a vector may get one.
             kept = {
-                pair: one for pair, one in self._documents.items() if pair[0] in keys and pair[1] == model
+                pair: one for pair, one in self._documents.items() if pair[0] in buffered and pair[1] == model
             }
             self._documents = kept | {(one.key, model): one for one in new if not model or one.vector.any()}
         return list(known.values())
@@ -308,6 +337,17 @@ class _BufferedIndex(Generic[QueryT]):
 
 class BufferedVector(_BufferedIndex[NDArray[np.float32]]):
     """The vector role on a server."""
+
+    def scores(self, snapshot: Snapshot, query: NDArray[np.float32], keys: Keys) -> Floats:
+        """The cosines of these records, from the vectors alone; nan for one that is not visible or has no vector."""
+        out = np.full(len(keys), np.nan)
+        if snapshot.model is not None:
+            visible = snapshot.exists(keys)
+            out[visible] = _cosines(query, snapshot.vectors(keys[visible]))
+        return out
+
+    def _score_without_server(self, query: NDArray[np.float32], documents: Sequence[Document]) -> Floats:
+        return cosine_scores(query, documents)
 
 
 class BufferedKeyword(_BufferedIndex[KeywordQuery]):
@@ -321,10 +361,7 @@ class BufferedKeyword(_BufferedIndex[KeywordQuery]):
             buffer=BufferStatistics(
                 len(counted),
                 (sum(one.lengths[0] for one in counted), sum(one.lengths[1] for one in counted)),
-                {
-                    term: sum(term in one.text or term in one.title for one in counted)
-                    for term, _ in query.terms
-                },
+                {term: sum(one.has(term) for one in counted) for term, _ in query.terms},
             )
         )
 
@@ -333,6 +370,12 @@ class BufferedKeyword(_BufferedIndex[KeywordQuery]):
             return query
         buffered = self._buffered_keys(snapshot, snapshot.applied(name), name)
         return self._with_buffer(query, self._read(snapshot, buffered))
+
+    def _score_without_server(self, query: KeywordQuery, documents: Sequence[Document]) -> Floats:
+        """The weight of the terms that each document has: document frequencies are known to the server alone."""
+        counted = [document_terms(document.record) for document in documents]
+        found = [sum(weight for term, weight in query.terms if one.has(term)) for one in counted]
+        return np.array([weight or np.nan for weight in found], np.float64)
 
     def scores(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
         """The scores of these records, 0 for a record without any of the terms."""
@@ -354,7 +397,10 @@ def _like(found: ScoredKeys, kept: ScoredKeys) -> ScoredKeys:
 
 def cosine_scores(query: NDArray[np.float32], documents: Sequence[Document]) -> Floats:
     """The cosine of each document, nan for one without a vector; the `score` of every vector server."""
-    vectors = np.stack([document.vector for document in documents])
+    return _cosines(query, np.stack([document.vector for document in documents]))
+
+
+def _cosines(query: NDArray[np.float32], vectors: NDArray[np.float32]) -> Floats:
     return np.where(vectors.any(axis=1), np.einsum("ij,j->i", vectors, query), np.nan).astype(np.float64)
 
 

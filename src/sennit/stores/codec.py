@@ -96,7 +96,10 @@ def record_from_row(values: Sequence[Any]) -> Record:
     draft.scope = scope
     draft.metadata = decode_metadata(metadata)
     draft.vector = None
-    return _freeze(draft)
+    frozen: Any = draft
+    frozen.__class__ = Record
+    record: Record = frozen
+    return record
 
 
 class _Draft:
@@ -107,12 +110,6 @@ class _Draft:
     if TYPE_CHECKING:
 
         def __setattr__(self, name: str, value: object) -> None: ...
-
-
-def _freeze(draft: Any) -> Record:
-    draft.__class__ = Record
-    record: Record = draft
-    return record
 
 
 def decode_field(name: str, value: Any) -> Any:

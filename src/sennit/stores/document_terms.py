@@ -20,6 +20,10 @@ class DocumentTerms(NamedTuple):
     title: Mapping[int, int]
     lengths: tuple[int, int]
 
+    def has(self, term: int) -> bool:
+        """Whether the term occurs in the record."""
+        return term in self.text or term in self.title
+
 
 def document_terms(record: Record) -> DocumentTerms:
     """The terms of a record."""

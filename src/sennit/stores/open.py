@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,33 +16,38 @@ from numpy.typing import NDArray
 from sennit.errors import InvalidInput, MissingExtra, SettingsError, StoreError
 from sennit.settings.attached import AttachedMapping, read_mappings
 from sennit.settings.registry import Settings
-from sennit.settings.servers import LOCAL
-from sennit.stores.attached import AttachedCollection
-from sennit.stores.buffered_index import BufferedKeyword, BufferedVector, IndexFeeder
+from sennit.settings.servers import LOCAL, RolesSettings
 from sennit.stores.contract import (
     Backend,
+    CheckProgress,
+    Embed,
     GraphRole,
     IndexOf,
     KeywordQuery,
     KeywordRole,
     TableCopy,
+    Upkeep,
     VectorRole,
 )
-from sennit.stores.embedded.checks import check
 from sennit.stores.embedded.ranges import read_origin
 from sennit.stores.embedded.roles import LocalGraph, LocalKeyword, LocalVector
 from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.sql.connection import SqlPool
-from sennit.stores.sql.migration import CopyProgress, copy_database, is_unfinished
-from sennit.stores.sql.pool import open_pool
+from sennit.stores.sql.pool import is_unfinished, open_pool
 from sennit.stores.target import describe_target, is_postgres
 from sennit.user_cache import cache_folder
+
+if TYPE_CHECKING:
+    from sennit.stores.attached import AttachedCollection
+    from sennit.stores.findings import Finding
+    from sennit.stores.sql.migration import CopyProgress
 
 MEMORY: Final = ":memory:"
 DATABASE_NAME: Final = "sennit.db"
 INDEX_FOLDER: Final = "index"
 GIT_IGNORE: Final = ".gitignore"
 IGNORE_EVERYTHING: Final = "*\n"
+ALL_LOCAL: Final = RolesSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,8 @@ class Opening:
     target: str
     """What names the database: a folder, or a connection string, which may hold a password."""
     database: str
-    """A name of the database for what it has on servers: hexadecimal digits, the same every time. A copy has another."""
+    """A name of the database for what it has on servers: hexadecimal digits, the same every time, also after it was
+    moved. A copy has another."""
 
 
 def _open_postgres(opening: Opening) -> Any:
@@ -118,7 +124,7 @@ def open_backend(target: str | os.PathLike[str], settings: Settings | None = Non
             f"open {'a folder' if wanted == 'sqlite' else 'postgresql://…'}.",
             key="roles.records",
         )
-    store = open_store(target, exact_vectors=settings.privacy.exact_vectors)
+    store = open_store(target, exact_vectors=settings.privacy.exact_vectors, roles=settings.roles)
     try:
         return _bind_roles(store, kind, name, settings)
     except BaseException:
@@ -135,7 +141,9 @@ def _bind_roles(store: EmbeddedStore, kind: str, target: str, settings: Settings
     servers = _open_servers(store, target, settings, needed) if needed else {}
     keyword: KeywordRole = LocalKeyword()
     vector: VectorRole = LocalVector()
-    feeders: list[IndexFeeder] = []
+    feeders: list[Upkeep] = []
+    if servers:
+        from sennit.stores.buffered_index import BufferedKeyword, BufferedVector, IndexFeeder
     if roles.keyword != LOCAL:
         keyword_index: IndexOf[KeywordQuery] = servers[roles.keyword].keyword()
         keyword = BufferedKeyword(keyword_index)
@@ -156,11 +164,24 @@ def _bind_roles(store: EmbeddedStore, kind: str, target: str, settings: Settings
         vector=vector,
         graph=graph,
         upkeep=(store, *feeders),
-        check=partial(check, store),
+        check=partial(_check, store),
         bindings={"records": kind, **names},
         servers=servers,
         attached={name: _attach(servers[one.server], one) for name, one in mappings.items()},
     )
+
+
+def _check(
+    store: EmbeddedStore,
+    *,
+    quick: bool = False,
+    progress: CheckProgress | None = None,
+    embed: Embed | None = None,
+) -> list[Finding]:
+    """Compare derived data with the records."""
+    from sennit.stores.embedded.checks import check
+
+    return check(store, quick=quick, progress=progress, embed=embed)
 
 
 def _attach(server: Any, mapping: AttachedMapping) -> AttachedCollection:
@@ -177,8 +198,9 @@ def _open_servers(
     store: EmbeddedStore, target: str, settings: Settings, needed: Mapping[str, str]
 ) -> dict[str, Any]:
     """The servers by name; `needed` has them by the setting that names them."""
-    database = hashlib.blake2b(_identify(store.pool).encode(), digest_size=12).hexdigest()
-    opening = Opening(settings, target, database)
+    from sennit.stores.sql.server_name import name_on_servers
+
+    opening = Opening(settings, target, name_on_servers(store.pool, partial(_first_name, store.pool)))
     servers: dict[str, Any] = {}
     for key, name in needed.items():
         if name in servers:
@@ -198,6 +220,8 @@ def copy_store(
     source: str | os.PathLike[str], target: str | os.PathLike[str], progress: CopyProgress | None = None
 ) -> list[TableCopy]:
     """Copy the database that a target names to another place, which must be empty or an earlier run's."""
+    from sennit.stores.sql.migration import copy_database
+
     # Opened as stores first: so older files are brought up to date, and a folder is created as always.
     pools: list[SqlPool] = []
     try:
@@ -218,20 +242,30 @@ def _pool_target(target: str | os.PathLike[str]) -> str:
 
 
 def open_store(
-    target: str | os.PathLike[str], *, exact_vectors: bool = False, allow_unfinished: bool = False
+    target: str | os.PathLike[str],
+    *,
+    exact_vectors: bool = False,
+    allow_unfinished: bool = False,
+    roles: RolesSettings = ALL_LOCAL,
 ) -> EmbeddedStore:
     """Open the store in a folder, which is created if it is missing, or on a Postgres server.
 
     ":memory:" stores nothing on disk. For postgresql://…, the indexes live in a cache folder of this machine.
     `exact_vectors`: a search for a restricted audience scans vectors exactly, without codes trained on all of them.
+    `roles`: what a server searches has no index on this machine.
     """
+    options = {
+        "exact_vectors": exact_vectors,
+        "has_words": roles.keyword == LOCAL,
+        "has_vectors": roles.vector == LOCAL,
+    }
     if os.fspath(target) == MEMORY:
-        return EmbeddedStore(open_pool(None), None, exact_vectors=exact_vectors)
+        return EmbeddedStore(open_pool(None), None, **options)
     if is_postgres(os.fspath(target)):
         pool = open_pool(os.fspath(target))
         try:
             _refuse_unfinished(pool, allow_unfinished=allow_unfinished)
-            return EmbeddedStore(pool, _cache_folder(pool), exact_vectors=exact_vectors)
+            return EmbeddedStore(pool, _cache_folder(pool), **options)
         except BaseException:
             pool.close()
             raise
@@ -240,7 +274,7 @@ def open_store(
     pool = open_pool(str(folder / DATABASE_NAME))
     try:
         _refuse_unfinished(pool, allow_unfinished=allow_unfinished)
-        return EmbeddedStore(pool, folder / INDEX_FOLDER, exact_vectors=exact_vectors)
+        return EmbeddedStore(pool, folder / INDEX_FOLDER, **options)
     except BaseException:
         pool.close()
         raise
@@ -273,6 +307,11 @@ def _identify(pool: SqlPool) -> str:
     with pool.read() as connection:
         origin = read_origin(connection)
     return f"{origin:016x}-{hashlib.blake2b(pool.identity().encode(), digest_size=4).hexdigest()}"
+
+
+def _first_name(pool: SqlPool) -> str:
+    """The name on servers of a database that was not bound to one before."""
+    return hashlib.blake2b(_identify(pool).encode(), digest_size=12).hexdigest()
 
 
 def _create_folder(folder: Path) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from sennit.errors import SourceError
-from sennit.stores.contract import IndexServer, ServerAnswer, ServerSearch, Steps, T
+from sennit.stores.contract import IndexServer, ServerAnswer, ServerSearch, Steps
+
+T = TypeVar("T")
 
 
 def run_steps(steps: Steps[T]) -> T:

@@ -82,6 +82,7 @@ class Scorer:
         # come first, because their records give the best lower bound for the top k.
         found.sort(key=lambda entry: (-entry[0], entry[1]))
         self._terms = found
+        self._postings: dict[int, list[WeightedPostings]] = {}
         self._totals: dict[int, Scores] = {}
         """The scores of all records of a segment, once they have been computed."""
         self._filtered: set[int] = set()
@@ -160,22 +161,31 @@ class Scorer:
                 scores[matches] += impact[found[matches]] * np.float32(weight)
         return scores
 
-    def information_at(self, index: int, positions: NDArray[np.intp]) -> NDArray[np.float64]:
+    def information_at(self, index: int, positions: NDArray[np.intp]) -> list[float]:
         """The sum of the idf of the terms that each of these records of a segment has."""
-        out = np.zeros(len(positions), np.float64)
+        term_postings = self._postings_in(index)
         targets = positions.astype(np.int32)
-        for weight, _, postings in self._postings_in(index):
-            found = postings.positions.take(postings.positions.searchsorted(targets), mode="clip")
-            np.add(out, weight / (self._k1 + 1), out=out, where=found == targets)
+        found = np.empty((len(term_postings), len(targets)), np.int32)
+        for row, (_, _, postings) in zip(found, term_postings, strict=True):
+            postings.positions.take(postings.positions.searchsorted(targets), mode="clip", out=row)
+        matches = (found == targets).nonzero()
+        out = [0.0] * len(targets)
+        idf = [weight / (self._k1 + 1) for weight, _, _ in term_postings]
+        # The terms come in order, so the sum of a record does not depend on the other records.
+        for term, record in zip(*(axis.tolist() for axis in matches), strict=True):
+            out[record] += idf[term]
         return out
 
     def _postings_in(self, index: int) -> list[WeightedPostings]:
         """The posting lists of a segment with term and weight, the rarest term first."""
-        return [
-            (weight, term, found)
-            for weight, term, postings in self._terms
-            if (found := postings[index]) is not None
-        ]
+        known = self._postings.get(index)
+        if known is None:
+            known = self._postings[index] = [
+                (weight, term, found)
+                for weight, term, postings in self._terms
+                if (found := postings[index]) is not None
+            ]
+        return known
 
     def _saturate(self, reader: SegmentReader, term: int, counts: Counts, positions: NDArray[Any]) -> Scores:
         """The saturated, length-normalised term frequency of each posting, before the weight of the term.

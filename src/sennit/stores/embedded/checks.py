@@ -73,7 +73,8 @@ def check(
         found += _check_stored_vectors(store, connection)
         found += _check_keyword_index(store, connection, rows, sample, report)
         for model in current_models(connection):
-            found += _check_vector_index(store, connection, model, sample, report)
+            if store.has_vectors:
+                found += _check_vector_index(store, connection, model, sample, report)
             if embed is not None and model.state == "active":
                 found += _check_model(store, connection, model, _sample(rows, REEMBEDDED_TEXTS), embed)
         found += _check_pending(store)
@@ -144,6 +145,7 @@ def _delete_field_index(store: EmbeddedStore, names: list[str]) -> str:
 
 _ORPHANED_VECTORS: Final = """
     FROM vectors WHERE NOT EXISTS (SELECT 1 FROM records WHERE embedding_hash = hash)
+    AND NOT EXISTS (SELECT 1 FROM unused_vectors u WHERE u.hash = vectors.hash)
     OR NOT EXISTS (SELECT 1 FROM models m WHERE m.number = model)
     OR EXISTS (SELECT 1 FROM models m WHERE m.number = model AND length(vector) != 2 * m.dimensions)
 """
@@ -221,7 +223,8 @@ def _recompute_vectors(store: EmbeddedStore, model: Model) -> str:
             "INSERT INTO pending_vectors SELECT ?, row FROM records WHERE true ON CONFLICT DO NOTHING",
             (model.number,),
         )
-    _rebuild(store, store.vector_index(model), f"vector-{model.number}")
+    if store.has_vectors:
+        _rebuild(store, store.vector_index(model), f"vector-{model.number}")
     return f"queued every text for a new vector of {model.name}"
 
 
@@ -249,7 +252,7 @@ def _check_keyword_index(
     store: EmbeddedStore, connection: Connection, rows: Rows, sample: Rows, report: CheckProgress
 ) -> list[Finding]:
     compare = partial(keyword_segment_matches, store.keyword, connection)
-    return _check_index(store, connection, store.keyword, "keyword", rows, sample, compare, report)
+    return _check_index(store, connection, store.keyword, store.keyword.name, rows, sample, compare, report)
 
 
 def _check_vector_index(

@@ -26,7 +26,7 @@ def keyword_segment_matches(
     index: KeywordIndex, connection: Connection, view: SegmentView[KeywordSegment], rows: Rows
 ) -> bool:
     """Compare ids, lengths, terms and term frequencies. Segments of the same documents have the same arrays."""
-    found = select_rows(connection, "SELECT row, id, text, title FROM records WHERE row", rows)
+    found = select_rows(connection, f"SELECT {index.columns} FROM records WHERE row", rows)
     expected = index.build(map(IndexDocument._make, found)).to_arrays()
     try:
         actual = index.merge_views([_restrict(view, rows)]).to_arrays()

@@ -20,6 +20,8 @@ class FieldCache:
     """Reads fields of existing records. Any thread may call it, because a table only ever grows or is replaced."""
 
     def __init__(self) -> None:
+        self.has_files: tuple[int, bool] | None = None
+        """A version, and whether the database has files in it."""
         self._tables: dict[tuple[str, ...], dict[int, tuple[Any, ...]]] = {}
 
     def read(

@@ -29,7 +29,7 @@ from sennit.filters import (
     compile_pattern,
     matches,
 )
-from sennit.stores.embedded.arrays import CorruptFile
+from sennit.stores.embedded.arrays import CorruptFile, MissingFile
 from sennit.stores.embedded.field_columns import (
     TEXT,
     Column,
@@ -128,13 +128,16 @@ class FieldIndex:
         counts = np.diff(passed).tolist()
         return {value: count for value, count in zip(column.values, counts, strict=True) if count}
 
-    def refresh_access_fields(self, connection: Connection, seq: int) -> None:
-        """Read new values of the access fields, so that the next search does not have to."""
+    def refresh_access_fields(self, connection: Connection, seq: int, *, write: bool = False) -> None:
+        """Read new values of the access fields, so that the next search does not have to; `write` all of them."""
         with self._lock:
             if seq >= self._seq:
                 self._catch_up(connection, seq)
                 for name in ACCESS_FIELDS:
                     self._columns_of(connection, name)
+                    field = self._fields[name]
+                    if write and field.written_seq < field.seq:
+                        self._compact(name, field, write=True)
 
     def _catch_up(self, connection: Connection, seq: int) -> None:
         if seq - self._seq > MAX_CATCH_UP_CHANGES:
@@ -165,9 +168,9 @@ class FieldIndex:
         self._compact(name, field)
         return field.columns
 
-    def _compact(self, name: str, field: _Field) -> None:
+    def _compact(self, name: str, field: _Field, *, write: bool = False) -> None:
         unwritten = field.seq - field.written_seq
-        write = unwritten >= max(COMPACT_AFTER, MIN_UNWRITTEN_SHARE * field.seq)
+        write = write or unwritten >= max(COMPACT_AFTER, MIN_UNWRITTEN_SHARE * field.seq)
         if write or sum(column.unsorted_count for column in field.columns.values()) >= COMPACT_AFTER:
             field.columns = {kind: column.compact() for kind, column in field.columns.items()}
         if write:
@@ -180,14 +183,20 @@ class FieldIndex:
     # Files: one for each field that a filter has named.
 
     def _open_field(self, name: str) -> _Field:
-        for info in self.segment_infos():
-            # A file written after this transaction began holds values that the transaction does not see.
-            if info.field == name and info.high <= self._seq:
-                try:
-                    return _Field(self.read(info), info.high, info.high)
-                except CorruptFile as error:
-                    self._report(f"the values of the field {name} are read from the records again: {error}")
+        while (info := self._file_of(name)) is not None:
+            try:
+                return _Field(self.read(info), info.high, info.high)
+            except CorruptFile as error:
+                if isinstance(error, MissingFile) and info not in self.segment_infos():
+                    continue  # another process has just replaced it
+                self._report(f"the values of the field {name} are read from the records again: {error}")
+                break
         return _Field({})
+
+    def _file_of(self, name: str) -> SegmentInfo | None:
+        """The published file of a field. One written after this transaction began has values that it does not see."""
+        infos = self.segment_infos()
+        return next((info for info in infos if info.field == name and info.high <= self._seq), None)
 
     def segment_infos(self) -> tuple[SegmentInfo, ...]:
         """The published files."""

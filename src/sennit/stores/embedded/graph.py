@@ -62,9 +62,9 @@ def insert(connection: Connection, rows: Iterable[tuple[int, GraphRows]]) -> Non
 def delete(connection: Connection, row: int, record: Record) -> None:
     """Delete what `insert` wrote for a record."""
     if record.title or record.metadata:
-        connection.execute("DELETE FROM names WHERE row = ?", (row,))
+        connection.run("DELETE FROM names WHERE row = ?", (row,))
         for edge in edge_rows(row, record):
-            connection.execute(
+            connection.run(
                 "DELETE FROM edges WHERE name = ? AND valid_until = ? AND negative_weight = ? AND negative_row = ?",
                 edge[:4],
             )

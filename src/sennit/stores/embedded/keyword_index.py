@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -260,6 +260,8 @@ class KeywordIndex(SegmentedIndex[KeywordSegment, KeywordBuffer]):
     """Finds records by the terms they hold."""
 
     name = "keyword"
+    columns: ClassVar[str] = "row, id, text, title"
+    """What is read of a record."""
 
     def __init__(
         self,
@@ -282,7 +284,7 @@ class KeywordIndex(SegmentedIndex[KeywordSegment, KeywordBuffer]):
     def load(self, connection: Connection, low: int, high: int) -> Iterable[IndexDocument]:
         read = connection.execute if high - low <= MAX_UNSTREAMED_CHANGES else connection.stream
         found = read(
-            "SELECT row, id, text, title FROM records WHERE row > ? AND row <= ? ORDER BY row", (low, high)
+            f"SELECT {self.columns} FROM records WHERE row > ? AND row <= ? ORDER BY row", (low, high)
         )
         return map(IndexDocument._make, found)
 
@@ -322,6 +324,13 @@ class KeywordIndex(SegmentedIndex[KeywordSegment, KeywordBuffer]):
 
     def from_arrays(self, arrays: Arrays) -> KeywordSegment:
         return KeywordSegment(arrays)
+
+
+class IdIndex(KeywordIndex):
+    """The keys and ids of records, without a word of them: what a snapshot needs where a server searches the words."""
+
+    name = "id"
+    columns: ClassVar[str] = "row, id, '', ''"
 
 
 def _assemble_segment(

@@ -7,27 +7,42 @@ one. Then one transaction activates the new model, and the old vectors are delet
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from sennit.stores.contract import Model, ModelProgress
+from sennit.stores.contract import Model, ModelProgress, UnusedVectors
+from sennit.stores.embedded.unused_vectors import count_unused, purge_batch
 from sennit.stores.sql.connection import Connection, SqlPool, batches, placeholders
+from sennit.stores.write_plan import missing_vectors, models_retired_by
+
+MAX_JOINED_HASHES: Final = 16
+"""Up to this many hashes are looked up together with the models; a batch of a load looks up thousands."""
 
 RETIRE_BATCH: Final = 2000
 """Vectors of a retired model deleted in one transaction, so that another writer waits only for milliseconds."""
 
 
+SELECT_MODELS: Final = (
+    "SELECT number, fingerprint, name, spec, dimensions, state FROM models WHERE state != 'retired'"
+)
+
+
 def current_models(connection: Connection) -> list[Model]:
     """The models that every record needs a vector of: the active one, then the one being built."""
-    found = connection.execute(
-        "SELECT number, fingerprint, name, spec, dimensions, state FROM models WHERE state != 'retired'"
-    )
-    return sorted((Model(*values) for values in found), key=lambda model: model.state)
+    return models_of(connection.execute(SELECT_MODELS))
+
+
+def models_of(rows: Iterable[Sequence[Any]]) -> list[Model]:
+    """The models of the rows of SELECT_MODELS: the active one first."""
+    return sorted((Model(*values) for values in rows), key=lambda model: model.state)
+
+
+SELECT_PENDING: Final = "SELECT 1 FROM pending_vectors LIMIT 1"
 
 
 def has_pending_vectors(connection: Connection) -> bool:
     """Whether any record lacks a vector."""
-    return connection.execute("SELECT 1 FROM pending_vectors LIMIT 1").fetchone() is not None
+    return connection.execute(SELECT_PENDING).fetchone() is not None
 
 
 class ModelRegistry:
@@ -59,16 +74,11 @@ class ModelRegistry:
         It is active at once if there is no other model or no record; otherwise it is built while the old one answers.
         """
         with self._pool.write() as connection:
-            known = {model.fingerprint: model for model in current_models(connection)}
-            active = next((model for model in known.values() if model.state == "active"), None)
-            if active is not None and active.fingerprint == fingerprint:
-                for model in known.values():
-                    if model.state == "building":
-                        _retire(connection, model.number)
-            elif fingerprint not in known:
-                for model in known.values():
-                    if model.state == "building":
-                        _retire(connection, model.number)
+            current = current_models(connection)
+            for model in models_retired_by(fingerprint, current):
+                _retire(connection, model.number)
+            if fingerprint not in {model.fingerprint for model in current}:
+                active = next((model for model in current if model.state == "active"), None)
                 self._start(connection, fingerprint, name, spec, dimensions, active)
             return next(model for model in current_models(connection) if model.fingerprint == fingerprint)
 
@@ -105,19 +115,32 @@ class ModelRegistry:
 
         Hashes in `given`, by model fingerprint, are not looked up.
         """
-        out = []
+        wanted = list(hashes)
         with self._pool.read_with_writer() as connection:
-            for model in current_models(connection):
-                known = given.get(model.fingerprint, ())
-                absent = {digest for digest in hashes if digest not in known}
-                for batch in batches(list(absent)):
-                    found = connection.execute(
+            if len(wanted) <= MAX_JOINED_HASHES:
+                # Few hashes: the models and what they have of them in one statement, and one round trip.
+                rows = connection.execute(
+                    f"SELECT m.number, fingerprint, name, spec, dimensions, state, hash FROM models m "
+                    f"LEFT JOIN vectors v ON v.model = m.number AND hash IN ({placeholders(wanted) or 'NULL'}) "
+                    "WHERE state != 'retired'",
+                    tuple(wanted),
+                ).fetchall()
+                models = models_of(dict.fromkeys(row[:6] for row in rows))
+                stored = {(row[0], bytes(row[6])) for row in rows if row[6] is not None}
+            else:
+                models = current_models(connection)
+                stored = {
+                    (model.number, digest)
+                    for model in models
+                    for batch in batches(
+                        [one for one in wanted if one not in given.get(model.fingerprint, ())]
+                    )
+                    for (digest,) in connection.execute(
                         f"SELECT hash FROM vectors WHERE model = ? AND hash IN ({placeholders(batch)})",
                         (model.number, *batch),
                     )
-                    absent.difference_update(value for (value,) in found)
-                out.append((model, absent))
-        return out
+                }
+        return missing_vectors(models, wanted, given, stored)
 
     def pending_texts(self, model: int, limit: int) -> list[tuple[bytes, str]]:
         """Hash and text of some records that lack a vector, oldest first and without duplicates."""
@@ -152,7 +175,7 @@ class ModelRegistry:
                 """,
                 (model, len(vectors) * 16),
             ).fetchall()
-            seq = allocate_seq(connection, len(arrived))
+            seq = connection.allocate(len(arrived))
             connection.executemany(
                 "INSERT INTO late_vectors VALUES (?, ?, ?)",
                 ((seq + offset, model, row) for offset, (row,) in enumerate(arrived, 1)),
@@ -174,6 +197,30 @@ class ModelRegistry:
             _activate(connection, model)
             return True
 
+    def known_hashes(self, fingerprint: str) -> Iterator[bytes]:
+        """The hashes of all texts that have a vector of a current model, used or not."""
+        with self._pool.read() as connection:
+            found = connection.execute(
+                "SELECT hash FROM vectors WHERE model = (SELECT number FROM models WHERE fingerprint = ?)",
+                (fingerprint,),
+            )
+            for (digest,) in found:
+                yield digest
+
+    def unused(self) -> UnusedVectors:
+        """The vectors that no record uses, which index runs have kept."""
+        with self._pool.read() as connection:
+            return count_unused(connection)
+
+    def delete_unused(self, before: float, keep_bytes: int = 0) -> int:
+        """Delete the vectors that were unused before a time, and the oldest others beyond a size; returns how many."""
+        deleted, is_done = 0, False
+        while not is_done:
+            with self._pool.write() as connection:
+                count, is_done = purge_batch(connection, before, keep_bytes)
+            deleted += count
+        return deleted
+
     def delete_retired(self) -> list[int]:
         """Delete retired models with their vectors; returns their numbers."""
         with self._pool.read() as connection:
@@ -193,14 +240,6 @@ class ModelRegistry:
         return retired
 
 
-def allocate_seq(connection: Connection, count: int) -> int:
-    """Allocate `count` sequence numbers; returns the number before the first of them."""
-    (seq,) = connection.execute(
-        "UPDATE state SET value = value + ? WHERE key = 'seq' RETURNING value", (count,)
-    ).fetchone()
-    return int(seq) - count
-
-
 def insert_vectors(connection: Connection, model: int, vectors: Mapping[bytes, bytes]) -> None:
     """Store vectors under the hashes of their texts."""
     now = time.time()
@@ -210,24 +249,13 @@ def insert_vectors(connection: Connection, model: int, vectors: Mapping[bytes, b
     )
 
 
-def delete_unused_vectors(connection: Connection, hashes: Sequence[bytes]) -> None:
-    """Delete the vectors of those texts that no record holds any more."""
-    connection.executemany(
-        """
-        DELETE FROM vectors WHERE model IN (SELECT number FROM models) AND hash = ?
-        AND NOT EXISTS (SELECT 1 FROM records WHERE embedding_hash = ?)
-        """,
-        ((digest, digest) for digest in hashes),
-    )
-
-
 def _activate(connection: Connection, number: int) -> None:
     for (old,) in connection.execute("SELECT number FROM models WHERE state = 'active'").fetchall():
         _retire(connection, old)
     connection.execute("UPDATE models SET state = 'active' WHERE number = ?", (number,))
     connection.execute("UPDATE state SET value = ? WHERE key = 'model'", (number,))
     # The switch counts as a change: every process sees it at its next search.
-    allocate_seq(connection, 1)
+    connection.allocate(1)
 
 
 def _retire(connection: Connection, number: int) -> None:

@@ -37,10 +37,10 @@ def _orphaned_files(store: EmbeddedStore) -> Iterator[Path]:
     """Index files that no manifest lists and that are too old to be published soon."""
     assert store.index_folder is not None
     indexes: dict[str, Sequence[SegmentInfo]] = {
-        "keyword": store.keyword.segment_infos(),
+        store.keyword.name: store.keyword.segment_infos(),
         "fields": store.fields.segment_infos(),
     }
-    for model in store.models.current():
+    for model in store.models.current() if store.has_vectors else ():
         indexes[f"vector-{model.number}"] = store.vector_index(model).segment_infos()
     horizon = time.time() - ORPHAN_AGE_SECONDS
     for folder in sorted(store.index_folder.glob("*/")):

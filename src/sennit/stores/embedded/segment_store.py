@@ -17,12 +17,14 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import xxhash
-from filelock import FileLock, Timeout
 
 from sennit.stores.embedded.arrays import Arrays, CorruptFile, read_arrays, write_arrays
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 ORPHAN_AGE_SECONDS: Final = 20.0
 """An unlisted file is deleted only when it is older than this: another process may be about to publish it."""
@@ -127,7 +129,8 @@ class DiskSegmentStore:
         self._folder = folder
         self._identity = identity
         self._manifest = folder / "manifest.json"
-        self._locks = {task: FileLock(folder.with_suffix(f".{task}.lock")) for task in ("flush", "merge")}
+        self._locks: dict[Task, FileLock] = {}
+        self._locks_lock = Lock()
 
     def generation(self) -> tuple[int, int]:
         try:
@@ -192,6 +195,10 @@ class DiskSegmentStore:
         before = self._listed_files()
         temporary = self._manifest.with_suffix(f".{os.getpid()}.tmp")
         temporary.write_text(json.dumps({"body": body, "checksum": checksum}))
+        # The system's own time of a change is a few milliseconds coarse, and the number of a deleted file is used again:
+        # two manifests could have the same generation.
+        now = time.time_ns()
+        os.utime(temporary, ns=(now, now))
         temporary.replace(self._manifest)
         listed = {info.file for info in infos}
         # A reader that has mapped a replaced file keeps it. A reader that has only read the old manifest finds the
@@ -213,8 +220,14 @@ class DiskSegmentStore:
 
     @contextlib.contextmanager
     def exclusive(self, task: Task, *, wait: bool = False) -> Iterator[bool]:
+        # A process that only searches takes no lock.
+        from filelock import FileLock, Timeout
+
         self._ensure_folder()
-        lock = self._locks[task]
+        with self._locks_lock:
+            if task not in self._locks:
+                self._locks[task] = FileLock(self._folder.with_suffix(f".{task}.lock"))
+            lock = self._locks[task]
         try:
             lock.acquire(timeout=-1 if wait else 0)
         except Timeout:

@@ -144,8 +144,9 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
         infos: Sequence[SegmentInfo],
     ) -> IndexView[SegmentT, BufferT]:
         """Open the published segments. A manifest newer than this transaction is read again by the next search."""
-        self._generation = generation if is_visible_at(infos, seq) else NO_GENERATION
         view = self._open_view(connection, seq, purged, infos)
+        # Only now: if opening fails, the old view stays, and a flush must not publish its segments as the current ones.
+        self._generation = generation if is_visible_at(infos, seq) else NO_GENERATION
         self._drop_unlisted(infos)
         return view
 

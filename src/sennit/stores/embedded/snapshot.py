@@ -28,7 +28,8 @@ from sennit.stores.embedded.graph import Graph, GraphIndex
 from sennit.stores.embedded.index_view import IndexView
 from sennit.stores.embedded.segment_reader import SegmentReader
 from sennit.stores.embedded.selection import FilterBitmap, Mask, Rows, select_positions
-from sennit.stores.embedded.vector_index import VectorBuffer, nearest_records
+from sennit.stores.embedded.server_indexes import read_applied
+from sennit.stores.embedded.vector_index import VectorBuffer, nearest_records, read_vectors
 from sennit.stores.embedded.vector_math import stable_dot_products
 from sennit.stores.embedded.vector_segment import VectorSegment
 from sennit.stores.sql.connection import Connection, placeholders
@@ -51,11 +52,6 @@ _FEED: Final[tuple[tuple[Literal["put", "delete", "vector"], str], ...]] = (
 """Where the changes of each kind are, without the first number that is wanted."""
 
 
-def applied_key(index: str) -> str:
-    """The key in the table `state` of the last change that an index has applied."""
-    return f"applied {index}"
-
-
 class EmbeddedSnapshot:
     """All reads of one search. They see the same read version."""
 
@@ -75,14 +71,17 @@ class EmbeddedSnapshot:
         audience: Filter = EVERYTHING,
         *,
         exact_vectors: bool = False,
+        has_vectors: bool = True,
     ) -> None:
         """`audience` is a filter for the visible records; the readers in `keyword` have applied it already.
 
         `exact_vectors`: a vector search scans all visible vectors, so that hidden ones have no influence on the result.
+        Without `has_vectors`, there is no index of them here, and vectors are read from the database.
         """
         self.seq = seq
         self.audience = audience
         self._exact_vectors = exact_vectors
+        self._has_vectors = has_vectors
         self.model = model
         self.abandon = abandon
         """Call it when a reading thread is left behind: the read transaction then stays open for that thread."""
@@ -151,12 +150,18 @@ class EmbeddedSnapshot:
         scorer = self._scorer(terms, bm25)
         if not scorer.information:
             return np.full(len(keys), np.nan)
-        out = np.zeros(len(keys), np.float64)
+        out = [0.0] * len(keys)
         for index, reader in enumerate(readers):
             positions, which = _locate(reader.rows, keys)
-            if len(which):
-                out[which] = scorer.information_at(index, positions)
-        return np.minimum(out / scorer.information, 1.0)
+            if not len(which):
+                continue
+            information = scorer.information_at(index, positions)
+            if len(which) == len(keys):
+                out = information
+                break
+            for at, found in zip(which.tolist(), information, strict=True):
+                out[at] = found
+        return np.array([min(found / scorer.information, 1.0) for found in out], np.float64)
 
     def vector_scores(self, query: NDArray[np.float32], keys: Rows) -> NDArray[np.float64]:
         """The cosine similarity of each record, nan for a record without a vector."""
@@ -165,23 +170,30 @@ class EmbeddedSnapshot:
             stable_dot_products(vectors, query) if vectors.shape[1] else np.zeros(len(keys))
         )
         # A record without a vector has a zero vector, and so a score of 0.
-        for index in np.flatnonzero(scores == 0.0).tolist():
-            if not vectors[index].any():
-                scores[index] = np.nan
+        if np.count_nonzero(scores) < len(scores):
+            for index in np.flatnonzero(scores == 0.0).tolist():
+                if not vectors[index].any():
+                    scores[index] = np.nan
         return scores
 
     def vectors(self, keys: Rows) -> NDArray[np.float32]:
         """The vector of each record, a row of zeros for a record without one."""
+        if not self._has_vectors and self.model is not None:
+            return read_vectors(self._connection, self.model, keys)
         view = self._vector()
         if view is None:
             return np.zeros((len(keys), 0), np.float32)
-        out = np.zeros((len(keys), view.buffer.dimensions), np.float32)
+        out: NDArray[np.float32] | None = None
         for segment_view in view.segments:
             positions = segment_view.segment.find_rows(keys)
             (which,) = (positions >= 0).nonzero()
             if len(which) == len(keys):
                 return segment_view.segment.vectors_at(positions)
+            if out is None:
+                out = np.zeros((len(keys), view.buffer.dimensions), np.float32)
             out[which] = segment_view.segment.vectors_at(positions[which])
+        if out is None:
+            out = np.zeros((len(keys), view.buffer.dimensions), np.float32)
         if view.buffer_count:
             for index, key in enumerate(keys.tolist()):
                 position = view.buffer.positions.get(key, view.buffer_count)
@@ -233,7 +245,8 @@ class EmbeddedSnapshot:
     def records(self, keys: Iterable[int]) -> dict[int, Record]:
         """The visible records among these keys, by key."""
         dialect = self._connection.dialect
-        return self._read(f"row {dialect.in_rows}", dialect.encode_rows(list(keys)))
+        rows = list(keys)
+        return self._read(f"row {dialect.in_rows}", dialect.encode_rows(rows)) if rows else {}
 
     def columns(self, keys: Rows, names: Sequence[str]) -> list[tuple[Any, ...]]:
         """The values of some fields of visible records: built-in fields, and top-level keys of the metadata."""
@@ -332,8 +345,12 @@ class EmbeddedSnapshot:
 
     @property
     def has_files(self) -> bool:
-        """Whether files are indexed."""
-        return bool(self._connection.execute("SELECT 1 FROM files LIMIT 1").fetchone())
+        """Whether files are indexed. It is read once per version: a file without records changes no answer."""
+        known = self._field_cache.has_files
+        if known is None or known[0] != self.seq:
+            found = self._connection.execute("SELECT 1 FROM files LIMIT 1").fetchone() is not None
+            known = self._field_cache.has_files = (self.seq, found)
+        return known[1]
 
     def find_key(self, record_id: str) -> int | None:
         """The key of the visible record with this full id."""
@@ -375,6 +392,8 @@ class EmbeddedSnapshot:
                 f"The changes after {after} are no longer known, because deletes up to {self._purged} were purged. "
                 "Build the index again from its beginning."
             )
+        if after >= self.seq:
+            return Changes([], self.seq)
         found = []
         for action, select in _FEED:
             rows = self._connection.execute(f"{select} > ? ORDER BY 1 LIMIT ?", (after, limit + 1)).fetchall()
@@ -384,10 +403,7 @@ class EmbeddedSnapshot:
 
     def applied(self, index: str) -> int:
         """The last change that an index has recorded as applied."""
-        found = self._connection.execute(
-            "SELECT value FROM state WHERE key = ?", (applied_key(index),)
-        ).fetchone()
-        return int(found[0]) if found else 0
+        return read_applied(self._connection, index)
 
     def keyword_applied(self) -> int:
         """The last change that the segments of the keyword index cover."""
@@ -470,8 +486,16 @@ def _select(reader: SegmentReader, mask: FilterBitmap | None) -> Mask:
 
 def _locate(rows: Rows, keys: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The positions of the keys found in the ascending `rows`, and the indexes of those keys."""
-    if not len(rows):
+    count = len(rows)
+    if not count:
         return np.empty(0, np.intp), np.empty(0, np.intp)
-    positions = np.minimum(rows.searchsorted(keys), len(rows) - 1)
-    (which,) = (rows[positions] == keys).nonzero()
+    first = int(rows[0])
+    if int(rows[-1]) - first == count - 1:
+        # Rows without gaps, as a segment has them until its deletions are merged away, need no search.
+        positions = keys - first
+        # A position below 0 is a huge number if read as unsigned.
+        (which,) = (positions.view(np.uint64) < count).nonzero()
+    else:
+        positions = np.minimum(rows.searchsorted(keys), count - 1)
+        (which,) = (rows[positions] == keys).nonzero()
     return positions[which], which

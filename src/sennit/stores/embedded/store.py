@@ -6,12 +6,12 @@ import contextlib
 import logging
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from sennit.errors import StoreError
+from sennit.errors import SennitError, StoreError
 from sennit.filters import EVERYTHING, Filter
 from sennit.records import Record
 from sennit.stores.codec import record_from_row
@@ -25,23 +25,31 @@ from sennit.stores.embedded.field_index import FieldIndex
 from sennit.stores.embedded.files import SqlFileManifest
 from sennit.stores.embedded.graph import GraphIndex
 from sennit.stores.embedded.index_view import IndexView
-from sennit.stores.embedded.keyword_index import KeywordIndex
-from sennit.stores.embedded.models import ModelRegistry, current_models, has_pending_vectors
+from sennit.stores.embedded.keyword_index import IdIndex, KeywordIndex
+from sennit.stores.embedded.models import (
+    SELECT_PENDING,
+    ModelRegistry,
+    current_models,
+    has_pending_vectors,
+)
 from sennit.stores.embedded.ranges import is_delete_applied, is_visible_at, read_origin, read_version
 from sennit.stores.embedded.segment_builder import SegmentBuilder
 from sennit.stores.embedded.segment_reader import SegmentReader, open_readers
 from sennit.stores.embedded.segment_store import DiskSegmentStore, MemorySegmentStore, SegmentStore
 from sennit.stores.embedded.segmented_index import SegmentedIndex
-from sennit.stores.embedded.snapshot import EmbeddedSnapshot, applied_key
+from sennit.stores.embedded.server_indexes import applied_by_all, record_applied
+from sennit.stores.embedded.snapshot import EmbeddedSnapshot
 from sennit.stores.embedded.transaction import EmbeddedTransaction
 from sennit.stores.embedded.vector_index import VectorBuffer, VectorIndex
 from sennit.stores.embedded.vector_segment import VectorSegment
 from sennit.stores.graph_rows import NEVER
-from sennit.stores.sql.connection import Connection, SqlPool
+from sennit.stores.sql.connection import Connection, SqlPool, VersionChanged
 from sennit.stores.sql.records import SELECT
 from sennit.stores.sql.state import SqlState
 
 log = logging.getLogger("sennit.store")
+
+T = TypeVar("T")
 
 MIN_TOMBSTONES_TO_PURGE: Final = 1000
 """Tombstones kept before those that every index has applied are purged."""
@@ -54,11 +62,22 @@ again."""
 class EmbeddedStore:
     """The records of one database, and its indexes in a folder of this machine."""
 
-    def __init__(self, pool: SqlPool, index_folder: Path | None, *, exact_vectors: bool = False) -> None:
+    def __init__(
+        self,
+        pool: SqlPool,
+        index_folder: Path | None,
+        *,
+        exact_vectors: bool = False,
+        has_words: bool = True,
+        has_vectors: bool = True,
+    ) -> None:
         """The indexes stay in memory when `index_folder` is None.
 
         `exact_vectors`: a search for a restricted audience scans vectors exactly, without codes trained on all of them.
+        Without `has_words` or `has_vectors`, a server searches them, and this machine keeps no index of them.
         """
+        self.has_words = has_words
+        self.has_vectors = has_vectors
         self.pool = pool
         self.index_folder = index_folder
         self._exact_vectors = exact_vectors
@@ -70,9 +89,10 @@ class EmbeddedStore:
             self._origin = read_origin(connection)
         identity = keyword_index.segment_identity(self._origin)
         self._builder: SegmentBuilder | None = None
-        if index_folder is not None and pool.target is not None:
-            self._builder = SegmentBuilder(pool.target, index_folder / "keyword", identity)
-        self.keyword = KeywordIndex(self._segment_store("keyword", identity), self._report, self._builder)
+        if has_words and index_folder is not None and pool.target is not None:
+            self._builder = SegmentBuilder(pool.target, index_folder / KeywordIndex.name, identity)
+        kind = KeywordIndex if has_words else IdIndex
+        self.keyword = kind(self._segment_store(kind.name, identity), self._report, self._builder)
         self._vectors: dict[int, VectorIndex] = {}
         self.fields = FieldIndex(
             self._segment_store("fields", f"{field_index.FORMAT} {self._origin:x}"), self._report
@@ -113,44 +133,67 @@ class EmbeddedStore:
     def snapshot(self, audience: Filter = EVERYTHING) -> Iterator[EmbeddedSnapshot]:
         """A consistent snapshot: every earlier write that the audience may see, and nothing else."""
         with self.pool.read() as connection:
-            # The indexes are locked while the transaction begins, so that all of them match its read version.
-            opened = [one for one in self.indexes() if one.is_open]
+            yield self._open_snapshot(connection, audience)
+
+    def with_snapshot(self, audience: Filter, work: Callable[[EmbeddedSnapshot], T]) -> T:
+        """Run `work` with a snapshot, and return its result. It may run twice, and then its first result is dropped.
+
+        On Postgres it runs with the last known version, which is confirmed by the statement that reads the records:
+        a search costs one round trip while nobody writes.
+        """
+        attempt = self.pool.read_ahead()
+        if attempt is not None:
+            with contextlib.suppress(VersionChanged), attempt as connection:
+                try:
+                    result = work(self._open_snapshot(connection, audience))
+                except SennitError:
+                    # It counts only if it is about the current version.
+                    connection.confirm()
+                    raise
+                connection.confirm()
+                return result
+        # Not `snapshot`: every search enters this block, and a generator takes as long as the rest of it.
+        with self.pool.read() as connection:
+            return work(self._open_snapshot(connection, audience))
+
+    def _open_snapshot(self, connection: Connection, audience: Filter) -> EmbeddedSnapshot:
+        # The indexes are locked while the transaction begins, so that all of them match its read version.
+        opened = [one for one in self.indexes() if one.is_open]
+        for one in opened:
+            one.lock.acquire()
+        try:
+            seq, purged, number = read_version(connection)
+            model = self._active_model(connection, number)
+            keyword = self._keyword_at(connection, seq, purged)
+            index = self.vector_index(model) if model and self.has_vectors else None
+            view = index.view_at(connection, seq, purged) if index is not None and index in opened else None
+        finally:
             for one in opened:
-                one.lock.acquire()
-            try:
-                seq, purged, number = read_version(connection)
-                model = self._active_model(connection, number)
-                keyword = self._keyword_at(connection, seq, purged)
-                index = self.vector_index(model) if model else None
-                view = (
-                    index.view_at(connection, seq, purged) if index is not None and index in opened else None
-                )
-            finally:
-                for one in opened:
-                    one.lock.release()
+                one.lock.release()
 
-            def vector() -> IndexView[VectorSegment, VectorBuffer] | None:
-                return view or (index.view_at(connection, seq, purged) if index else None)
+        def vector() -> IndexView[VectorSegment, VectorBuffer] | None:
+            return view or (index.view_at(connection, seq, purged) if index else None)
 
-            exact_vectors = self._exact_vectors and audience != EVERYTHING
-            audience, keyword = self._audiences.view_for(
-                audience, keyword, lambda: self.fields.bitmap(connection, audience, seq)
-            )
-            yield EmbeddedSnapshot(
-                connection,
-                seq,
-                purged,
-                keyword,
-                vector,
-                self.fields,
-                model,
-                lambda: self.pool.abandon(connection),
-                self._graph_index,
-                self._field_cache,
-                self._backgrounds,
-                audience,
-                exact_vectors=exact_vectors,
-            )
+        exact_vectors = self._exact_vectors and audience != EVERYTHING
+        audience, keyword = self._audiences.view_for(
+            audience, keyword, lambda: self.fields.bitmap(connection, audience, seq)
+        )
+        return EmbeddedSnapshot(
+            connection,
+            seq,
+            purged,
+            keyword,
+            vector,
+            self.fields,
+            model,
+            lambda: self.pool.abandon(connection),
+            self._graph_index,
+            self._field_cache,
+            self._backgrounds,
+            audience,
+            exact_vectors=exact_vectors,
+            has_vectors=self.has_vectors,
+        )
 
     @contextlib.contextmanager
     def state(self) -> Iterator[SqlState]:
@@ -189,21 +232,20 @@ class EmbeddedStore:
             transaction = EmbeddedTransaction(connection)
             yield transaction
             transaction.finish()
-            self.last_write_left_pending = has_pending_vectors(connection)
+            read_pending = connection.read_later(SELECT_PENDING)
+        self.last_write_left_pending = read_pending() is not None
 
     def set_applied(self, index: str, number: int) -> None:
         """Record that an index of another kind has applied all changes up to a number."""
         with self.pool.write() as connection:
-            connection.execute(
-                "INSERT INTO state VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                (applied_key(index), number),
-            )
+            record_applied(connection, index, number)
 
     # Upkeep.
 
     def flush(self, at_least: int = 1, *, wait: bool = False) -> None:
         """Flush the buffers of all indexes to segments, and update the field index."""
         with self._translate_os_errors():
+            self._delete_unused_indexes()
             for index in self.live_indexes():
                 index.flush(self.pool, at_least=at_least, wait=wait)
             with self.pool.read() as connection:
@@ -214,6 +256,11 @@ class EmbeddedStore:
         with self._translate_os_errors():
             for index in self.live_indexes():
                 index.merge_segments(self.pool, whole=whole, max_unmerged=max_unmerged, wait=wait)
+            if whole or wait:
+                # The end of a large load, or a pause. What is left unwritten, every new process would read again.
+                with self.pool.read() as connection:
+                    seq = read_version(connection).seq
+                    self.fields.refresh_access_fields(connection, seq, write=True)
 
     def purge(self) -> None:
         """Delete the tombstones that every index has applied, and the vectors of retired models."""
@@ -268,7 +315,8 @@ class EmbeddedStore:
 
     def live_indexes(self) -> list[SegmentedIndex[Any, Any]]:
         """The segmented indexes of the current models: the ones that searches use, now or after a model change."""
-        return [self.keyword, *(self.vector_index(model) for model in self.models.current())]
+        models = self.models.current() if self.has_vectors else ()
+        return [self.keyword, *(self.vector_index(model) for model in models)]
 
     def has_pending_vectors(self) -> bool:
         """Whether any record lacks a vector."""
@@ -295,9 +343,7 @@ class EmbeddedStore:
         segments = [index.segment_infos() for index in indexes]
         with self.pool.write() as connection:
             # A server's index reads the feed, so what it has not applied yet stays.
-            (applied,) = connection.execute(
-                "SELECT min(value) FROM state WHERE key LIKE ?", (f"{applied_key('')}%",)
-            ).fetchone()
+            applied = applied_by_all(connection)
             tombstones = connection.execute(
                 "SELECT seq, row FROM tombstones WHERE seq <= ? ORDER BY seq",
                 (NEVER if applied is None else applied,),
@@ -318,6 +364,15 @@ class EmbeddedStore:
             self._vectors.pop(number, None)
         if self.index_folder is not None:
             shutil.rmtree(self.index_folder / f"vector-{number}", ignore_errors=True)
+
+    def _delete_unused_indexes(self) -> None:
+        """Delete what an earlier binding left behind: an index of words or vectors that a server searches now."""
+        if self.index_folder is None:
+            return
+        unused = [] if self.has_vectors else [*self.index_folder.glob("vector-*")]
+        unused.append(self.index_folder / (IdIndex if self.has_words else KeywordIndex).name)
+        for folder in unused:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _keyword_at(self, connection: Connection, seq: int, purged: int) -> KeywordState:
         view = self.keyword.view_at(connection, seq, purged)

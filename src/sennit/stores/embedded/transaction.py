@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from sennit.records import Record, split_id
+from sennit.records import Record
 from sennit.stores.codec import record_from_row
-from sennit.stores.contract import NO_VECTORS, FileRow, NewVectors, WriteResult
+from sennit.stores.contract import NO_VECTORS, FileRow, Model, NewVectors, WriteResult
 from sennit.stores.embedded import graph
 from sennit.stores.embedded.files import delete_files, put_files
-from sennit.stores.embedded.models import allocate_seq, current_models, delete_unused_vectors, insert_vectors
+from sennit.stores.embedded.models import SELECT_MODELS, insert_vectors, models_of
+from sennit.stores.embedded.unused_vectors import delete_unused_vectors, keep_unused_vectors
 from sennit.stores.graph_rows import NEVER
-from sennit.stores.prepared_records import EMBEDDING_HASH, PreparedRecord, prepare_record
+from sennit.stores.prepared_records import EMBEDDING_HASH, PreparedRecord
 from sennit.stores.sql.connection import Connection, batches, paged, placeholders
 from sennit.stores.sql.records import INSERT, SELECT
 from sennit.stores.sql.state import SqlState
+from sennit.stores.write_plan import StoredVersion, WriteRequest
 
 TURNS_PAGE: Final = 16
 """Records read at first along the positions of a parent. Only tenants that share a session's name need more."""
@@ -26,15 +28,10 @@ class EmbeddedTransaction:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._added = self._updated = self._unchanged = self._removed = 0
-        self._deleted_hashes: list[bytes] = []
-        self._written_ids: list[str] = []
-
-    @property
-    def result(self) -> WriteResult:
+        self.result = WriteResult(0, 0, 0)
         """What the transaction has done so far."""
-        ids = tuple(split_id(name)[1] for name in self._written_ids)
-        return WriteResult(self._added, self._updated, self._unchanged, self._removed, ids)
+        self._deleted: dict[bool, dict[tuple[str | None, bytes], None]] = {False: {}, True: {}}
+        """Parent and embedding hash of deleted records, by whether their vectors are kept."""
 
     @property
     def state(self) -> SqlState:
@@ -55,38 +52,20 @@ class EmbeddedTransaction:
         vectors: NewVectors = NO_VECTORS,
         *,
         remove: Iterable[str] = (),
+        keep_vectors: bool = False,
     ) -> None:
         """Remove the records with these full ids, then add or replace records.
 
         A record that is stored as it is given is not written again, also when `remove` names it.
         """
-        latest = {record.id: record for record in map(prepare_record, records)}
-        self._written_ids += latest
-        connection = self.connection
-        for record_id in dict.fromkeys(remove):
-            if record_id in latest:
-                continue
-            found = connection.execute("SELECT row FROM records WHERE id = ?", (record_id,)).fetchone()
-            if found is not None:
-                self._removed += 1
-                self._delete(found[0])
-        new = []
-        stored = _stored_versions(connection, list(latest))
-        for record_id, record in latest.items():
-            version = stored.get(record_id)
-            if version is not None:
-                record = record.inherit_vector(version[2])
-                if version[1:] == (record.content_hash, record.embedding_hash):
-                    self._unchanged += 1
-                    continue
-            if version is not None:
-                self._updated += 1
-                self._delete(version[0])
-            else:
-                self._added += 1
-            new.append(record)
-        if new:
-            self._insert(new, vectors)
+        request = WriteRequest.of(records, remove)
+        stored, models = _stored_versions(self.connection, request.ids)
+        plan = request.plan(stored)
+        for row in plan.delete:
+            self._delete(row, keep_vectors=keep_vectors)
+        if plan.insert:
+            self._insert(plan.insert, vectors, models)
+        self.result += plan.result
 
     def child_ids(self, parent: str, *, collection: str | None = None, path: str | None = None) -> list[str]:
         """The full ids of the records with this parent; of one collection, or with one path."""
@@ -125,24 +104,26 @@ class EmbeddedTransaction:
         delete_files(self.connection, rows)
 
     def finish(self) -> None:
-        """Delete the vectors that no record uses any more; the last step before the commit."""
-        if self._deleted_hashes:
-            delete_unused_vectors(self.connection, self._deleted_hashes)
+        """Delete or keep the vectors that no record uses any more; the last step before the commit."""
+        delete_unused_vectors(self.connection, self._deleted[False])
+        keep_unused_vectors(self.connection, self._deleted[True])
 
-    def _insert(self, records: Sequence[PreparedRecord], vectors: NewVectors) -> None:
+    def _insert(
+        self, records: Sequence[PreparedRecord], vectors: NewVectors, models: Sequence[Model]
+    ) -> None:
         connection = self.connection
-        last_row = allocate_seq(connection, len(records))
+        last_row = connection.allocate(len(records))
         numbered = list(enumerate(records, last_row + 1))
         connection.executemany(INSERT, [(row, *record.values) for row, record in numbered])
         graph.insert(connection, ((row, record.graph) for row, record in numbered))
         hashes = [record.embedding_hash for record in records]
-        for model in current_models(connection):
+        for model in models:
             known = vectors.get(model.number, {})
             supplied = {digest: known[digest] for digest in hashes if digest in known}
             insert_vectors(connection, model.number, supplied)
             if all(digest in supplied for digest in hashes):
                 continue
-            connection.execute(
+            connection.run(
                 """
                 INSERT INTO pending_vectors SELECT ?, r.row FROM records r WHERE r.row > ? AND NOT EXISTS
                 (SELECT 1 FROM vectors v WHERE v.model = ? AND v.hash = r.embedding_hash)
@@ -150,25 +131,29 @@ class EmbeddedTransaction:
                 (model.number, last_row, model.number),
             )
 
-    def _delete(self, row: int) -> None:
+    def _delete(self, row: int, *, keep_vectors: bool) -> None:
         """Delete a record and leave a tombstone."""
         connection = self.connection
         values = connection.execute(f"{SELECT} WHERE row = ?", (row,)).fetchone()
         record = record_from_row(values)
         graph.delete(connection, row, record)
-        connection.execute("DELETE FROM records WHERE row = ?", (row,))
-        connection.execute("DELETE FROM pending_vectors WHERE row = ?", (row,))
-        connection.execute("INSERT INTO tombstones VALUES (?, ?)", (allocate_seq(connection, 1) + 1, row))
-        self._deleted_hashes.append(values[EMBEDDING_HASH + 1])
+        connection.run("DELETE FROM records WHERE row = ?", (row,))
+        connection.run("DELETE FROM pending_vectors WHERE row = ?", (row,))
+        connection.run("INSERT INTO tombstones VALUES (?, ?)", (connection.allocate(1) + 1, row))
+        self._deleted[keep_vectors][record.parent, values[EMBEDDING_HASH + 1]] = None
 
 
-def _stored_versions(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes, bytes]]:
-    """Row, content hash and embedding hash of the records that exist, by id."""
-    out: dict[str, tuple[int, bytes, bytes]] = {}
-    for batch in batches(ids):
-        found = connection.execute(
+def _stored_versions(
+    connection: Connection, ids: Sequence[str]
+) -> tuple[dict[str, StoredVersion], list[Model]]:
+    """The versions of the records that exist, by id; and the current models."""
+    selects = [
+        (
             f"SELECT id, row, content_hash, embedding_hash FROM records WHERE id IN ({placeholders(batch)})",
             tuple(batch),
         )
-        out.update((record_id, (row, *hashes)) for record_id, row, *hashes in found)
-    return out
+        for batch in batches(ids)
+    ]
+    *found, models = connection.read_together(*selects, (SELECT_MODELS, ()))
+    stored = {record_id: StoredVersion(*version) for rows in found for record_id, *version in rows}
+    return stored, models_of(models)

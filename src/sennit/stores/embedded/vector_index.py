@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sennit.stores.contract import Model
 from sennit.stores.embedded.arrays import Arrays, GrowingArray
 from sennit.stores.embedded.index_view import Buffer, IndexView, SegmentView
 from sennit.stores.embedded.segment_store import SegmentStore
@@ -31,6 +32,23 @@ FORMAT: Final = "vector-3"
 
 ROUNDING_ERROR: Final = 1e-5
 """An upper bound for how much two orders of summing the dot product of two unit vectors can differ."""
+
+
+def read_vectors(connection: Connection, model: Model, keys: Rows) -> NDArray[np.float32]:
+    """The vector of each record from the database, a row of zeros for a record without one."""
+    dialect = connection.dialect
+    # The few records first, then the vector of each.
+    found = connection.execute(
+        f"SELECT r.row, v.vector FROM records r {dialect.ordered_join} vectors v "
+        f"ON v.model = {model.number:d} AND v.hash = r.embedding_hash WHERE r.row {dialect.in_rows}",
+        (dialect.encode_rows(keys.tolist()),),
+    )
+    stored = dict(found.fetchall())
+    out = np.zeros((len(keys), model.dimensions), np.float32)
+    for at, key in enumerate(keys.tolist()):
+        if key in stored:
+            out[at] = np.frombuffer(stored[key], np.float16)
+    return out
 
 
 def select_vectors(dialect: Dialect, model: int, low: int, high: int) -> tuple[str, tuple[int, ...]]:
