@@ -25,13 +25,25 @@ COLUMNS: Final[tuple[str, ...]] = (
     "tenant",
 )
 """The settings that name a column or field for a field of a record. `time` is `timestamp` of a record."""
+WORD_SERVERS: Final = ("postgres", "opensearch")
+"""The servers that rank rows by words."""
 CONSTANTS: Final = ("kind", "sensitivity", "scope", "tenant")
 """What a collection without a column for it may have the same everywhere."""
 
 
+OWN_ID: Final = "_id"
+OWN_TEXT: Final = "_document"
+OWN_VECTOR: Final = "_vector"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedMapping:
-    """What one `[attached.NAME]` says. A column may be a path inside a document, as the server writes it."""
+    """What one `[attached.NAME]` says. A column may be a path inside a document, as the server writes it.
+
+    What a server has beside the fields of a document has a name with an underscore: `_id` is the id of a point or a
+    document (Qdrant, Chroma, OpenSearch), `_document` the text of one (Chroma), and `_vector` the vector without a name
+    (Qdrant, Chroma).
+    """
 
     name: str
     server: str
@@ -109,6 +121,11 @@ def read_mapping(name: str, table: Mapping[str, object], origin: str = "argument
         raise fail("id is missing: the column or field that identifies a row")
     if not (values.get("keyword") or values.get("vector")):
         raise fail("keyword or vector is missing: the column or field that is searched")
+    if values.get("keyword") and values["server"] not in WORD_SERVERS:
+        raise fail(
+            f"keyword is {values['keyword']!r}, but {values['server']} does not rank by words; leave it out, and search "
+            f"the words in an attached collection of {' or '.join(WORD_SERVERS)}"
+        )
     if not (values.get("text") or values.get("records_of")):
         raise fail(
             "text is missing: the column or field with the text, or records_of with the collection that has it"

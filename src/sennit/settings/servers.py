@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
+from sennit.settings.connections import address, variable_of
 from sennit.settings.setting import FieldSpec, Section
 
 RecordsBinding: TypeAlias = Literal["", "sqlite", "postgres"]
@@ -115,15 +116,6 @@ class PostgresSettings(Section):
     ] = 30.0
 
 
-_KEY_VARIABLE: Final = FieldSpec(
-    "The name of the environment variable that holds the API key; empty without one.",
-    pattern=r"[A-Za-z_][A-Za-z0-9_]*|",
-    expected="the name of an environment variable such as QDRANT_API_KEY, and not the key itself",
-    redact_pattern=".",
-    sensitive=True,
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QdrantSettings(Section):
     """A Qdrant that holds indexes (`roles.keyword` or `roles.vector` is qdrant). See docs/reference/server-qdrant.md."""
@@ -132,12 +124,11 @@ class QdrantSettings(Section):
 
     urls: Annotated[
         tuple[str, ...],
-        FieldSpec(
-            "The addresses of its nodes. A request goes to the one that answered last, or else to the next.",
-            sensitive=True,
+        address(
+            "The addresses of its nodes. A request goes to the one that answered last, or else to the next."
         ),
     ] = ("http://127.0.0.1:6333",)
-    api_key_env: Annotated[str, _KEY_VARIABLE] = ""
+    api_key_env: Annotated[str, variable_of("the API key", "QDRANT_API_KEY")] = ""
     timeout_seconds: Annotated[
         int, FieldSpec("Seconds to wait for one response.", minimum=1, maximum=3600)
     ] = 10
@@ -173,6 +164,9 @@ class QdrantSettings(Section):
     ] = 128
 
 
+TextAnalysis: TypeAlias = Literal["sennit", "server"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSearchSettings(Section):
     """A cluster of OpenSearch, for the roles that are bound to it. See docs/reference/server-opensearch.md."""
@@ -181,21 +175,11 @@ class OpenSearchSettings(Section):
 
     hosts: Annotated[
         tuple[str, ...],
-        FieldSpec(
-            "The addresses of the nodes. While one does not answer, the others do.",
-            redact_pattern="@",
-            sensitive=True,
-        ),
+        address("The addresses of the nodes. While one does not answer, the others do."),
     ] = ("http://127.0.0.1:9200",)
-    username_env: Annotated[
-        str, FieldSpec("The environment variable that holds the user name.", sensitive=True)
-    ] = ""
-    password_env: Annotated[
-        str, FieldSpec("The environment variable that holds the password.", sensitive=True)
-    ] = ""
-    api_key_env: Annotated[
-        str, FieldSpec("The environment variable that holds an API key, in place of a user.", sensitive=True)
-    ] = ""
+    username_env: Annotated[str, variable_of("the user name", "OPENSEARCH_USER")] = ""
+    password_env: Annotated[str, variable_of("the password", "OPENSEARCH_PASSWORD")] = ""
+    api_key_env: Annotated[str, variable_of("an API key, in place of a user", "OPENSEARCH_API_KEY")] = ""
     ca_file: Annotated[
         str, FieldSpec("A file of certificates to trust, in place of the system's.", sensitive=True)
     ] = ""
@@ -225,6 +209,21 @@ class OpenSearchSettings(Section):
             "always computed with those of the whole index."
         ),
     ] = False
+    analysis: Annotated[
+        TextAnalysis,
+        FieldSpec(
+            "Who splits texts into words: sennit, the same as everywhere; or the server, by `analyzer`, whose own score "
+            "counts by rank. The server then gets the texts."
+        ),
+    ] = "sennit"
+    analyzer: Annotated[
+        str,
+        FieldSpec(
+            "The analyser of the server, where it splits texts into words: standard, english, cjk or another that it has.",
+            pattern=r"[A-Za-z0-9_.-]{1,64}",
+            expected="the name of an analyser",
+        ),
+    ] = "standard"
     candidates: Annotated[
         int,
         FieldSpec(
@@ -241,16 +240,7 @@ class ChromaSettings(Section):
 
     name: ClassVar[str] = "chroma"
 
-    url: Annotated[
-        str,
-        FieldSpec(
-            "The address of the server.",
-            pattern=r"(?i:https?)://[^\x00-\x20\x7f/@?#\\]+(/[^\x00-\x20\x7f@?#\\]*)?",
-            expected="an http:// or https:// address without user, password, query or fragment",
-            redact_pattern="[@?#]",
-            sensitive=True,
-        ),
-    ] = "http://127.0.0.1:8000"
+    url: Annotated[str, address("The address of the server.")] = "http://127.0.0.1:8000"
     path: Annotated[
         str,
         FieldSpec(
@@ -258,7 +248,7 @@ class ChromaSettings(Section):
             sensitive=True,
         ),
     ] = ""
-    api_key_env: Annotated[str, _KEY_VARIABLE] = ""
+    api_key_env: Annotated[str, variable_of("the API key", "CHROMA_API_KEY")] = ""
     tenant: Annotated[str, FieldSpec("The tenant on the server.", sensitive=True)] = "default_tenant"
     database: Annotated[str, FieldSpec("The database of the tenant.", sensitive=True)] = "default_database"
     collection_prefix: Annotated[
@@ -293,16 +283,14 @@ class GraphitiSettings(Section):
     backend: Annotated[GraphBackend, FieldSpec("The database that Graphiti keeps facts in.")] = "falkordb"
     url: Annotated[
         str,
-        FieldSpec(
+        address(
             "Its address: redis://host:6379 for FalkorDB, bolt://host:7687 or neo4j://… for Neo4j.",
-            pattern=r"(redis|rediss|bolt|bolt\+s|neo4j|neo4j\+s)://[^\x00-\x20\x7f/@?#\\]+/?",
-            expected="an address such as redis://127.0.0.1:6379, without user, password or path",
-            redact_pattern="[@?#]",
-            sensitive=True,
+            r"(redis|rediss|bolt|bolt\+s|neo4j|neo4j\+s)",
+            "redis://127.0.0.1:6379",
         ),
     ] = "redis://127.0.0.1:6379"
     user: Annotated[str, FieldSpec("The name of the user; empty without one.", sensitive=True)] = ""
-    password_env: Annotated[str, _KEY_VARIABLE] = ""
+    password_env: Annotated[str, variable_of("the password", "NEO4J_PASSWORD")] = ""
     database: Annotated[str, FieldSpec("The database of Neo4j; empty for its default.", sensitive=True)] = ""
     group_prefix: Annotated[
         str,

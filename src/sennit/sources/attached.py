@@ -22,7 +22,9 @@ from sennit.stores.attached import (
     AttachedCollection,
     AttachedRow,
     AttachedSearch,
+    PartialRows,
     narrow,
+    narrow_copies,
     record_id,
     to_record,
 )
@@ -158,10 +160,13 @@ class _Call:
         narrowed = narrow(wanted, mapping if holder is None else holder.mapping)
         if narrowed is None:
             return []
-        where = narrowed if holder is None else EVERYTHING
+        where = narrowed if holder is None else narrow_copies(wanted, mapping)
         fetch = request.limit + OVERFETCH
         while True:
+            self._notices = []
             rows = self.attached.rows.search(AttachedSearch(self._query, fetch, where))  # type: ignore[arg-type]
+            if isinstance(rows, PartialRows):
+                self._notices = [rows.problem]
             found = [
                 (record, score)
                 for record, score in self._read(rows)
@@ -191,7 +196,7 @@ class _Call:
             return list({record.id: (record, score) for record, score in reversed(found)}.values())[::-1]
         found, bad = _to_records(self.attached, rows, self._highest)
         if bad:
-            self._notices = [f"{bad} rows cannot be read as records"]
+            self._notices = [*self._notices, f"{bad} rows cannot be read as records"]
         return found
 
 

@@ -8,7 +8,9 @@ Nothing is copied and nothing is written.
 
 from __future__ import annotations
 
+import json
 import math
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -17,7 +19,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.errors import InvalidInput
+from sennit.errors import InvalidInput, SourceError
 from sennit.filters import EVERYTHING, And, Equal, Filter, In, Or, Range, fields_of, matches
 from sennit.records import Json, Record
 from sennit.settings.attached import CONSTANTS, AttachedMapping
@@ -30,6 +32,12 @@ PUSHED: Final = (Equal, In, Range)
 CONSTANT_FIELDS: Final = frozenset(("collection", *CONSTANTS))
 """Fields that all rows have the same where no column fills them."""
 
+UNIT_TOLERANCE: Final = 1e-3
+"""How far the length of a vector may be from 1 where numbers were rounded to 16 bits."""
+
+SAMPLED_ROWS: Final = 64
+"""Rows that a check reads to see which fields a collection without a schema has."""
+
 _BUILTIN: Final = ("title", "url", "path", "parent", "position", "kind", "sensitivity", "scope", "tenant")
 
 
@@ -38,6 +46,18 @@ class AttachedRow(NamedTuple):
 
     values: Mapping[str, Any]
     score: float = 1.0
+
+
+class PartialRows(list[AttachedRow]):
+    """What was found although a part of the collection did not answer. It is used, and `problem` is reported."""
+
+    problem: str
+
+    @classmethod
+    def of(cls, rows: Sequence[AttachedRow], problem: str) -> PartialRows:
+        partial = cls(rows)
+        partial.problem = problem
+        return partial
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +92,11 @@ class AttachedCollection(Protocol):
 
     def get(self, ids: Sequence[str]) -> Sequence[AttachedRow]: ...
 
-    def check(self) -> list[Finding]:
-        """What is wrong, in words: unreachable, no such table or column, another number of dimensions. Never raises."""
+    def check(self, dimensions: int = 0) -> list[Finding]:
+        """What is wrong, in words: unreachable, no such table or column, another number of dimensions. Never raises.
+
+        `dimensions` is the size of the vectors of queries, 0 where it is not known.
+        """
         ...
 
 
@@ -98,9 +121,21 @@ def _narrow(where: Filter, mapping: AttachedMapping, template: Record) -> Filter
     if names <= CONSTANT_FIELDS and not any(map(mapping.column, names)):
         return EVERYTHING if matches(where, template) else None
     # A key inside a document of the metadata has no column, and an id is shown with the name of the collection.
-    if isinstance(where, PUSHED) and mapping.column(where.field):
-        return where
-    return EVERYTHING
+    return where if _is_pushed(where, mapping) else EVERYTHING
+
+
+def narrow_copies(where: Filter, mapping: AttachedMapping) -> Filter:
+    """What of a filter a collection may apply whose texts are elsewhere: conditions on the fields that it has itself."""
+    if isinstance(where, And | Or):
+        parts = tuple(narrow_copies(part, mapping) for part in where.parts)
+        if isinstance(where, Or):
+            return EVERYTHING if EVERYTHING in parts else Or(parts)
+        return And(tuple(part for part in parts if part != EVERYTHING))
+    return where if _is_pushed(where, mapping) else EVERYTHING
+
+
+def _is_pushed(where: Filter, mapping: AttachedMapping) -> bool:
+    return isinstance(where, PUSHED) and bool(mapping.column(where.field))
 
 
 def to_record(mapping: AttachedMapping, row: AttachedRow, highest: str) -> Record:
@@ -139,6 +174,80 @@ def record_id(mapping: AttachedMapping, value: object) -> str:
     if value is None or value == "":
         raise InvalidInput("a row has no id")
     return f"{mapping.name}/{_to_text(value)}"
+
+
+def check_dimensions(mapping: AttachedMapping, found: int, wanted: int) -> None:
+    """Refuse vectors of another size than the query's; a size of 0 is not known."""
+    if found and wanted and found != wanted:
+        raise SourceError(
+            f"attached.{mapping.name}: the vectors have {found:,} dimensions, those of the query {wanted:,}. Choose the "
+            "embedding model that they were made with."
+        )
+
+
+def cosines(query: NDArray[np.float32], vectors: Sequence[object]) -> NDArray[np.float64]:
+    """The cosine of a unit vector and each stored vector; nan for one that is missing or has no direction."""
+    out = np.full(len(vectors), np.nan)
+    for at, stored in enumerate(vectors):
+        vector = np.asarray([] if stored is None else stored, np.float64)
+        length = float(np.linalg.norm(vector)) if vector.shape == query.shape else 0.0
+        if length:
+            out[at] = float(vector @ query) / length
+    return out
+
+
+def rank_rows(rows: Sequence[AttachedRow]) -> list[AttachedRow]:
+    """Rows by score, best first, without those that have none."""
+    return sorted((row for row in rows if row.score == row.score), key=lambda row: -row.score)
+
+
+def check_sample(mapping: AttachedMapping, rows: Sequence[AttachedRow], what: str) -> list[Finding]:
+    """What a sample of rows of a collection without a schema says about the fields of the mapping."""
+    name = f"attached.{mapping.name}"
+    if not rows:
+        return [Finding(name, "note", f"the {what} {mapping.source} is empty, so its fields are not known")]
+    found = []
+    for column in mapping.columns:
+        if all(row.values.get(column) is None for row in rows):
+            is_needed = column in (mapping.id, mapping.text)
+            found.append(
+                Finding(
+                    name,
+                    "problem" if is_needed else "note",
+                    f"none of {len(rows):,} sampled rows of the {what} {mapping.source} has the field {column}",
+                )
+            )
+    return found
+
+
+def note_metric(mapping: AttachedMapping, metric: str, consequence: str) -> Finding:
+    """What a distance other than the cosine means for a search."""
+    message = f"{mapping.source} is searched by {metric}, not by the cosine: {consequence}"
+    return Finding(f"attached.{mapping.name}", "note", message)
+
+
+def reordered(lengths: Sequence[float]) -> str:
+    """What it means that hits are the nearest by another distance, by the lengths of some vectors."""
+    if all(abs(length - 1) < UNIT_TOLERANCE for length in lengths):
+        return "its vectors have length 1, so the order is the same"
+    return "its vectors have other lengths than 1, so hits are the nearest by that distance, then ordered by cosine"
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether a text is also how a number or a truth value is written: in a field of a record that holds text, 7 is "7"."""
+    try:
+        return text in ("True", "False") or isinstance(json.loads(text), int | float)
+    except ValueError:
+        return False
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text is a UUID, as servers take it."""
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _template(mapping: AttachedMapping) -> Record:

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -49,12 +52,13 @@ from sennit.stores.contract import (
 from sennit.stores.findings import Finding
 from sennit.stores.graph_rows import edge_rows, microseconds
 
-# Graphiti reads this when it is imported.
-os.environ.setdefault("GRAPHITI_TELEMETRY_ENABLED", "false")
+if TYPE_CHECKING:
+    from graphiti_core.driver.driver import GraphDriver
+    from graphiti_core.edges import EntityEdge
+    from graphiti_core.nodes import EntityNode
 
-from graphiti_core.driver.driver import GraphDriver, GraphProvider
-from graphiti_core.edges import EntityEdge
-from graphiti_core.nodes import EntityNode
+# It logs the text of every query that fails; the failure itself is raised.
+logging.getLogger("graphiti_core").addHandler(logging.NullHandler())
 
 T = TypeVar("T")
 
@@ -74,6 +78,31 @@ FAR: Final = 1 << 60
 
 SAVES_AT_ONCE: Final = 16
 """Facts that are written at the same time."""
+
+
+class Library(NamedTuple):
+    """The classes of Graphiti that are used."""
+
+    node: type[EntityNode]
+    edge: type[EntityEdge]
+    driver: type[GraphDriver]
+
+
+@cache
+def load_library(backend: str) -> Library:
+    """Import Graphiti, which takes seconds: a process that asks the graph nothing does without."""
+    # Graphiti reads this when it is imported.
+    os.environ.setdefault("GRAPHITI_TELEMETRY_ENABLED", "false")
+    from graphiti_core.edges import EntityEdge
+    from graphiti_core.nodes import EntityNode
+
+    if backend == "falkordb":
+        from graphiti_core.driver.falkordb_driver import FalkorDriver
+
+        return Library(EntityNode, EntityEdge, FalkorDriver)
+    from graphiti_core.driver.neo4j_driver import Neo4jDriver
+
+    return Library(EntityNode, EntityEdge, Neo4jDriver)
 
 
 class GraphitiServer:
@@ -119,16 +148,31 @@ class GraphConnection:
     """Runs Graphiti's coroutines in one event loop of its own, and turns every failure into SourceError."""
 
     def __init__(self, settings: GraphitiSettings) -> None:
+        for name in ("graphiti_core", settings.backend):
+            if find_spec(name) is None:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         self._settings = settings
+        self.backend: Final = settings.backend
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._drivers: dict[str, GraphDriver] = {}
         parts = urlsplit(settings.url)
         self.place = f"{parts.scheme}://{parts.hostname or ''}:{parts.port or ''}"
 
+    @property
+    def library(self) -> Library:
+        """Graphiti, imported."""
+        return load_library(self.backend)
+
+    @property
+    def has_graph_per_group(self) -> bool:
+        """Whether each group is a graph of its own."""
+        return self.backend == "falkordb"
+
     def run(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine to its end, or raise SourceError after the time that the settings allow."""
         seconds = self._settings.timeout_seconds
+        load_library(self.backend)
         future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(make(), seconds), self._running_loop())
         try:
             return future.result()
@@ -145,7 +189,7 @@ class GraphConnection:
 
     def driver(self, group: str) -> GraphDriver:
         """The driver for a group. FalkorDB has a graph for each group, Neo4j one for all. Runs in the event loop."""
-        key = group if self._settings.backend == "falkordb" else ""
+        key = group if self.has_graph_per_group else ""
         if key not in self._drivers:
             self._drivers[key] = self._connect(group)
         return self._drivers[key]
@@ -181,20 +225,20 @@ class GraphConnection:
                 raise SourceError(
                     f"the environment variable {settings.password_env}, which graphiti.password_env names, is empty"
                 )
-        if settings.backend == "falkordb":
-            from graphiti_core.driver.falkordb_driver import FalkorDriver
-
+        driver: Any = self.library.driver
+        made: GraphDriver
+        if self.has_graph_per_group:
             parts = urlsplit(settings.url)
-            return FalkorDriver(
+            made = driver(
                 host=parts.hostname or "",
                 port=parts.port or 6379,
                 username=settings.user or None,
                 password=password,
                 database=group,
             )
-        from graphiti_core.driver.neo4j_driver import Neo4jDriver
-
-        return Neo4jDriver(settings.url, settings.user or None, password, settings.database or "neo4j")
+        else:
+            made = driver(settings.url, settings.user or None, password, settings.database or "neo4j")
+        return made
 
 
 class GraphitiFacts:
@@ -205,6 +249,10 @@ class GraphitiFacts:
         self.name = f"graphiti graph {server.graph_name}"
         self._connection = server.connection
         self._base = server.graph_name
+
+    def prepare(self) -> None:
+        """Import what a request needs."""
+        load_library(self._connection.backend)
 
     # Writing.
 
@@ -237,7 +285,7 @@ class GraphitiFacts:
             await self._write_marker(None, groups)
         gone = [self._edge_id(key) for key in deleted]
         if gone:
-            for group in groups if self._is_falkor(groups) else groups[:1]:
+            for group in groups if self._connection.has_graph_per_group else groups[:1]:
                 await self._query(
                     group, "MATCH ()-[e:RELATES_TO]->() WHERE e.uuid IN $uuids DELETE e", uuids=gone
                 )
@@ -261,7 +309,7 @@ class GraphitiFacts:
         record = document.record
         group = self._group(record.tenant)
         for field, hash_ in zip(("subject", "object"), _endpoints(record), strict=True):
-            yield EntityNode(
+            yield self._connection.library.node(
                 uuid=_node_id(group, hash_),
                 name=str(record.metadata[field]),
                 group_id=group,
@@ -276,7 +324,7 @@ class GraphitiFacts:
         subject, object_ = _endpoints(record)
         (row, *_) = edge_rows(document.key, record)
         _, until, negative_weight, _, _, start = row
-        return EntityEdge(
+        return self._connection.library.edge(
             uuid=self._edge_id(document.key),
             group_id=group,
             source_node_uuid=_node_id(group, subject),
@@ -339,7 +387,7 @@ class GraphitiFacts:
             if applied < required:
                 raise SourceError(
                     f"the graph {self._base} has lost changes: it has those up to {applied:,} of {required:,}; the next "
-                    "flush (sennit optimise) applies them again"
+                    "flush (sennit migrate) applies them again"
                 )
             found: set[Edge] = set()
             for group in groups:
@@ -363,9 +411,6 @@ class GraphitiFacts:
         answer = await self._connection.driver(group).execute_query(query, **parameters)
         return [] if answer is None else [dict(row) for row in answer[0]]
 
-    def _is_falkor(self, groups: Sequence[str]) -> bool:
-        return bool(groups) and self._connection.driver(groups[0]).provider == GraphProvider.FALKORDB
-
     def _group(self, tenant: str) -> str:
         if not tenant:
             return self._base
@@ -383,6 +428,10 @@ class GraphitiGraph:
     def __init__(self, facts: GraphitiFacts, names: GraphRole) -> None:
         self._facts = facts
         self._names = names
+
+    def prepare(self) -> None:
+        """Import what a search needs."""
+        self._facts.prepare()
 
     def applied(self, snapshot: Snapshot) -> int:
         """The last change that the graph covers, as the source of truth has it."""

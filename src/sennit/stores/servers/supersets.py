@@ -7,11 +7,13 @@ every record where it stands plainly, and for none where it is negated. The engi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from sennit.filters import And, Condition, Filter, Not, Or
 
 T = TypeVar("T")
+
+ANY_DEPTH: Final = 1_000_000
 
 Translated: TypeAlias = T | bool
 """A filter of the server; True holds for every record, False for none."""
@@ -40,18 +42,23 @@ class FilterLanguage(Protocol[T]):
         ...
 
 
-def translate(where: Filter, language: FilterLanguage[T], *, is_negated: bool = False) -> Translated[T]:
+def translate(
+    where: Filter, language: FilterLanguage[T], *, is_negated: bool = False, max_depth: int = ANY_DEPTH
+) -> Translated[T]:
     """The narrowest filter that the server can express and that lets through every record that matches.
 
-    With `is_negated`, it lets through no record that does not match.
+    With `is_negated`, it lets through no record that does not match. Groups that are nested more deeply than `max_depth`
+    count as what the server cannot express.
     """
+    if max_depth < 0:
+        return not is_negated
     match where:
         case And(parts):
-            return _combine(parts, language, is_negated, neutral=True)
+            return _combine(parts, language, is_negated, max_depth, neutral=True)
         case Or(parts):
-            return _combine(parts, language, is_negated, neutral=False)
+            return _combine(parts, language, is_negated, max_depth, neutral=False)
         case Not(part):
-            inner = translate(part, language, is_negated=not is_negated)
+            inner = translate(part, language, is_negated=not is_negated, max_depth=max_depth - 1)
             if isinstance(inner, bool):
                 return not inner
             negated = language.none_of(inner)
@@ -62,12 +69,17 @@ def translate(where: Filter, language: FilterLanguage[T], *, is_negated: bool = 
 
 
 def _combine(
-    parts: Sequence[Filter], language: FilterLanguage[T], is_negated: bool, *, neutral: bool
+    parts: Sequence[Filter],
+    language: FilterLanguage[T],
+    is_negated: bool,
+    max_depth: int,
+    *,
+    neutral: bool,
 ) -> Translated[T]:
     """`neutral` is what a part without effect is: True among parts that must all hold, False among alternatives."""
     kept: list[T] = []
     for part in parts:
-        found = translate(part, language, is_negated=is_negated)
+        found = translate(part, language, is_negated=is_negated, max_depth=max_depth - 1)
         if not isinstance(found, bool):
             kept.append(found)
         elif found is not neutral:

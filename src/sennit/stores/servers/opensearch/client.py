@@ -12,16 +12,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import httpx
-
 from sennit.errors import SourceError
 from sennit.settings.servers import OpenSearchSettings
+from sennit.stores.servers.http_connections import HttpConnections, HttpResponse, RequestFailed
 
 REVIVE_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 30.0)
 """How long a host is left alone after its first, second, … failure in a row. With no other host it is tried at once."""
 
 UNAVAILABLE: Final = frozenset((429, 502, 503, 504))
 """Answers of a host that is overloaded or not ready; another may be."""
+
+PRODUCT_HEADER: Final = "X-Elastic-Product"
+"""Every answer of Elasticsearch has it, also one that refuses a request."""
 
 _MAX_MESSAGE: Final = 300
 
@@ -40,7 +42,7 @@ class RequestRefused(SourceError):
 
 @dataclass(slots=True)
 class _Host:
-    url: str
+    connections: HttpConnections
     name: str
     """The address without a password, for messages."""
     failures: int = 0
@@ -52,15 +54,23 @@ class ClusterClient:
 
     def __init__(self, settings: OpenSearchSettings) -> None:
         self._settings = settings
-        self._hosts = [_host(url) for url in settings.hosts]
+        self._hosts = [
+            _Host(
+                HttpConnections(
+                    url,
+                    timeout_seconds=settings.timeout,
+                    headers={},
+                    ca_file=settings.ca_file,
+                    uses_proxies=False,
+                ),
+                urlsplit(url).netloc,
+            )
+            for url in settings.hosts
+        ]
+        self.product = ""
+        """What the server that answered last calls itself in its headers: Elasticsearch does."""
         self._turn = 0
         self._lock = threading.Lock()
-        self._client = httpx.Client(
-            timeout=settings.timeout,
-            verify=settings.ca_file or True,
-            limits=httpx.Limits(max_connections=64, max_keepalive_connections=16),
-            trust_env=False,
-        )
 
     def get(self, path: str, body: Json | None = None) -> Json:
         return self.request("GET", path, body)
@@ -78,7 +88,8 @@ class ClusterClient:
         return self._send("POST", path, body, "application/x-ndjson")
 
     def close(self) -> None:
-        self._client.close()
+        for host in self._hosts:
+            host.connections.close()
 
     def _send(self, method: str, path: str, body: bytes, content_type: str) -> Json:
         """Every request may be sent twice: searches read, and a write names the id of what it writes."""
@@ -86,18 +97,17 @@ class ClusterClient:
         problem: SourceError | None = None
         for host in self._order():
             try:
-                response = self._client.request(method, host.url + path, content=body, headers=headers)
-            except httpx.HTTPError as error:
-                problem = SourceError(f"{host.name} does not answer: {type(error).__name__}: {error}")
+                response = host.connections.send(method, path, body, headers)
+            except RequestFailed as error:
+                problem = SourceError(f"{host.name} does not answer: {_describe(error, self._settings)}")
                 self._mark_dead(host)
                 continue
-            except RuntimeError as error:
-                raise SourceError(f"the connection to {host.name} was closed: {error}") from error
             self._mark_alive(host)
-            if response.status_code in UNAVAILABLE:
+            self.product = response.headers.get(PRODUCT_HEADER, "")
+            if response.status in UNAVAILABLE:
                 problem = _refusal(host, response)
                 continue
-            if response.status_code >= 300:
+            if response.status >= 300:
                 raise _refusal(host, response)
             return _decode(host, response)
         assert problem is not None, "there is always a host"
@@ -144,16 +154,15 @@ def _variable(name: str) -> str:
     return value
 
 
-def _host(url: str) -> _Host:
-    parts = urlsplit(url)
-    return _Host(url.rstrip("/"), parts.netloc.rpartition("@")[2])
+def _describe(error: RequestFailed, settings: OpenSearchSettings) -> str:
+    return f"no answer within {settings.timeout:g} s (opensearch.timeout)" if error.is_late else str(error)
 
 
 def _encode(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _decode(host: _Host, response: httpx.Response) -> Json:
+def _decode(host: _Host, response: HttpResponse) -> Json:
     try:
         found = json.loads(response.content) if response.content else {}
     except ValueError as error:
@@ -163,16 +172,16 @@ def _decode(host: _Host, response: httpx.Response) -> Json:
     return found
 
 
-def _refusal(host: _Host, response: httpx.Response) -> RequestRefused:
+def _refusal(host: _Host, response: HttpResponse) -> RequestRefused:
     kind = reason = ""
     try:
         error = json.loads(response.content).get("error", "")
         kind, reason = describe_error(error)
     except (ValueError, AttributeError):
-        reason = response.text
+        reason = response.content.decode(errors="replace")
     return RequestRefused(
-        f"{host.name} answered {response.status_code}: {kind} {shorten(reason)}".rstrip(),
-        response.status_code,
+        f"{host.name} answered {response.status}: {kind} {shorten(reason)}".rstrip(),
+        response.status,
         kind,
     )
 
@@ -184,6 +193,15 @@ def describe_error(error: object) -> tuple[str, str]:
         first = causes[0] if isinstance(causes[0], dict) else {}
         return str(error.get("type", "")), str(first.get("reason") or error.get("reason") or "")
     return "", str(error)
+
+
+def missing_shards(answer: Json) -> str:
+    """What is missing from the answer to a search, in words; empty for a complete one."""
+    shards = answer["_shards"]
+    missing = shards["total"] - shards["successful"]
+    if missing:
+        return f"the answer is not complete: {missing} of {shards['total']} shards did not answer"
+    return "the answer is not complete: the search timed out" if answer["timed_out"] else ""
 
 
 def shorten(text: str) -> str:

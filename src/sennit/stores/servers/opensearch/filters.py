@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import xxhash
 
-from sennit.filters import And, Equal, Exists, Filter, In, Like, Not, Or, Range, Scalar, flatten
+from sennit.filters import Condition, Equal, Exists, Filter, In, Like, Range, Scalar, flatten
 from sennit.records import Record
+from sennit.stores.servers.supersets import Translated, translate
 
 Query: TypeAlias = dict[str, Any]
 
@@ -63,100 +65,101 @@ def field_values(record: Record) -> dict[str, Any]:
     return {VALUES: list(tokens)} | ({} if time is None else {TIME: time})
 
 
-def translate(where: Filter) -> Query:
+def to_query(where: Filter) -> Query:
     """A query that finds every record that matches, and as few others as the server can tell."""
-    return _Translation().bound(where, upper=True, depth=0)
+    found = translate(where, TokenFilters(), max_depth=MAX_DEPTH)
+    return (ALL if found else NONE) if isinstance(found, bool) else found
 
 
-class _Translation:
+class BoolQueries:
+    """How OpenSearch writes groups of conditions, in its filter context."""
+
+    def all_of(self, parts: Sequence[Query]) -> Query:
+        """All parts hold."""
+        return {"bool": {"filter": list(parts)}}
+
+    def any_of(self, parts: Sequence[Query]) -> Query:
+        """Some part holds."""
+        return {"bool": {"should": list(parts), "minimum_should_match": 1}}
+
+    def none_of(self, part: Query) -> Query:
+        """The part does not hold."""
+        return {"bool": {"must_not": [part]}}
+
+
+class TokenFilters(BoolQueries):
+    """Conditions on the tokens of a document."""
+
     def __init__(self) -> None:
         self._clauses = 0
 
-    def bound(self, where: Filter, *, upper: bool, depth: int) -> Query:
-        """A query for a superset of the matching records, or with `upper` false a subset."""
-        if depth > MAX_DEPTH:
-            return _unknown(upper)
-        match where:
-            case And(parts):
-                found = [self.bound(part, upper=upper, depth=depth + 1) for part in parts]
-                kept = [one for one in found if one != ALL]
-                return NONE if NONE in kept else _combine("filter", kept, ALL)
-            case Or(parts):
-                found = [self.bound(part, upper=upper, depth=depth + 1) for part in parts]
-                kept = [one for one in found if one != NONE]
-                return ALL if ALL in kept else _combine("should", kept, NONE)
-            case Not(part):
-                return _negate(self.bound(part, upper=not upper, depth=depth + 1))
-            case _:
-                self._clauses += 1
-                return _unknown(upper) if self._clauses > MAX_CLAUSES else _condition(where, upper)
+    def condition(self, condition: Condition, *, is_negated: bool) -> Translated[Query] | None:
+        """One condition; None beyond the number of clauses that the server takes."""
+        self._clauses += 1
+        if self._clauses > MAX_CLAUSES:
+            return None
+        if condition.field == "timestamp":
+            return time_condition(condition, TIME)
+        prefix = _field(condition.field)
+        match condition:
+            case Exists():
+                return _term(f"e{prefix}")
+            case Equal():
+                return _term(_token(prefix, condition.value))
+            case In():
+                tokens = [_token(prefix, value) for value in condition.values]
+                return {"terms": {VALUES: tokens}} if tokens else False
+            case Range():
+                return self._range(condition, prefix, is_negated)
+            case Like():
+                return self._like(condition, prefix, is_negated)
+
+    def _range(self, where: Range, prefix: str, is_negated: bool) -> Query:
+        low, high = where.low, where.high
+        is_text = isinstance(low if low is not None else high, str)
+        kind = f"s{prefix}" if is_text else f"n{prefix}"
+        bounds: Query = {"gte": kind, "lt": kind[:-1] + _END}
+        if low is not None:
+            bounds.pop("gte")
+            bounds["gte" if where.include_low else "gt"] = kind + _bound(low)
+        if high is not None:
+            bounds.pop("lt")
+            bounds["lte" if where.include_high else "lt"] = kind + _bound(high)
+        query: Query = {"range": {VALUES: bounds}}
+        return self._or_long(query, prefix) if is_text and not is_negated else query
+
+    def _like(self, where: Like, prefix: str, is_negated: bool) -> Translated[Query]:
+        pattern = where.pattern
+        is_complex = len(pattern) > MAX_PATTERN or len(re.findall(r"[*?]", pattern)) > MAX_WILDCARDS
+        if where.ignore_case or is_complex:
+            return False if is_negated else self._or_long(_span(f"s{prefix}"), prefix)
+        escaped = re.sub(r"\\(?![*?\\])", r"\\\\", pattern) if "\\" in pattern else pattern
+        query: Query = {"wildcard": {VALUES: {"value": f"s{prefix}{escaped}"}}}
+        return query if is_negated else self._or_long(query, prefix)
+
+    def _or_long(self, query: Query, prefix: str) -> Query:
+        """The query, or a text that is too long to tell."""
+        return self.any_of([query, _term(f"l{prefix}")])
 
 
-def _condition(where: Equal | In | Range | Like | Exists, upper: bool) -> Query:
-    if where.field == "timestamp":
-        return _time_condition(where)
-    prefix = _field(where.field)
+def time_condition(where: Condition, field: str) -> Translated[Query]:
+    """A condition on the time of a record, which a field holds as seconds since 1970."""
     match where:
         case Exists():
-            return _term(f"e{prefix}")
-        case Equal():
-            return _term(_token(prefix, where.value))
-        case In():
-            tokens = [_token(prefix, value) for value in where.values]
-            return {"terms": {VALUES: tokens}} if tokens else NONE
-        case Range():
-            return _range(where, prefix, upper)
-        case Like():
-            if where.ignore_case:
-                return _or_long(_span(f"s{prefix}"), prefix) if upper else NONE
-            return _like(where.pattern, prefix, upper)
-
-
-def _time_condition(where: Equal | In | Range | Like | Exists) -> Query:
-    match where:
-        case Exists():
-            return {"exists": {"field": TIME}}
+            return {"exists": {"field": field}}
         case Equal(_, value):
-            return {"term": {TIME: value}}
+            return {"term": {field: value}}
         case In(_, values):
-            return {"terms": {TIME: list(values)}} if values else NONE
+            return {"terms": {field: list(values)}} if values else False
         case Range():
             bounds: Query = {}
             if where.low is not None:
                 bounds["gte" if where.include_low else "gt"] = where.low
             if where.high is not None:
                 bounds["lte" if where.include_high else "lt"] = where.high
-            return {"range": {TIME: bounds}}
+            return {"range": {field: bounds}}
         case Like():
-            return NONE
-
-
-def _range(where: Range, prefix: str, upper: bool) -> Query:
-    low, high = where.low, where.high
-    is_text = isinstance(low if low is not None else high, str)
-    kind = f"s{prefix}" if is_text else f"n{prefix}"
-    bounds: Query = {"gte": kind, "lt": kind[:-1] + _END}
-    if low is not None:
-        bounds.pop("gte")
-        bounds["gte" if where.include_low else "gt"] = kind + _bound(low)
-    if high is not None:
-        bounds.pop("lt")
-        bounds["lte" if where.include_high else "lt"] = kind + _bound(high)
-    query: Query = {"range": {VALUES: bounds}}
-    return _or_long(query, prefix) if is_text and upper else query
-
-
-def _like(pattern: str, prefix: str, upper: bool) -> Query:
-    escaped = re.sub(r"\\(?![*?\\])", r"\\\\", pattern) if "\\" in pattern else pattern
-    if len(pattern) > MAX_PATTERN or len(re.findall(r"[*?]", pattern)) > MAX_WILDCARDS:
-        return _or_long(_span(f"s{prefix}"), prefix) if upper else NONE
-    query: Query = {"wildcard": {VALUES: {"value": f"s{prefix}{escaped}"}}}
-    return _or_long(query, prefix) if upper else query
-
-
-def _or_long(query: Query, prefix: str) -> Query:
-    """The query, or a text that is too long to tell."""
-    return _combine("should", [query, _term(f"l{prefix}")], NONE)
+            return False
 
 
 def _span(kind: str) -> Query:
@@ -165,22 +168,6 @@ def _span(kind: str) -> Query:
 
 def _term(token: str) -> Query:
     return {"term": {VALUES: token}}
-
-
-def _unknown(upper: bool) -> Query:
-    return ALL if upper else NONE
-
-
-def _combine(kind: str, parts: list[Query], empty: Query) -> Query:
-    if len(parts) < 2:
-        return parts[0] if parts else empty
-    return {"bool": {kind: parts, **({"minimum_should_match": 1} if kind == "should" else {})}}
-
-
-def _negate(query: Query) -> Query:
-    if query in (ALL, NONE):
-        return NONE if query == ALL else ALL
-    return {"bool": {"must_not": [query]}}
 
 
 def _field(name: str) -> str:

@@ -32,7 +32,8 @@ from sennit.stores.servers.opensearch.client import (
     describe_error,
     shorten,
 )
-from sennit.stores.servers.opensearch.filters import NONE, TIME, VALUES, field_values, translate
+from sennit.stores.servers.opensearch.dialect import MAX_NEIGHBOURS, DialectOf
+from sennit.stores.servers.opensearch.filters import NONE, TIME, VALUES, field_values, to_query
 
 LAYOUT: Final = 1
 """Increase it when the mapping or the tokens change: the index then has another name, and is built again."""
@@ -46,9 +47,6 @@ BULK_PAUSE_SECONDS: Final = 0.1
 
 MAX_WINDOW: Final = 1_000_000
 """The most hits of one search."""
-
-MAX_NEIGHBOURS: Final = 10_000
-"""The most neighbours that the server's graph returns; beyond, every vector is compared."""
 
 EXTRA_CANDIDATES: Final = 4
 """One candidate more for so many wanted, for those that the server ranks otherwise than the contract."""
@@ -67,6 +65,7 @@ class Cluster(IndexServer, Protocol):
 
     settings: OpenSearchSettings
     client: ClusterClient
+    dialect: DialectOf
     stopped: threading.Event
     """Set when the database is closed: nothing is sent any more."""
 
@@ -317,9 +316,9 @@ class KeywordIndex(ClusterIndex):
             "minimum_should_match": 1,
         }
         if where != EVERYTHING:
-            asked["filter"] = [translate(where)]
+            asked["filter"] = [to_query(where)]
         candidates = {
-            **_HITS,
+            **HITS,
             "size": min(limit + limit // EXTRA_CANDIDATES, MAX_WINDOW),
             "docvalue_fields": [KEY, COUNTS],
             # Without a term, the server would find every document.
@@ -359,13 +358,17 @@ class KeywordIndex(ClusterIndex):
         if needs_totals:
             sums = {name: {"sum": {"field": name}} for name in (TEXT_LENGTH, TITLE_LENGTH)}
             bodies.append({**_COUNT, "query": {"exists": {"field": KEY}}, "aggs": sums})
-        bodies += [{**_COUNT, "query": {"term": {TERMS: words.token(term)}}} for term in unknown]
+        if unknown:
+            # Filters of no query are counted from the statistics of the index, without a look at the documents.
+            tokens = map(words.token, unknown)
+            filters = {token: {"term": {TERMS: token}} for token in tokens}
+            bodies.append({**HITS, "size": 0, "aggs": {_HOLDING: {"filters": {"filters": filters}}}})
         return bodies
 
     def _learn(self, query: KeywordQuery, answers: Sequence[Json]) -> None:
         """Take the statistics from the answers, unless others have changed what is missing meanwhile."""
         needs_totals, unknown = self._statistics.missing(term for term, _ in query.terms)
-        if not answers or len(answers) != needs_totals + len(unknown):
+        if not answers or len(answers) != needs_totals + bool(unknown):
             return
         totals = None
         if needs_totals:
@@ -373,8 +376,10 @@ class KeywordIndex(ClusterIndex):
             sums = first["aggregations"]
             lengths = (float(sums[TEXT_LENGTH]["value"]), float(sums[TITLE_LENGTH]["value"]))
             totals = words.Statistics(first["hits"]["total"]["value"], lengths, {})
-        holding = [answer["hits"]["total"]["value"] for answer in answers]
-        self._statistics.learn(totals, dict(zip(unknown, holding, strict=True)))
+        buckets = answers[0]["aggregations"][_HOLDING]["buckets"] if unknown else {}
+        tokens = {term: words.token(term) for term in unknown}
+        if buckets.keys() == set(tokens.values()):
+            self._statistics.learn(totals, {term: buckets[tokens[term]]["doc_count"] for term in unknown})
 
     def _ask_for_statistics(self, query: KeywordQuery) -> None:
         bodies = self._statistics_searches(query)
@@ -397,29 +402,23 @@ class VectorIndex(ClusterIndex):
         self._dimensions = model.dimensions
 
     def properties(self) -> Json:
-        method = {"name": "hnsw", "engine": "lucene", "space_type": "innerproduct"}
-        return {VECTOR: {"type": "knn_vector", "dimension": self._dimensions, "method": method}}
+        return {VECTOR: self.server.dialect.get().vector_property(self._dimensions)}
 
     def document(self, document: Document) -> Json:
         return {VECTOR: document.vector.tolist()} if document.vector.any() else {}
 
     def searches(self, query: NDArray[np.float32], limit: int, where: Filter) -> list[Json]:
         """The body of one search."""
-        narrowed = {} if where == EVERYTHING else {"filter": translate(where)}
-        vector = query.tolist()
+        dialect, vector = self.server.dialect.get(), query.tolist()
+        narrowed = None if where == EVERYTHING else to_query(where)
         if limit > MAX_NEIGHBOURS:
             # Every vector is compared. The server has no graph search of this depth.
-            having: Json = {"bool": {"filter": [{"exists": {"field": VECTOR}}, *narrowed.values()]}}
-            script = {
-                "lang": "knn",
-                "source": "knn_score",
-                "params": {"field": VECTOR, "query_value": vector, "space_type": "innerproduct"},
-            }
-            asked: Json = {"script_score": {"query": having, "script": script}}
+            filters = [{"exists": {"field": VECTOR}}, *([] if narrowed is None else [narrowed])]
+            asked = dialect.by_inner_product(VECTOR, vector, {"bool": {"filter": filters}})
         else:
-            nearest = min(max(limit, self.server.settings.candidates), MAX_NEIGHBOURS)
-            asked = {"knn": {VECTOR: {"vector": vector, "k": nearest, **narrowed}}}
-        return [{**_HITS, "size": min(limit, MAX_WINDOW), "docvalue_fields": [KEY], "query": asked}]
+            nearest = max(limit, self.server.settings.candidates)
+            asked = dialect.nearest(VECTOR, vector, nearest, narrowed)
+        return [{**HITS, "size": min(limit, MAX_WINDOW), "docvalue_fields": [KEY], "query": asked}]
 
     def read(self, query: NDArray[np.float32], limit: int, answers: Sequence[Json]) -> ScoredKeys:  # noqa: ARG002
         """The nearest documents from the answers to `searches`."""
@@ -433,7 +432,8 @@ class VectorIndex(ClusterIndex):
         return cosine_scores(query, documents)
 
 
-_HITS: Final[Json] = {"_source": False, "stored_fields": "_none_", "track_total_hits": False}
+HITS: Final[Json] = {"_source": False, "stored_fields": "_none_", "track_total_hits": False}
+_HOLDING: Final = "holding"
 _COUNT: Final[Json] = {"size": 0, "track_total_hits": True}
 
 
@@ -443,7 +443,6 @@ def template(settings: Mapping[str, Any]) -> Json:
         "settings": {
             "index": {
                 **settings,
-                "knn": True,
                 "max_result_window": MAX_WINDOW,
                 "similarity": {"contract": {"type": "BM25", "k1": BM25().k1, "b": BM25().b}},
             }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.errors import SourceError
+from sennit.settings.attached import AttachedMapping
 from sennit.settings.servers import OpenSearchSettings
 from sennit.stores.contract import (
     FILTER_OPERATORS,
@@ -23,14 +25,18 @@ from sennit.stores.contract import (
     ServerSearch,
 )
 from sennit.stores.findings import Finding
+from sennit.stores.servers.opensearch.attached import AttachedIndex
 from sennit.stores.servers.opensearch.client import (
     ClusterClient,
     Json,
     RequestRefused,
     describe_error,
+    missing_shards,
     shorten,
 )
+from sennit.stores.servers.opensearch.dialect import DialectOf, about, dialect_of, version_of
 from sennit.stores.servers.opensearch.indexes import KeywordIndex, VectorIndex, template
+from sennit.stores.servers.opensearch.text_index import TextIndex
 
 KEYWORD: Final = Capabilities(
     scores="own", statistics="whole", lags=True, waits=True, filters=FILTER_OPERATORS | {"like"}
@@ -39,8 +45,6 @@ KEYWORD: Final = Capabilities(
 
 VECTOR: Final = Capabilities(statistics="none", lags=True, waits=True, filters=FILTER_OPERATORS | {"like"})
 
-OLDEST_VERSION: Final = (2, 13)
-
 
 class OpenSearchServer:
     """The indexes of one database on a cluster. Opening it needs no host to be up."""
@@ -48,17 +52,30 @@ class OpenSearchServer:
     def __init__(self, settings: OpenSearchSettings, database: str) -> None:
         self.settings = settings
         self.client = ClusterClient(settings)
+        self.dialect = DialectOf(self.client)
         self.stopped = threading.Event()
         self._database = database
         self._has_template = False
-        self._keyword = KeywordIndex(self)
+        is_own = settings.analysis == "sennit"
+        self._keyword: KeywordIndex | TextIndex = KeywordIndex(self) if is_own else TextIndex(self)
         self._vectors: dict[str, VectorIndex] = {}
 
     def keyword(self) -> IndexOf[KeywordQuery]:
-        return IndexOf(self, KEYWORD, lambda _model: self._keyword)
+        promise = KEYWORD
+        if (
+            self.settings.analysis == "server"
+            and self.settings.shards > 1
+            and not self.settings.global_statistics
+        ):
+            promise = replace(KEYWORD, statistics="shard")
+        return IndexOf(self, promise, lambda _model: self._keyword)
 
     def vector(self) -> IndexOf[NDArray[np.float32]]:
         return IndexOf(self, VECTOR, self._vector_index)
+
+    def attach(self, mapping: AttachedMapping) -> AttachedIndex:
+        """An index that somebody else owns."""
+        return AttachedIndex(self.client, self.dialect, mapping)
 
     def index_name(self, what: str) -> str:
         """The alias of an index of this database."""
@@ -98,7 +115,11 @@ class OpenSearchServer:
             "index_patterns": [f"{settings.prefix}-*-keyword-*", f"{settings.prefix}-*-vector-*"],
             "priority": 100,
             "template": template(
-                {"number_of_shards": settings.shards, "number_of_replicas": settings.replicas}
+                {
+                    "number_of_shards": settings.shards,
+                    "number_of_replicas": settings.replicas,
+                    **self.dialect.get().index_settings(),
+                }
             ),
         }
         self.client.request("PUT", f"/_index_template/{settings.prefix}", body)
@@ -106,7 +127,7 @@ class OpenSearchServer:
 
     def check(self) -> list[Finding]:
         try:
-            about = self.client.get("/")
+            found = about(self.client)
             health = self.client.get("/_cluster/health")
         except RequestRefused as error:
             advice = (
@@ -119,7 +140,7 @@ class OpenSearchServer:
             return [
                 Finding("opensearch", "problem", f"{error}. Is it running, and is opensearch.hosts right?")
             ]
-        return [*_check_version(about), _check_health(health), *self._check_indexes()]
+        return [_check_version(found), _check_health(health), *self._check_indexes()]
 
     def delete_indexes(self) -> None:
         """Delete everything that this database has on the cluster."""
@@ -146,32 +167,26 @@ class OpenSearchServer:
 
 
 def _read(search: ServerSearch, answers: Sequence[Json]) -> ServerAnswer:
-    first: dict[str, Any] = answers[0]
     for answer in answers:
         if "error" in answer:
             kind, reason = describe_error(answer["error"])
             return SourceError(f"{search.index.name}: {kind} {shorten(reason)}")
     found: ScoredKeys = search.index.read(search.query, search.limit, answers)  # type: ignore[attr-defined]
-    shards = first["_shards"]
-    missing = shards["total"] - shards["successful"]
-    if missing or first["timed_out"]:
-        why = f"{missing} of {shards['total']} shards did not answer" if missing else "the search timed out"
-        return PartialKeys.of(found, f"the answer is not complete: {why}")
-    return found
+    problem = missing_shards(answers[0])
+    return PartialKeys.of(found, problem) if problem else found
 
 
-def _check_version(about: Json) -> Iterator[Finding]:
-    version = about.get("version", {})
-    number = str(version.get("number", ""))
-    if version.get("distribution") != "opensearch":
-        yield Finding("opensearch", "problem", f"the server is not OpenSearch; it says version {number!r}")
-        return
-    parts = tuple(int(part) for part in number.split(".")[:2] if part.isdigit())
-    if parts < OLDEST_VERSION:
-        oldest = ".".join(map(str, OLDEST_VERSION))
-        yield Finding("opensearch", "problem", f"OpenSearch {number} is too old: {oldest} or newer is needed")
-    else:
-        yield Finding("opensearch", "ok", f"OpenSearch {number} answers")
+def _check_version(found: Json) -> Finding:
+    dialect = dialect_of(found)
+    number = str((found.get("version") or {}).get("number", ""))
+    if dialect is None:
+        message = f"the server is neither OpenSearch nor Elasticsearch; it says version {number!r}"
+        return Finding("opensearch", "problem", message)
+    if version_of(found) < dialect.oldest_version:
+        oldest = ".".join(map(str, dialect.oldest_version))
+        message = f"{dialect.name} {number} is too old: {oldest} or newer is needed"
+        return Finding("opensearch", "problem", message)
+    return Finding("opensearch", "ok", f"{dialect.name} {number} answers")
 
 
 def _check_health(health: Json) -> Finding:

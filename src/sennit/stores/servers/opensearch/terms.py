@@ -8,6 +8,7 @@ answered.
 from __future__ import annotations
 
 import base64
+import binascii
 import math
 import threading
 import time
@@ -65,18 +66,17 @@ def unpack(packed: Sequence[str], terms: Sequence[int]) -> Counts:
     wanted = np.array([term & _MASK for term in terms], np.uint32)
     order = np.argsort(wanted, kind="stable")
     # The server leaves the padding out, and more of it than needed does no harm.
-    parts = [base64.b64decode(one + "==") for one in packed]
-    lengths = np.array([np.frombuffer(part, _LENGTHS, 2) for part in parts], np.float64).reshape(-1, 2)
+    parts = [binascii.a2b_base64(one + "==") for one in packed]
+    lengths = np.frombuffer(b"".join([part[:8] for part in parts]), _LENGTHS).reshape(-1, 2)
     frequencies = np.zeros((len(parts), len(terms), 2))
-    entries = np.frombuffer(b"".join(part[8:] for part in parts), _TERM)
-    owners = np.repeat(np.arange(len(parts)), [(len(part) - 8) // _TERM.itemsize for part in parts])
-    at = np.searchsorted(wanted[order], entries["term"])
-    at[at == len(wanted)] = 0
-    found = wanted[order][at] == entries["term"] if len(wanted) else np.zeros(len(entries), bool)
-    where = (owners[found], order[at[found]])
-    frequencies[(*where, 0)] = entries["text"][found]
-    frequencies[(*where, 1)] = entries["title"][found]
-    return Counts(frequencies, lengths)
+    entries = np.frombuffer(b"".join([part[8:] for part in parts]), _TERM)
+    sizes = [(len(part) - 8) // _TERM.itemsize for part in parts]
+    (found,) = np.isin(entries["term"], wanted).nonzero()
+    entries, owners = entries[found], np.repeat(np.arange(len(parts)), sizes)[found]
+    where = (owners, order[np.searchsorted(wanted[order], entries["term"])])
+    frequencies[(*where, 0)] = entries["text"]
+    frequencies[(*where, 1)] = entries["title"]
+    return Counts(frequencies, lengths.astype(np.float64))
 
 
 def count_documents(documents: Iterable[DocumentTerms], terms: Sequence[int]) -> Counts:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -14,15 +13,16 @@ from numpy.typing import NDArray
 from psycopg import sql
 
 from sennit.errors import SourceError
-from sennit.filters import EVERYTHING, And, Condition, Equal, Filter, In, Or, Range
+from sennit.filters import Condition, Equal, Filter, In, Range
 from sennit.filters.expression import type_rank
 from sennit.settings.attached import AttachedMapping
 from sennit.settings.servers import PostgresSettings
-from sennit.stores.attached import AttachedRow, AttachedSearch
+from sennit.stores.attached import AttachedRow, AttachedSearch, check_dimensions, is_uuid, rank_rows
 from sennit.stores.contract import KeywordQuery
 from sennit.stores.findings import Finding
 from sennit.stores.servers.postgres.client import Client
 from sennit.stores.servers.postgres.text_vectors import LENGTH_NORMALISATION
+from sennit.stores.servers.supersets import translate
 
 TEXT_TYPES: Final = ("text", "character varying", "citext", "name")
 INTEGER_TYPES: Final = ("smallint", "integer", "bigint")
@@ -82,7 +82,7 @@ class AttachedTable:
             ]
             test = sql.SQL("{}::bigint = ANY ($1::bigint[])").format(column)
         elif kind == "uuid":
-            values = [one for one in ids if _is_uuid(one)]
+            values = [one for one in ids if is_uuid(one)]
             test = sql.SQL("{} = ANY ($1::uuid[])").format(column)
         elif kind not in TEXT_TYPES:
             test = sql.SQL("{}::text = ANY ($1::text[])").format(column)
@@ -94,7 +94,7 @@ class AttachedTable:
         )
         return self._rows(statement, [values])
 
-    def check(self) -> list[Finding]:
+    def check(self, dimensions: int = 0) -> list[Finding]:
         """Whether the table and its columns are there, and of types that can be searched."""
         name = f"attached.{self._mapping.name}"
         try:
@@ -103,8 +103,8 @@ class AttachedTable:
                 self._column(column)
             if self._mapping.keyword:
                 self._text_expression()
-            if self._mapping.vector and self._column(self._mapping.vector).kind not in VECTOR_TYPES:
-                raise SourceError(f"{self._mapping.vector} is no column of vectors of pgvector")
+            if self._mapping.vector:
+                self._vector_column(dimensions)
         except SourceError as error:
             return [Finding(name, "problem", str(error))]
         return [
@@ -158,17 +158,7 @@ class AttachedTable:
     # Vectors.
 
     def _search_vectors(self, query: NDArray[np.float32], limit: int, where: Filter) -> list[AttachedRow]:
-        found = self._column(self._mapping.vector)
-        if found.kind not in VECTOR_TYPES:
-            raise SourceError(
-                f"attached.{self._mapping.name}: the column {self._mapping.vector} is of the type {found.kind}, not a "
-                "vector of pgvector"
-            )
-        if found.modifier not in (-1, len(query)):
-            raise SourceError(
-                f"attached.{self._mapping.name}: the vectors have {found.modifier:,} dimensions, those of the query "
-                f"{len(query):,}. Choose the embedding model that they were made with."
-            )
+        found = self._vector_column(len(query))
         column = sql.Identifier(self._mapping.vector)
         distance = sql.SQL("{} <=> $1::{}").format(column, sql.SQL(found.kind))
         values: list[Any] = [_format_vector(query), limit]
@@ -180,21 +170,24 @@ class AttachedTable:
         if len(rows) < limit:
             # An approximate index may end early; the table as a whole does not.
             rows = self._rows(statement, values, exact=True)
-        return sorted(rows, key=lambda row: -row.score)
+        return rank_rows(rows)
+
+    def _vector_column(self, dimensions: int) -> _Column:
+        found = self._column(self._mapping.vector)
+        if found.kind not in VECTOR_TYPES:
+            raise SourceError(
+                f"attached.{self._mapping.name}: the column {self._mapping.vector} is of the type {found.kind}, not one "
+                "of vectors of pgvector"
+            )
+        check_dimensions(self._mapping, max(0, found.modifier), dimensions)
+        return found
 
     # Filters.
 
     def _condition(self, where: Filter, values: list[Any]) -> sql.Composable:
         """The condition for a filter. What cannot be compared in SQL is left out: more rows, never fewer."""
-        if where == EVERYTHING:
-            return sql.SQL("TRUE")
-        if isinstance(where, And | Or):
-            word = " AND " if isinstance(where, And) else " OR "
-            parts = [self._condition(part, values) for part in where.parts]
-            return sql.SQL("({})").format(sql.SQL(word).join(parts))
-        if isinstance(where, Equal | In | Range):
-            return self._compare(where, values)
-        return sql.SQL("TRUE")
+        found = translate(where, _TableFilters(self._compare, values))
+        return sql.SQL("TRUE" if found else "FALSE") if isinstance(found, bool) else found
 
     def _compare(self, where: Condition, values: list[Any]) -> sql.Composable:
         name = self._mapping.column(where.field)
@@ -249,12 +242,30 @@ class AttachedTable:
         except psycopg.errors.UndefinedColumn as error:
             self._columns = {}
             raise self._client.error(error) from error
-        rows = [
+        return [
             AttachedRow(dict(zip(self._mapping.columns, map(_plain, row), strict=False)), float(row[-1]))
             for row in found
         ]
-        # The cosine of a vector of zeros is nan.
-        return [row for row in rows if row.score == row.score]
+
+
+class _TableFilters:
+    """How SQL writes filters. A condition is never a plain true or false: its values are parameters already."""
+
+    def __init__(self, compare: Callable[[Condition, list[Any]], sql.Composable], values: list[Any]) -> None:
+        self._compare = compare
+        self._values = values
+
+    def condition(self, condition: Condition, *, is_negated: bool) -> sql.Composable | None:  # noqa: ARG002
+        return self._compare(condition, self._values)
+
+    def all_of(self, parts: Sequence[sql.Composable]) -> sql.Composable:
+        return sql.SQL("({})").format(sql.SQL(" AND ").join(parts))
+
+    def any_of(self, parts: Sequence[sql.Composable]) -> sql.Composable:
+        return sql.SQL("({})").format(sql.SQL(" OR ").join(parts))
+
+    def none_of(self, part: sql.Composable) -> None:
+        """A row without a value means another thing to SQL, so a negation is the engine's."""
 
 
 def _test(
@@ -298,11 +309,3 @@ def _plain(value: Any) -> Any:
 
 def _format_vector(vector: NDArray[np.float32]) -> str:
     return "[" + ",".join(map(repr, vector.tolist())) + "]"
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        uuid.UUID(text)
-    except ValueError:
-        return False
-    return True

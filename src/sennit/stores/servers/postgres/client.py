@@ -70,21 +70,16 @@ class Client:
 
     def run_many(self, groups: Sequence[Sequence[Statement]]) -> list[Result | psycopg.Error]:
         """The last result of each group of statements, all in one round trip. A group is one transaction."""
-        raw = self._take()
-        try:
-            results = self._send(raw, groups)
-        except psycopg.Error as error:
-            raw.close()
-            raise self._unavailable(error) from error
-        except BaseException:
-            # The answers of a search that was interrupted must not reach the next one.
-            raw.close()
-            raise
-        for result in results:
-            if isinstance(result, psycopg.Error) and is_lost(raw, result):
+        with self._connection() as raw:
+            try:
+                results = self._send(raw, groups)
+            except psycopg.Error:
+                # Answers that come too late must not reach the next search.
                 raw.close()
-                raise self._unavailable(result) from result
-        self._give_back(raw)
+                raise
+            for result in results:
+                if isinstance(result, psycopg.Error) and is_lost(raw, result):
+                    raise result
         return results
 
     def run(self, statement: Statement) -> Result:
@@ -96,40 +91,18 @@ class Client:
 
     def fetch(self, statement: str, values: Sequence[Any], *, exact: bool = False) -> list[tuple[Any, ...]]:
         """The rows of a statement as Python values; `exact` uses no index for the order."""
-        raw = self._take()
-        try:
-            with raw.transaction():
-                if exact:
-                    raw.execute("SET LOCAL enable_indexscan = off")
-                rows = raw.execute(statement.encode(), values).fetchall()
-        except psycopg.Error as error:
-            if is_lost(raw, error):
-                raw.close()
-            else:
-                self._give_back(raw)
-            raise self.error(error) from error
-        except BaseException:
-            raw.close()
-            raise
-        self._give_back(raw)
-        return rows
+        with self._connection() as raw, raw.transaction():
+            if exact:
+                raw.execute("SET LOCAL enable_indexscan = off")
+            return raw.execute(statement.encode(), values).fetchall()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Raw]:
         """A write transaction: durable when the block ends, without effect when it raises."""
-        raw = self._take()
-        try:
-            with raw.transaction():
-                # A batch or an index that is being built may take long; its connection is watched by keep-alives.
-                raw.execute("SET LOCAL statement_timeout = 0")
-                yield raw
-        except psycopg.Error as error:
-            raw.close()
-            raise self.error(error) from error
-        except BaseException:
-            raw.close()
-            raise
-        self._give_back(raw)
+        with self._connection() as raw, raw.transaction():
+            # A batch or an index that is being built may take long; its connection is watched by keep-alives.
+            raw.execute("SET LOCAL statement_timeout = 0")
+            yield raw
 
     def close(self) -> None:
         """Close the idle connections now, and those in use when they are released."""
@@ -145,7 +118,7 @@ class Client:
         if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.InvalidSchemaName):
             return SourceError(
                 f"the index on {self.location} is missing ({reason}). It is built again with the next flush; "
-                "`sennit optimise` does it now."
+                "`sennit migrate` does it now."
             )
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             return SourceError(f"{self.location}: {reason}. Grant the user of [postgres] url this right.")
@@ -164,6 +137,26 @@ class Client:
         )
 
     # Connections.
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[Raw]:
+        """A connection for one block. It is kept for later, unless the block lost or interrupted it.
+
+        An error of Postgres becomes that of a source.
+        """
+        raw = self._take()
+        try:
+            yield raw
+        except psycopg.Error as error:
+            if is_lost(raw, error):
+                raw.close()
+            else:
+                self._give_back(raw)
+            raise self.error(error) from error
+        except BaseException:
+            raw.close()
+            raise
+        self._give_back(raw)
 
     def _take(self) -> Raw:
         if self._is_closed:

@@ -1,9 +1,11 @@
 """What Chroma holds of a record beside its vector, and filters in its language.
 
-The metadata of Chroma are flat and have one value per key, and its filters know no negation of a group. So each value of a
-field is a key of its own that is true (`is.kind.HASH`), each field with a value too (`has.kind`), and a number can be compared
-where a field has one (`number.year`, marked by `single.year`); a field with several is marked by `several.year`. Names and values of users are never
-part of a key: they are hashed.
+The metadata of Chroma are flat and have one value per key, its filters know no negation of a group, and every key becomes part
+of the collection's schema, which the server reads for each request. So a field with a value has a key that is true
+(`has.kind`), and its one value is a hash (`one.kind`): the keys do not grow with the records. Only of several values each is
+a key of its own that is true (`is.tags.HASH`). A number can be compared where a field has one (`number.year`, marked by
+`single.year`); a field with several is marked by `several.year`. Names and values of users are never part of a key: they are
+hashed.
 """
 
 from __future__ import annotations
@@ -23,18 +25,25 @@ EXACT_NUMBERS: Final = 1 << 53
 """Numbers are stored as 64-bit floats, which hold every whole number below this one."""
 
 _NEGATED: Final = {"$gte": "$lt", "$gt": "$lte", "$lte": "$gt", "$lt": "$gte"}
+_NEGATED_EQUALS: Final = {"$eq": "$ne", "$ne": "$eq", "$in": "$nin", "$nin": "$in"}
 
 
-def metadata_of(record: Record) -> dict[str, bool | float]:
+def metadata_of(record: Record) -> dict[str, bool | float | str]:
     """The metadata of a record."""
-    out: dict[str, bool | float] = {}
+    out: dict[str, bool | float | str] = {}
+    hashes: dict[str, set[str]] = {}
     numbers: dict[str, list[float]] = {}
     for field, value in flatten(record):
         name = _hash(field)
-        out[f"has.{name}"] = True
-        out[_value_key(field, value)] = True
+        hashes.setdefault(name, set()).add(_value_hash(value))
         if type_rank(value) == 1:
             numbers.setdefault(name, []).append(float(value))
+    for name, found in hashes.items():
+        out[f"has.{name}"] = True
+        if len(found) == 1:
+            (out[f"one.{name}"],) = found
+        else:
+            out |= {_value_key(name, one): True for one in found}
     for name, values in numbers.items():
         if len(values) == 1:
             out[f"number.{name}"], out[f"single.{name}"] = values[0], True
@@ -49,22 +58,8 @@ def to_where(where: Filter) -> Where | bool:
     return found
 
 
-class ChromaFilters:
-    """How Chroma writes filters."""
-
-    def condition(self, condition: Condition, *, is_negated: bool) -> Translated[Where] | None:
-        """One condition; None for patterns, ranges of texts, and huge numbers."""
-        match condition:
-            case Exists(field):
-                return _is_true(f"has.{_hash(field)}")
-            case Equal(field, value):
-                return _is_true(_value_key(field, value))
-            case In(field, values):
-                found = [_is_true(_value_key(field, value)) for value in values]
-                return False if not found else found[0] if len(found) == 1 else self.any_of(found)
-            case Range(field, low, high) if not isinstance(low, str) and not isinstance(high, str):
-                return self._range(condition, low, high, is_negated)
-        return None
+class Groups:
+    """How Chroma writes groups of conditions."""
 
     def all_of(self, parts: Sequence[Where]) -> Where:
         """All parts hold."""
@@ -73,6 +68,23 @@ class ChromaFilters:
     def any_of(self, parts: Sequence[Where]) -> Where:
         """Some part holds."""
         return {"$or": list(parts)}
+
+
+class ChromaFilters(Groups):
+    """Conditions on the metadata of a record."""
+
+    def condition(self, condition: Condition, *, is_negated: bool) -> Translated[Where] | None:
+        """One condition; None for patterns, ranges of texts, and huge numbers."""
+        match condition:
+            case Exists(field):
+                return _is_true(f"has.{_hash(field)}")
+            case Equal(field, value):
+                return self._one_of(field, (value,))
+            case In(field, values):
+                return self._one_of(field, values)
+            case Range(field, low, high) if not isinstance(low, str) and not isinstance(high, str):
+                return self._range(condition, low, high, is_negated)
+        return None
 
     def none_of(self, part: Where) -> Where:
         """The part does not hold: the negation goes down to the conditions."""
@@ -83,7 +95,15 @@ class ChromaFilters:
         ((operator, bound),) = value.items()
         if operator in _NEGATED:
             return {"$or": [{key: {_NEGATED[operator]: bound}}, self.none_of(_is_true(_has_number(key)))]}
-        return {key: {"$ne" if operator == "$eq" else "$eq": bound}}
+        return {key: {_NEGATED_EQUALS[operator]: bound}}
+
+    def _one_of(self, field: str, values: Sequence[Scalar]) -> Translated[Where]:
+        """The field has one of these values."""
+        if not values:
+            return False
+        name, hashes = _hash(field), sorted({_value_hash(value) for value in values})
+        single: Where = {f"one.{name}": {"$eq": hashes[0]} if len(hashes) == 1 else {"$in": hashes}}
+        return self.any_of([single, *(_is_true(_value_key(name, one)) for one in hashes)])
 
     def _range(
         self, condition: Range, low: float | None, high: float | None, is_negated: bool
@@ -109,8 +129,12 @@ def _has_number(key: str) -> str:
     return key.replace("number.", "single.", 1)
 
 
-def _value_key(field: str, value: Scalar) -> str:
-    return f"is.{_hash(field)}.{_hash(f'{type_rank(value)} {value!r}')}"
+def _value_key(name: str, value_hash: str) -> str:
+    return f"is.{name}.{value_hash}"
+
+
+def _value_hash(value: Scalar) -> str:
+    return _hash(f"{type_rank(value)} {value!r}")
 
 
 def _hash(text: str) -> str:

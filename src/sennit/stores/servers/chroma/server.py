@@ -1,28 +1,24 @@
 """Chroma as vector index: one collection per database and embedding model, on a server or in a folder.
 
-A document has the record's key as its id, the vector and the values that filters compare (`chroma_metadata.py`), and no text.
+A document has the record's key as its id, the vector and the values that filters compare (`metadata.py`), and no text.
 The metadata of the collection hold the number of the last change that it has. They are written after the documents of a
-batch, which the server has confirmed, and read before every search, so a collection that lost documents says so.
+batch, which the server has confirmed. A search that is later than CHECK_SECONDS after the last one that read them reads them
+first, so a collection that lost documents says so.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import threading
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
+import time
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple
 
-import chromadb
-import httpx
 import numpy as np
-from chromadb.config import Settings as ClientSettings
-from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError, NotFoundError
 from numpy.typing import NDArray
 
 from sennit.errors import SourceError
 from sennit.filters import Filter
+from sennit.settings.attached import AttachedMapping
 from sennit.settings.servers import ChromaSettings
 from sennit.stores.buffered_index import cosine_scores
 from sennit.stores.contract import (
@@ -38,16 +34,22 @@ from sennit.stores.contract import (
     ServerSearch,
 )
 from sennit.stores.findings import Finding
-from sennit.stores.servers.chroma_metadata import metadata_of, to_where
-
-T = TypeVar("T")
+from sennit.stores.servers.chroma.attached import AttachedDocuments
+from sennit.stores.servers.chroma.client import ChromaClient, CollectionMissing
+from sennit.stores.servers.chroma.metadata import metadata_of, to_where
 
 CHECK: Final = "chroma"
+LAYOUT: Final = 2
+"""Increase it when the metadata change: the collection then has another name, and is built again."""
+
 APPLIED: Final = "applied"
 """The key of the collection's metadata that says how far it is."""
 
 MAX_VECTORS_READ: Final = 1000
 """Vectors read in one request."""
+
+CHECK_SECONDS: Final = 1.0
+"""How long searches rely on what a collection said of itself; a server that lost documents is not back so soon."""
 
 SPACE: Final = "ip"
 """Our vectors have length 1, so their inner product is their cosine; Chroma returns 1 minus it."""
@@ -59,6 +61,7 @@ class ChromaServer:
     def __init__(self, settings: ChromaSettings, database: str) -> None:
         self.settings = settings
         self.client = ChromaClient(settings)
+        self.known: dict[str, KnownCollection] = {}
         self._database = database
 
     def vector(self) -> IndexOf[NDArray[np.float32]]:
@@ -67,6 +70,10 @@ class ChromaServer:
         return IndexOf(
             self, capabilities, lambda model: None if model is None else ChromaVector(self, self._name(model))
         )
+
+    def attach(self, mapping: AttachedMapping) -> AttachedDocuments:
+        """A collection that somebody else owns."""
+        return AttachedDocuments(self.client, mapping)
 
     def search_many(self, searches: Sequence[ServerSearch]) -> Sequence[ServerAnswer]:
         """The answer to each search; Chroma takes one search in a request."""
@@ -98,88 +105,16 @@ class ChromaServer:
         self.client.close()
 
     def _name(self, model: Model) -> str:
-        digits = hashlib.blake2b(model.fingerprint.encode(), digest_size=6).hexdigest()
+        digits = hashlib.blake2b(f"{LAYOUT} {model.fingerprint}".encode(), digest_size=6).hexdigest()
         return f"{self.settings.collection_prefix}-{self._database}-{digits}"
 
 
-class CollectionMissing(SourceError):
-    """A collection does not exist."""
+class KnownCollection(NamedTuple):
+    """A collection as the server described it."""
 
-
-class ChromaClient:
-    """Opens the connection when it is first needed, and turns every failure into SourceError."""
-
-    def __init__(self, settings: ChromaSettings) -> None:
-        self._settings = settings
-        self._lock = threading.Lock()
-        self._client: Any = None
-        self.place = settings.path or settings.url
-
-    def call(self, request: Callable[[Any], T]) -> T:
-        """Send a request."""
-        try:
-            return request(self._open())
-        except NotFoundError as error:
-            raise CollectionMissing(f"Chroma at {self.place} does not have it: {error}") from error
-        except (AuthorizationError, ChromaAuthError) as error:
-            raise SourceError(
-                f"Chroma at {self.place} refuses the key, which comes from the environment variable that "
-                f"chroma.api_key_env names: {self._settings.api_key_env or '(none)'}"
-            ) from error
-        except httpx.TimeoutException as error:
-            raise SourceError(
-                f"Chroma at {self.place} did not answer within {self._settings.timeout_seconds:g} s "
-                "(chroma.timeout_seconds)"
-            ) from error
-        except httpx.TransportError as error:
-            raise SourceError(f"Chroma at {self.place} cannot be reached: {error}. Is it running?") from error
-        except (ChromaError, ValueError, httpx.HTTPError) as error:
-            raise SourceError(f"Chroma at {self.place} failed: {str(error)[:300]}") from error
-
-    def close(self) -> None:
-        """Close the connection."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            close = getattr(client, "close", None)
-            if close is not None:
-                close()
-
-    def _open(self) -> Any:
-        with self._lock:
-            if self._client is None:
-                self._client = self._connect()
-            return self._client
-
-    def _connect(self) -> Any:
-        settings = self._settings
-        options = ClientSettings(anonymized_telemetry=False)
-        names = {"tenant": settings.tenant, "database": settings.database}
-        if settings.path:
-            return chromadb.PersistentClient(settings.path, settings=options, **names)
-        headers = {}
-        if settings.api_key_env:
-            key = os.environ.get(settings.api_key_env, "")
-            if not key:
-                raise SourceError(
-                    f"the environment variable {settings.api_key_env}, which chroma.api_key_env names, is empty"
-                )
-            headers["x-chroma-token"] = key
-        url = urlsplit(settings.url)
-        is_secure = url.scheme.lower() == "https"
-        client = chromadb.HttpClient(
-            host=f"{url.scheme}://{url.hostname}{url.path}" if url.path.strip("/") else url.hostname or "",
-            port=url.port or (443 if is_secure else 80),
-            ssl=is_secure,
-            headers=headers,
-            settings=options,
-            **names,
-        )
-        # The client has no setting for this, and waits for ever.
-        session = getattr(getattr(client, "_server", None), "_session", None)
-        if session is not None:
-            session.timeout = httpx.Timeout(settings.timeout_seconds)
-        return client
+    collection: Any
+    applied: int
+    read_at: float
 
 
 class ChromaVector:
@@ -239,33 +174,44 @@ class ChromaVector:
         where = _where(search.where)
         if where is False:
             return ScoredKeys.empty()
+        collection = self._checked(search.applied)
         try:
-            collection = self._get()
-        except CollectionMissing:
-            raise SourceError(
-                f"the collection {self.collection} is gone; the next flush (sennit optimise) builds it again"
-            ) from None
-        if _applied(collection) < search.applied:
-            raise SourceError(
-                f"the collection {self.collection} has lost changes: it has those up to {_applied(collection):,} of "
-                f"{search.applied:,}; the next flush (sennit optimise) applies them again"
-            )
-        found = self.server.client.call(
-            lambda _: collection.query(
-                query_embeddings=[search.query], n_results=search.limit, where=where, include=["distances"]
-            )
-        )
-        keys = np.array([int(one) for one in found["ids"][0]], np.int64)
-        scores = similarities(np.array(found["distances"][0], np.float64), SPACE)
+            found = self.server.client.query(collection, search.query, search.limit, where)
+        except SourceError:
+            self.server.known.pop(self.collection, None)
+            raise
+        keys = np.array([int(one) for one in found.ids], np.int64)
+        scores = similarities(np.array(found.distances, np.float64), SPACE)
         if len(keys) < search.limit:
             keys, scores = self._complete(collection, search.query, where, keys, scores)
         return ScoredKeys(keys[: search.limit], scores[: search.limit])
+
+    def _checked(self, required: int) -> Any:
+        """The collection, which has all changes up to a number, or else SourceError."""
+        known = self.server.known.get(self.collection)
+        now = time.monotonic()
+        if known is None or known.applied < required or now - known.read_at > CHECK_SECONDS:
+            try:
+                collection = self._get()
+            except CollectionMissing:
+                raise SourceError(
+                    f"the collection {self.collection} is gone; the next flush (sennit migrate) builds it again"
+                ) from None
+            known = self.server.known[self.collection] = KnownCollection(
+                collection, _applied(collection), now
+            )
+        if known.applied < required:
+            raise SourceError(
+                f"the collection {self.collection} has lost changes: it has those up to {known.applied:,} of "
+                f"{required:,}; the next flush (sennit migrate) applies them again"
+            )
+        return known.collection
 
     def _complete(
         self,
         collection: Any,
         query: NDArray[np.float32],
-        where: dict[str, Any] | bool | None,
+        where: dict[str, Any] | None,
         keys: Keys,
         scores: Floats,
     ) -> ScoredKeys:
@@ -299,7 +245,7 @@ def similarities(distances: Floats, space: str) -> Floats:
     return 1 - distances / 2 if space == "l2" else 1 - distances
 
 
-def _where(where: Filter) -> dict[str, Any] | bool | None:
+def _where(where: Filter) -> dict[str, Any] | Literal[False] | None:
     found = to_where(where)
     return None if found is True else found
 

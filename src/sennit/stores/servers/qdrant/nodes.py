@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -16,6 +18,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from sennit.errors import SourceError
 from sennit.settings.servers import QdrantSettings
 from sennit.stores.findings import Finding
+from sennit.stores.servers.http_connections import HttpConnections, RequestFailed
 
 T = TypeVar("T")
 
@@ -23,6 +26,13 @@ OLDEST_VERSION: Final = (1, 10)
 """The first version with the query interface and with inverse document frequencies of sparse vectors."""
 
 MAX_CONNECTIONS: Final = 64
+
+_FAILURES: Final = (
+    ResponseHandlingException,
+    UnexpectedResponse,
+    ResourceExhaustedResponse,
+    RequestFailed,
+)
 
 CHECK: Final = "qdrant"
 
@@ -40,18 +50,40 @@ class QdrantNodes:
         self._timeout = settings.timeout_seconds
         self._lock = threading.Lock()
         self._clients: dict[int, QdrantClient] = {}
+        self._connections: dict[int, HttpConnections] = {}
+        """The same nodes without the client, for searches."""
         self._current = 0
+        self.failures = 0
+        """How often a node did not answer as it should: what was known of it may be out of date."""
+        with contextlib.suppress(SourceError):
+            # It sends nothing yet. Reading certificates takes a while, which no search should wait for.
+            self._connection(0)
 
     def call(self, request: Callable[[QdrantClient], T]) -> T:
         """Send a request to the first node that answers it. Every request may be sent twice without harm."""
+        return self._ask(lambda at: request(self._client(at)))
+
+    def post(self, path: str, body: object) -> Any:
+        """Send JSON and return the `result`: searches go this way, because the client copies and checks every number."""
+        content = json.dumps(body, separators=(",", ":")).encode()
+        return self._ask(lambda at: self._post(at, path, content))
+
+    def _post(self, at: int, path: str, content: bytes) -> Any:
+        response = self._connection(at).send("POST", path, content)
+        if response.status != 200:
+            raise UnexpectedResponse.for_response(httpx.Response(response.status, content=response.content))
+        return json.loads(response.content)["result"]
+
+    def _ask(self, send: Callable[[int], T]) -> T:
         first = self._current
         problems = []
         # A connection that was kept open breaks when a node restarts, so the first node gets a second chance.
         for attempt in range(len(self._urls) + 1):
             at = (first + attempt) % len(self._urls)
             try:
-                answer = request(self._client(at))
-            except (ResponseHandlingException, UnexpectedResponse, ResourceExhaustedResponse) as error:
+                answer = send(at)
+            except _FAILURES as error:
+                self.failures += 1
                 problem = self._explain(error, at)
                 if not _is_of_one_node(error):
                     raise problem from error
@@ -70,7 +102,7 @@ class QdrantNodes:
         for at, url in enumerate(self._urls):
             try:
                 version = self._client(at).info().version
-            except (ResponseHandlingException, UnexpectedResponse, ResourceExhaustedResponse) as error:
+            except _FAILURES as error:
                 yield Finding(CHECK, "problem", str(self._explain(error, at)))
                 continue
             numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
@@ -89,25 +121,43 @@ class QdrantNodes:
     def close(self) -> None:
         """Close the connections."""
         with self._lock:
-            for client in self._clients.values():
+            for client in (*self._clients.values(), *self._connections.values()):
                 client.close()
             self._clients.clear()
+            self._connections.clear()
+
+    def _connection(self, at: int) -> HttpConnections:
+        with self._lock:
+            found = self._connections.get(at)
+            if found is None:
+                parts = urlsplit(self._urls[at])
+                host = parts.netloc if parts.port else f"{parts.netloc}:{_usual_port(self._urls[at])}"
+                found = self._connections[at] = HttpConnections(
+                    f"{parts.scheme}://{host}{parts.path}",
+                    timeout_seconds=self._timeout,
+                    headers={"Content-Type": "application/json", **self._key_header()},
+                )
+            return found
+
+    def _key_header(self) -> dict[str, str]:
+        if not self._key_variable:
+            return {}
+        key = os.environ.get(self._key_variable, "")
+        if not key:
+            raise SourceError(
+                f"the environment variable {self._key_variable}, which qdrant.api_key_env names, is empty"
+            )
+        return {"api-key": key}
 
     def _client(self, at: int) -> QdrantClient:
         with self._lock:
             found = self._clients.get(at)
             if found is None:
-                key = os.environ.get(self._key_variable, "") if self._key_variable else ""
-                if self._key_variable and not key:
-                    raise SourceError(
-                        f"the environment variable {self._key_variable}, which qdrant.api_key_env names, is empty"
-                    )
                 found = self._clients[at] = QdrantClient(
                     url=self._urls[at],
-                    # Without a port in the address the client takes 6333; with https the usual one is meant.
-                    port=443 if self._urls[at].startswith("https:") else 6333,
+                    port=_usual_port(self._urls[at]),
                     timeout=self._timeout,
-                    headers={"api-key": key} if key else None,
+                    headers=self._key_header() or None,
                     # Opening a database must not need the server; `check` compares the versions.
                     check_compatibility=False,
                     limits=httpx.Limits(max_connections=MAX_CONNECTIONS),
@@ -125,13 +175,15 @@ class QdrantNodes:
                         f"Qdrant at {place} refuses the API key; it comes from the environment variable that "
                         f"qdrant.api_key_env names: {variable}"
                     )
+                case 429:
+                    return SourceError(f"Qdrant at {place} has too many requests: {message}")
                 case 404:
                     return CollectionMissing(f"Qdrant at {place} does not have it: {message}")
             return SourceError(f"Qdrant at {place} answers {error.status_code}: {message}")
         if isinstance(error, ResourceExhaustedResponse):
             return SourceError(f"Qdrant at {place} has too many requests: {error}")
         cause = error.source if isinstance(error, ResponseHandlingException) else error
-        if isinstance(cause, httpx.TimeoutException):
+        if isinstance(cause, httpx.TimeoutException) or (isinstance(cause, RequestFailed) and cause.is_late):
             return SourceError(
                 f"Qdrant at {place} did not answer within {self._timeout:g} s (qdrant.timeout_seconds)"
             )
@@ -141,7 +193,7 @@ class QdrantNodes:
 def _is_of_one_node(error: Exception) -> bool:
     """Whether another node may answer the same request."""
     if isinstance(error, UnexpectedResponse):
-        return (error.status_code or 500) >= 500
+        return (error.status_code or 500) >= 500 or error.status_code == 429
     return True
 
 
@@ -156,6 +208,11 @@ def _place(url: str) -> str:
     """The address without what may be a password."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
+
+
+def _usual_port(url: str) -> int:
+    """The port of an address without one: that of Qdrant, and with https the usual one."""
+    return 443 if url.startswith("https:") else 6333
 
 
 def _is_loopback(url: str) -> bool:

@@ -75,11 +75,19 @@ def index_schema(path: str) -> models.PayloadSchemaType:
     return _INDEX_TYPES.get(path.partition(".")[0], models.PayloadSchemaType.KEYWORD)
 
 
-class QdrantFilters:
-    """Translates filters. `paths` collects the paths that they name."""
+def in_range(key: str, where: Range) -> models.FieldCondition | None:
+    """A range of numbers; None for one of texts, and for numbers that Qdrant does not compare exactly."""
+    if any(isinstance(bound, str) or abs(bound or 0) >= EXACT_NUMBERS for bound in (where.low, where.high)):
+        return None
+    bounds = {
+        "gte" if where.include_low else "gt": where.low,
+        "lte" if where.include_high else "lt": where.high,
+    }
+    return models.FieldCondition(key=key, range=models.Range(**bounds))
 
-    def __init__(self) -> None:
-        self.paths: set[str] = set()
+
+class Filters:
+    """How Qdrant writes groups of conditions; a subclass has the conditions."""
 
     def translate(self, where: Filter) -> models.Filter | None:
         """The filter that lets through at least what matches; None for everything."""
@@ -90,27 +98,9 @@ class QdrantFilters:
             return models.Filter(must=[models.HasIdCondition(has_id=[])])
         return found if isinstance(found, models.Filter) else models.Filter(must=[found])
 
-    def condition(self, condition: Condition, *, is_negated: bool) -> Translated[QdrantCondition] | None:  # noqa: ARG002
-        """One condition, or None where Qdrant cannot express it: patterns, ranges of texts, and huge numbers."""
-        match condition:
-            case Exists(field):
-                self.paths.add(FIELD_NAMES)
-                return models.FieldCondition(key=FIELD_NAMES, match=models.MatchValue(value=field_key(field)))
-            case Equal(field, value):
-                return self._one_of(field, (value,))
-            case In(field, values):
-                return self._one_of(field, values)
-            case Range(field, low, high) if not isinstance(low, str) and not isinstance(high, str):
-                if not all(bound is None or abs(bound) < EXACT_NUMBERS for bound in (low, high)):
-                    return None
-                return models.FieldCondition(
-                    key=self._path(field, 0.0),
-                    range=models.Range(
-                        **{"gte" if condition.include_low else "gt": low},
-                        **{"lte" if condition.include_high else "lt": high},
-                    ),
-                )
-        return None
+    def condition(self, condition: Condition, *, is_negated: bool) -> Translated[QdrantCondition] | None:
+        """One condition."""
+        raise NotImplementedError
 
     def all_of(self, parts: Sequence[QdrantCondition]) -> QdrantCondition:
         """All parts hold."""
@@ -124,23 +114,45 @@ class QdrantFilters:
         """The part does not hold."""
         return models.Filter(must_not=[part])
 
+
+class QdrantFilters(Filters):
+    """Translates filters. `paths` collects the paths that they name."""
+
+    def __init__(self) -> None:
+        self.paths: set[str] = set()
+
+    def condition(self, condition: Condition, *, is_negated: bool) -> Translated[QdrantCondition] | None:  # noqa: ARG002
+        """One condition, or None where Qdrant cannot express it: patterns, ranges of texts, and huge numbers."""
+        match condition:
+            case Exists(field):
+                self.paths.add(FIELD_NAMES)
+                return models.FieldCondition(key=FIELD_NAMES, match=models.MatchValue(value=field_key(field)))
+            case Equal(field, value):
+                return self._one_of(field, (value,))
+            case In(field, values):
+                return self._one_of(field, values)
+            case Range(field):
+                found = in_range(f"{TYPES[1]}.{field_key(field)}", condition)
+                if found is not None:
+                    self.paths.add(found.key)
+                return found
+        return None
+
     def _one_of(self, field: str, values: Sequence[Scalar]) -> Translated[QdrantCondition] | None:
         """The field has one of these values, of any type."""
         by_type: Mapping[int, list[Scalar]] = {rank: [] for rank in range(len(TYPES))}
         for value in values:
             by_type[type_rank(value)].append(value)
         flags, numbers, texts = by_type[0], by_type[1], by_type[2]
-        if any(abs(float(number)) >= EXACT_NUMBERS for number in numbers):
-            return None
         found: list[QdrantCondition] = [
             models.FieldCondition(key=self._path(field, flag), match=models.MatchValue(value=bool(flag)))
             for flag in flags
         ]
         for number in numbers:
-            bound = float(number)
-            found.append(
-                models.FieldCondition(key=self._path(field, number), range=models.Range(gte=bound, lte=bound))
-            )
+            equal = in_range(self._path(field, number), Range(field, float(number), float(number)))
+            if equal is None:
+                return None
+            found.append(equal)
         if texts:
             listed = [str(stored_value(text)) for text in texts]
             found.append(
