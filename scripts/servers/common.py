@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -12,10 +13,15 @@ import zipfile
 from pathlib import Path
 from typing import Any, Final
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 UNPRIVILEGED_USER: Final = "nobody"
 """Servers refuse to run as root; where the tests do, their servers run as this user."""
+
+
+PORTS: Final = range(20_000, 32_768)
+
+_held: list[FileLock] = []
 
 
 class ServerUnavailable(Exception):
@@ -58,11 +64,29 @@ def temporary_folder(name: str) -> Path:
 
 
 def free_port() -> int:
-    """A loopback port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    """A loopback port for this process alone, also while no server listens on it.
+
+    It lies below the ports that the system gives to outgoing connections: one of those could take it while a server
+    is down, and the server would not come back. A lock, held until this process ends, keeps it from other test runs.
+    """
+    folder = cache_folder() / "ports"
+    folder.mkdir(exist_ok=True)
+    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+        lock = FileLock(folder / str(port), blocking=False)
+        try:
+            lock.acquire()
+        except Timeout:
+            continue
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                lock.release()
+                continue
+        _held.append(lock)
         return port
+    raise ServerUnavailable(f"no port from {PORTS.start} to {PORTS.stop - 1} is free")
 
 
 def install_wheel(requirement: str, sha256: str, *options: str) -> Path:

