@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 HEAD = """
-import contextlib
 from itertools import count
 
 import pytest
@@ -22,18 +21,17 @@ from sennit.stores.contract import ScoredKeys
 from sennit.stores.embedded.store import EmbeddedStore
 from sennit.testing import RecordsConformance
 
-honest = EmbeddedStore.snapshot
+honest = EmbeddedStore._open_snapshot  # the one place where every kind of read gets its snapshot
 
 
-@contextlib.contextmanager
-def broken(self, *audience):
-    with honest(self, *audience) as snapshot:
-        if self.index_folder is not None:  # the oracle, which is in memory, stays honest
-            spoil(snapshot)
-        yield snapshot
+def broken(self, connection, audience):
+    snapshot = honest(self, connection, audience)
+    if self.index_folder is not None:  # the oracle, which is in memory, stays honest
+        spoil(snapshot)
+    return snapshot
 
 
-EmbeddedStore.snapshot = broken
+EmbeddedStore._open_snapshot = broken
 
 
 class TestBroken(RecordsConformance):
@@ -105,8 +103,8 @@ settings.load_profile("no_shrinking")
 
 from sennit.filters import EVERYTHING
 from sennit.stores.contract import ScoredKeys
-from sennit.testing import KeywordConformance, VectorConformance
-from sennit.testing.naive import NaiveKeyword, NaiveVector, naive_backend
+from sennit.testing import KeywordConformance, RecordsConformance, VectorConformance
+from sennit.testing.naive import NaiveKeyword, NaiveRecords, NaiveTransaction, NaiveVector, naive_backend
 
 
 def target(backend, **roles):
@@ -232,6 +230,62 @@ class TestDistances(VectorConformance):
     @pytest.fixture
     def new_target(self):
         return lambda: target(naive_backend(), vector=Distances())
+
+
+class LostByFlush(NaiveKeyword):
+    def __init__(self, records):
+        self.records, self.flushed = records, 0
+
+    def search(self, snapshot, query, limit, where=EVERYTHING):
+        found = super().search(snapshot, query, limit, where)
+        kept = found.keys > self.flushed
+        return ScoredKeys(found.keys[kept], found.scores[kept])
+
+    def flush(self, at_least=1, *, wait=False):
+        with self.records.snapshot() as snapshot:
+            self.flushed = snapshot.seq
+
+    def merge(self, **how): pass
+    def purge(self): pass
+    def rest(self): pass
+    def cancel(self): pass
+
+
+class TestLostByFlush(KeywordConformance):
+    @pytest.fixture
+    def new_target(self):
+        def new():
+            backend = naive_backend()
+            keyword = LostByFlush(backend.records)
+            return target(backend, keyword=keyword, upkeep=(keyword,))
+        return new
+
+
+class OnWrites(RecordsConformance):
+    @pytest.fixture
+    def new_target(self, monkeypatch):
+        honest, keeps = NaiveTransaction.write, self.keeps
+
+        def write(self, records, vectors={}, *, remove=(), keep_vectors=False):
+            honest(self, records, vectors, remove=remove, keep_vectors=keeps)
+
+        monkeypatch.setattr(NaiveTransaction, "write", write)
+        return lambda: target(naive_backend())
+
+
+class TestVectorsNotKept(OnWrites):
+    keeps = False
+
+
+class TestVectorsLeftBehind(OnWrites):
+    keeps = True
+
+
+class TestUnusedForEver(RecordsConformance):
+    @pytest.fixture
+    def new_target(self, monkeypatch):
+        monkeypatch.setattr(NaiveRecords, "delete_unused", lambda self, before, keep_bytes=0: 0)
+        return lambda: target(naive_backend())
 """
 
 FAULTS = {
@@ -243,6 +297,10 @@ FAULTS = {
     "TestHiddenReturned": "test_no_hidden_record_returns_though_it_would_outrank",
     "TestWholeStatistics": "test_hidden_records_have_no_influence_on_scores",
     "TestDistances": "test_the_best_come_first",
+    "TestLostByFlush": "test_a_search_equals_a_scan_of_the_snapshot",
+    "TestVectorsNotKept": "test_a_kept_vector_serves_a_text_that_comes_back",
+    "TestVectorsLeftBehind": "test_a_removal_on_request_leaves_no_vector_of_its_document",
+    "TestUnusedForEver": "test_unused_vectors_are_deleted_by_size_and_by_age",
 }
 
 

@@ -19,11 +19,13 @@ from sennit.stores.buffered_index import BufferedVector, IndexFeeder, expressibl
 from sennit.stores.contract import Cancelled, Document, IndexOf, Model, RecordsRole
 from sennit.stores.embedded import store as embedded_store_module
 from sennit.stores.lease import LEASE_SECONDS, Lease
+from sennit.stores.open import open_backend
 from sennit.testing.naive import naive_backend
 
 from .dict_server import DictServers, DictVectorServer
 from .helpers import embedded_store, versioned_record
 from .test_conformance import Machines, on_servers
+from .unbound_index import check_that_an_unbound_index_is_forgotten
 
 KIND, TAG = parse_filter('kind = "note"'), parse_filter('tags = "a"')
 OTHER = field("year") > 2020
@@ -207,6 +209,13 @@ def test_an_index_that_missed_purged_deletes_is_built_again() -> None:
         assert sorted(one.record.id for one in server.documents.values()) == ["r1", "r2", "r3"]
 
 
+def test_an_index_that_nobody_has_bound_for_a_week_holds_no_deletes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Database(open_backend(":memory:"), load_settings(), background=False) as db:
+        check_that_an_unbound_index_is_forgotten(db, monkeypatch)
+
+
 def _document(key: int, name: str) -> Document:
     return Document(key, Record(id=name, text="ghost"), np.zeros(256, np.float32))
 
@@ -272,7 +281,9 @@ def test_after_a_change_of_model_another_index_is_filled_from_the_beginning() ->
         texts = db.store.models.pending_texts(new.number, 10)
         vectors = {digest: np.eye(8, dtype=np.float16)[at].tobytes() for at, (digest, _) in enumerate(texts)}
         db.store.models.add_late_vectors(new.number, vectors)
-        assert db.store.models.activate_if_complete(new.number)
+        # The database's own thread may have activated it already.
+        db.store.models.activate_if_complete(new.number)
+        assert db.store.models.current()[0].number == new.number
         for _ in range(2):
             with db.store.snapshot() as snapshot:
                 found = index.search(snapshot, np.eye(8, dtype=np.float32)[0], 10)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from itertools import count
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from sennit.testing.records import NewTarget, Target
 from .dict_server import DictKeywordServer, DictServers, DictVectorServer
 
 MAX_LINES = 400
-"""Lines of code of the naive backend. A contract that needs more of a backend is too large."""
+"""Lines of the naive backend, with imports, comments and blank lines. A contract that needs more of a backend is too large."""
 
 
 class TestSqlite(RecordsConformance):
@@ -133,16 +132,7 @@ def on_servers(local: Backend, machines: Machines) -> Backend:
 
 def test_the_naive_backend_is_short() -> None:
     source = Path(sennit.testing.naive.__file__).read_text(encoding="utf-8")
-    tree = ast.parse(source)
-    without = {
-        line
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    }
-    lines = [line for at, line in enumerate(source.splitlines(), 1) if line.strip() and at not in without]
-    assert len(lines) < MAX_LINES
+    assert len(source.splitlines()) < MAX_LINES
 
 
 def test_a_trace_says_whose_scores_and_statistics_an_index_has() -> None:

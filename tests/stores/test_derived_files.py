@@ -9,6 +9,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import xxhash
@@ -17,6 +18,7 @@ import sennit
 from sennit import Record
 from sennit.engine import maintenance
 from sennit.stores.embedded import store
+from sennit.stores.embedded.keyword_index import KeywordIndex
 
 from .helpers import (
     COMMON_WORD,
@@ -361,3 +363,26 @@ def test_opening_while_segments_are_replaced_finds_everything(tmp_path: Path) ->
         done.set()
         reader.join()
     assert failures == []
+
+
+def test_a_flush_after_a_failed_opening_lists_no_deleted_segment(
+    prepared: tuple[Path, Expected], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, expected = prepared
+    with sennit.open(folder) as db, sennit.open(folder) as other:
+        assert_contains_exactly(db, expected, DELETED_WORDS)
+        other.add([versioned_record("new", 999)])
+        other.admin.optimise()
+        with monkeypatch.context() as broken:
+            broken.setattr(KeywordIndex, "_open_view", Mock(side_effect=RuntimeError))
+            with pytest.raises(RuntimeError):
+                db.search(COMMON_WORD, recipe="keyword")
+        db.maintainer.flush(wait=True)
+        db.add([versioned_record("newer", 1000)])
+        db.maintainer.flush(wait=True)
+        added = {"new": versioned_record("new", 999), "newer": versioned_record("newer", 1000)}
+        assert_contains_exactly(db, expected | added, DELETED_WORDS)
+        with sennit.open(folder) as third:
+            assert_contains_exactly(third, expected | added, DELETED_WORDS)
+            assert not third.store.notices
+        assert not db.store.notices

@@ -85,6 +85,22 @@ def test_a_place_that_is_not_empty_is_refused(source: Path, tmp_path: Path) -> N
         sennit.migrate(source, source)
 
 
+def test_a_run_that_was_stopped_after_the_copy_is_verified_again(source: Path, tmp_path: Path) -> None:
+    first = copy_store(source, tmp_path / "target")
+    report = sennit.migrate(source, tmp_path / "target")
+    assert [(one.name, one.rows, one.checksum) for one in report.tables] == [
+        (one.name, one.rows, one.checksum) for one in first
+    ]
+    assert not any(one.copied for one in report.tables)
+    with sennit.open(tmp_path / "target") as db:
+        db.add([sennit.Record(id="later", text="a river")])
+    with pytest.raises(StoreError, match="changed since"):
+        sennit.migrate(source, tmp_path / "target")
+    # A copy of the copy has nothing of where the copy came from.
+    sennit.migrate(tmp_path / "target", tmp_path / "third")
+    sennit.migrate(tmp_path / "target", tmp_path / "third")
+
+
 def test_servers_are_filled_before_it_ends(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

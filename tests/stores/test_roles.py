@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +13,10 @@ from numpy.typing import NDArray
 
 import sennit
 from sennit.errors import MissingExtra, SettingsError
+from sennit.filters import EVERYTHING
 from sennit.settings import load_settings
 from sennit.stores import open as opening_module
-from sennit.stores.buffered_index import for_every_model
+from sennit.stores.buffered_index import IndexFeeder, for_every_model
 from sennit.stores.contract import IndexOf, KeywordQuery
 from sennit.stores.open import Opening
 
@@ -136,3 +139,75 @@ def test_a_found_file_may_not_bind_a_role_to_a_server(tmp_path: Path) -> None:
     assert (
         load_settings(start=tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path / "none")}).roles.vector == "local"
     )
+
+
+def folders(db: Path) -> set[str]:
+    """The folders of the indexes of this machine, without the numbers of models."""
+    return {path.name.partition("-")[0] for path in (db / "index").iterdir() if path.is_dir()}
+
+
+def test_what_a_server_searches_has_no_index_on_this_machine(
+    tmp_path: Path, opened: list[FakeQdrant]
+) -> None:
+    path = tmp_path / "db"
+    with sennit.open(path) as db:
+        db.add(NOTES)
+        db.admin.flush()
+        assert {"keyword", "vector"} <= folders(path)
+    bindings: tuple[tuple[dict[str, Any], set[str]], ...] = (
+        ({"roles__vector": "qdrant"}, {"keyword"}),
+        ({"roles__keyword": "qdrant"}, {"id", "vector"}),
+        ({"roles__keyword": "qdrant", "roles__vector": "qdrant"}, {"id"}),
+        ({}, {"keyword", "vector"}),
+    )
+    for roles, expected in bindings:
+        with sennit.open(path, **roles) as db:
+            db.add([sennit.Record(id="later", text="the river fell again", kind="note")])
+            db.admin.flush()
+            assert folders(path) & {"keyword", "vector", "id"} == expected, roles
+            assert [hit.id for hit in db.search("the river fell again", limit=1)] == ["later"]
+            assert len(db.search("river", limit=9)) == 6
+            assert [hit.id for hit in db.search("river", filters={"kind": "note"})] == ["later"]
+            assert [record.id for record in db][:2] == ["later", "n0"]
+            levels = {one.level for one in db.admin.check()}
+            assert "problem" not in levels
+            db.remove(["later"])
+            assert len(db.search("river", limit=9)) == 5
+
+
+def test_vectors_are_read_from_the_records_where_a_server_searches_them(
+    tmp_path: Path, opened: list[FakeQdrant]
+) -> None:
+    assert not opened
+    with sennit.open(tmp_path / "db") as db:
+        db.add(NOTES)
+        db.admin.flush()
+        with db.store.snapshot() as snapshot:
+            keys = snapshot.keys(EVERYTHING)
+            expected = snapshot.vectors(keys)
+    with sennit.open(tmp_path / "db", roles__vector="qdrant") as db, db.store.snapshot() as snapshot:
+        assert np.array_equal(snapshot.vectors(keys), expected)
+        assert expected.any(axis=1).all()
+        assert not snapshot.vectors(np.array([10_000])).any()
+
+
+def test_a_database_closes_quietly_while_its_servers_are_being_fed(
+    tmp_path: Path, opened: list[FakeQdrant], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_feeding, is_closing = threading.Event(), threading.Event()
+    failures: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+
+    def apply(*_: object) -> None:
+        is_feeding.set()
+        is_closing.wait()
+        raise RuntimeError("the client has been closed")
+
+    monkeypatch.setattr(DictKeywordServer, "apply", apply)
+    with sennit.open(tmp_path / "db", roles__keyword="qdrant", store__flush_at=1) as db:
+        (feeder,) = (one for one in db.backend.upkeep if isinstance(one, IndexFeeder))
+        monkeypatch.setattr(feeder, "cancel", is_closing.set)
+        db.add(NOTES[:1])
+        is_feeding.wait()
+    assert opened[0].is_closed
+    assert not failures

@@ -79,7 +79,7 @@ def test_rankings_do_not_depend_on_segmentation(
         expected = [answers(buffered, filters) for filters in FILTERS]
     with sennit.open(folder, store__flush_at=10**6) as db:
         fill(db, records, seed, flush_after)
-        arrangements: list[Callable[[], None]] = [
+        arrangements: list[Callable[[], object]] = [
             lambda: None,
             db.maintainer.flush,
             db.maintainer.merge,

@@ -146,3 +146,36 @@ def test_a_partial_answer_is_used_and_reported() -> None:
             ("keyword", "1 of 3 shards did not answer"),
             ("vector", "1 of 3 shards did not answer"),
         ]
+
+
+def test_what_was_just_written_is_found_although_the_server_is_down() -> None:
+    servers = DictServers()
+    with open_filled(servers) as db, servers.outage():
+        db.add([sennit.Record(id="late", text="the river froze")])
+        result = db.search("river", limit=3)
+        assert [hit.id for hit in result] == ["late"]
+        assert {one.source for one in result.degraded} == {"keyword", "vector"}
+        assert all("only what the server has not applied yet" in one.reason for one in result.degraded)
+
+
+def test_names_lead_into_the_graph_although_the_server_of_the_texts_is_down() -> None:
+    servers = DictServers()
+    with open_filled(servers) as db:
+        db.add_facts([sennit.Fact(subject="Rajesh", relation="knows", object="Priya")])
+        db.admin.flush()
+        assert not db.search("Who is Priya?", recipe="memory").degraded
+        with servers.outage():
+            result = db.search("Who is Priya?", recipe="memory")
+    assert [hit.text for hit in result] == ["Rajesh -> Priya: knows"]
+    assert {one.source for one in result.degraded} == {"keyword", "vector", "graph"}
+    assert any("not searched by their text" in one.reason for one in result.degraded)
+
+
+def test_ways_into_the_graph_by_text_are_one_request() -> None:
+    servers = DictServers()
+    with open_filled(servers) as db:
+        db.add_facts([sennit.Fact(subject="Rajesh", relation="knows", object="Priya")])
+        db.admin.flush()
+        servers.round_trips.clear()
+        db.search("Who is Priya?", recipe="memory")
+        assert sorted(map(len, servers.round_trips)) == [2, 3]

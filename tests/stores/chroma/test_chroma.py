@@ -18,20 +18,24 @@ from scripts.servers.chroma import ChromaProcess
 from scripts.servers.common import free_port
 
 import sennit
-from sennit.errors import SennitError
-from sennit.filters import Equal, Filter, Not, Range, field, matches
+from sennit.errors import SennitError, SourceError
+from sennit.filters import Equal, Filter, Not, Or, Range, field, matches
 from sennit.records import Record
 from sennit.settings import load_settings
 from sennit.settings.servers import ChromaSettings
 from sennit.stores.contract import Backend
 from sennit.stores.open import open_backend
-from sennit.stores.servers.chroma import ChromaServer, similarities
-from sennit.stores.servers.chroma_metadata import metadata_of, to_where
+from sennit.stores.servers.chroma.client import ChromaClient
+from sennit.stores.servers.chroma.metadata import metadata_of, to_where
+from sennit.stores.servers.chroma.server import ChromaServer, similarities
 from sennit.testing import VectorConformance
 from sennit.testing.indexes import Outage
 from sennit.testing.records import HOSTILE, NewTarget, filters
 
 pytestmark = pytest.mark.servers
+
+FILTERED_AT_ONCE = 40
+"""Naughty strings in one filter."""
 
 
 def on_chroma(folder: Path, **settings: object) -> Callable[[], Backend]:
@@ -200,14 +204,38 @@ def test_every_naughty_string_in_every_field_filter_and_identifier(
             query = db.embeddings.embed_query(snapshot.model, "river")
             every = vector.search(snapshot, query, len(records) + 1)
             assert len(every.keys) == len(records)
-            for record in list(records.values())[::29]:
-                where = (
-                    Equal("id", record.id) & Equal("kind", record.kind)
-                    if record.kind
-                    else Equal("id", record.id)
-                )
-                hits = vector.search(snapshot, query, 10, where)
-                assert record.full_id.encode() in snapshot.ids(hits.keys)
+            # One search asks for many of them, because Chroma needs milliseconds for each.
+            stored = list(records.values())
+            for start in range(0, len(stored), FILTERED_AT_ONCE):
+                where = Or(tuple(_only(record) for record in stored[start : start + FILTERED_AT_ONCE]))
+                wanted = {record.full_id.encode() for record in stored if matches(where, record)}
+                assert len(wanted) >= min(FILTERED_AT_ONCE, len(stored) - start)
+                hits = vector.search(snapshot, query, len(wanted) + 1, where)
+                assert set(snapshot.ids(hits.keys)) == wanted
+
+
+def _only(record: Record) -> Filter:
+    """A filter with every string of a record that a filter can compare."""
+    where: Filter = Equal("id", record.id)
+    if record.kind:
+        where &= Equal("kind", record.kind)
+    value = record.metadata.get("value")
+    if isinstance(value, str):
+        where &= Equal("value", value) & Equal("list", value)
+    return where
+
+
+def test_whatever_the_client_raises_is_a_failed_source(chroma: ChromaProcess) -> None:
+    client = ChromaClient(ChromaSettings(url=chroma.url))
+    raised = [Exception("503 from a proxy"), RuntimeError("the client has been closed"), KeyError("system")]
+    for one in raised:
+
+        def fail(_: Any, one: Exception = one) -> None:
+            raise one
+
+        with pytest.raises(SourceError, match="Chroma at"):
+            client.call(fail)
+    client.close()
 
 
 def test_a_check_says_what_is_wrong_in_words(chroma: ChromaProcess) -> None:

@@ -1,4 +1,4 @@
-"""Real OpenSearch clusters for these tests: three nodes and a single one, each started once."""
+"""Real clusters for these tests: OpenSearch of three nodes and of one, and Elasticsearch; each started once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import httpx
 import pytest
 from scripts.servers.common import ServerUnavailable
+from scripts.servers.elasticsearch import ElasticsearchCluster
 from scripts.servers.opensearch import OpenSearchCluster
 
 from sennit.settings import load_settings
@@ -21,11 +22,13 @@ from sennit.testing.records import Target
 _numbers = count(1)
 
 
-def _start(nodes: int, leave_out: Callable[[str], NoReturn]) -> Iterator[OpenSearchCluster]:
+def _start(
+    nodes: int, leave_out: Callable[[str], NoReturn], kind: type[OpenSearchCluster] = OpenSearchCluster
+) -> Iterator[OpenSearchCluster]:
     if find_spec("httpx") is None:
         leave_out("httpx is not installed: pip install 'sennit[opensearch]'")
     try:
-        running = OpenSearchCluster(nodes)
+        running = kind(nodes)
     except ServerUnavailable as error:
         leave_out(str(error))
     try:
@@ -49,6 +52,12 @@ def single(leave_out: Callable[[str], NoReturn]) -> Iterator[OpenSearchCluster]:
     yield from _start(1, leave_out)
 
 
+@pytest.fixture(scope="session")
+def elasticsearch(leave_out: Callable[[str], NoReturn]) -> Iterator[OpenSearchCluster]:
+    """One running node of Elasticsearch."""
+    yield from _start(1, leave_out, ElasticsearchCluster)
+
+
 class Targets:
     """Makes databases in folders whose keyword and vector role are on a cluster."""
 
@@ -56,6 +65,7 @@ class Targets:
         self.cluster = nodes
         self.prefix = f"test{next(_numbers)}"
         self._folder = folder
+        self.overrides: dict[str, Any] = {}
 
     def settings(self, **overrides: Any) -> Any:
         nodes = len(self.cluster.nodes)
@@ -67,6 +77,7 @@ class Targets:
             "opensearch.shards": 3 if nodes > 1 else 1,
             "opensearch.replicas": 1 if nodes > 1 else 0,
             "privacy.open": True,
+            **self.overrides,
         }
         return load_settings(
             overrides=named | {key.replace("__", "."): one for key, one in overrides.items()}
@@ -98,5 +109,13 @@ def targets(cluster: OpenSearchCluster, tmp_path: Path) -> Iterator[Targets]:
 def single_targets(single: OpenSearchCluster, tmp_path: Path) -> Iterator[Targets]:
     """Databases on one node."""
     made = Targets(single, tmp_path)
+    yield made
+    made.delete_indexes()
+
+
+@pytest.fixture
+def elastic_targets(elasticsearch: OpenSearchCluster, tmp_path: Path) -> Iterator[Targets]:
+    """Databases on one node of Elasticsearch."""
+    made = Targets(elasticsearch, tmp_path)
     yield made
     made.delete_indexes()

@@ -66,3 +66,12 @@ class TestKeywordOnOneNode(_OnOneNode, KeywordConformance):
 
 class TestVectorOnOneNode(_OnOneNode, VectorConformance):
     """The vector role."""
+
+
+class TestKeywordWithTheAnalysisOfTheServer(_OnOneNode, KeywordConformance):
+    """The keyword role with the server's own words and scores."""
+
+    @pytest.fixture
+    def new_target(self, single_targets: Targets) -> NewTarget:
+        single_targets.overrides = {"opensearch.analysis": "server"}
+        return single_targets.new

@@ -15,6 +15,7 @@ from scripts.servers.postgres import PostgresServer
 
 import sennit
 from sennit.analysis import query_terms
+from sennit.engine import Database
 from sennit.errors import SettingsError, SourceError
 from sennit.filters import EVERYTHING, field
 from sennit.settings import load_settings
@@ -232,6 +233,18 @@ def test_no_error_log_or_trace_shows_the_password(tmp_path: Path, caplog: pytest
     assert PASSWORD not in shown + caplog.text
 
 
+def test_a_check_says_how_many_changes_an_index_is_behind(dsn: str, tmp_path: Path) -> None:
+    with Database(indexes_on(dsn, tmp_path / "db"), load_settings(), background=False) as db:
+        db.add([sennit.Record(id="a", text="river")])
+        db.admin.flush()
+        assert "postgres: has applied every change" in [one.message for one in db.admin.check()]
+        assert db.admin.behind() == {"keyword": 0, "vector": 0}
+        db.add([sennit.Record(id="b", text="valley"), sennit.Record(id="c", text="oboe")])
+        said = [one.message for one in db.admin.check() if "2 changes behind" in one.message]
+        assert len(said) == 2
+        assert db.admin.behind() == {"keyword": 2, "vector": 2}
+
+
 def test_a_check_says_what_the_server_has(dsn: str, tmp_path: Path) -> None:
     with sennit.open(indexes_on(dsn, tmp_path / "db")) as db:
         server = db.backend.servers["postgres"]
@@ -242,6 +255,7 @@ def test_a_check_says_what_the_server_has(dsn: str, tmp_path: Path) -> None:
         assert "Postgres 17" in said
         assert "pgvector 0.8" in said
         assert said.count("1 rows") == 2
+        assert "changes" not in said
         with psycopg.connect(dsn, autocommit=True) as connection:
             (table,) = connection.execute(
                 "SELECT table_name FROM sennit_index.indexes WHERE table_name LIKE 'keyword%'"

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import sennit
+from sennit.engine import Database
+from sennit.settings import load_settings
 from sennit.stores.embedded import store
-from sennit.stores.open import open_store
+from sennit.stores.open import open_backend, open_store
 
 from ..helpers import (
     assert_contains_exactly,
@@ -21,6 +23,7 @@ from ..helpers import (
 )
 from ..test_processes import create_at_once, share
 from ..test_races import check_facts, check_turns, race
+from ..unbound_index import check_that_an_unbound_index_is_forgotten
 
 
 def test_each_machine_sees_the_others_confirmed_write_in_its_next_search(
@@ -108,6 +111,14 @@ def test_a_large_load_is_flushed_by_a_worker_process(dsn: str, cache: Path) -> N
         wait_until(lambda: bool(list(cache.rglob("keyword/*.seg"))))
         assert search_keyword(db, word(4321)) == ["r4321"]
         assert len(list(db)) == 6000
+
+
+def test_an_index_that_nobody_has_bound_for_a_week_holds_no_deletes_back(
+    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SENNIT_CACHE", str(tmp_path))
+    with Database(open_backend(dsn), load_settings(), background=False) as db:
+        check_that_an_unbound_index_is_forgotten(db, monkeypatch)
 
 
 def test_three_processes_share_a_database(dsn: str) -> None:

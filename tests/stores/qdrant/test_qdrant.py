@@ -6,7 +6,6 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,14 @@ from scripts.servers.qdrant import QdrantCluster, QdrantNode
 import sennit
 from sennit.analysis import query_terms
 from sennit.errors import SennitError, SourceError
-from sennit.filters import Equal, field
+from sennit.filters import field
 from sennit.records import Record
 from sennit.settings import load_settings
 from sennit.settings.servers import QdrantSettings
 from sennit.stores.contract import BM25, KeywordQuery
 from sennit.stores.servers.qdrant import QdrantServer
 
+from ..helpers import assert_found_by_value
 from .conftest import on_qdrant
 
 pytestmark = pytest.mark.servers
@@ -170,13 +170,13 @@ def test_every_naughty_string_in_every_field_filter_and_identifier(
             query = KeywordQuery(terms, BM25(), RARE)
             found = keyword.search(snapshot, query, len(records) + 1)
             assert {name.decode() for name in snapshot.ids(found.keys)} == set(records)
-            for record in list(records.values())[::17]:
-                for name in ("kind", "path", "parent", "collection", "tenant"):
-                    value = getattr(record, name)
-                    if value:
-                        where = Equal(name, value) & Equal("id", record.id)
-                        hits = keyword.search(snapshot, query, 10, where)
-                        assert record.full_id.encode() in snapshot.ids(hits.keys)
+            for name in ("id", "title", "kind", "path", "parent", "collection", "scope", "tenant"):
+                assert_found_by_value(
+                    name,
+                    records.values(),
+                    lambda where: keyword.search(snapshot, query, len(records), where),
+                    snapshot,
+                )
 
 
 def test_the_next_node_is_asked_when_one_does_not_answer(tmp_path: Path, qdrant: QdrantCluster) -> None:
@@ -227,17 +227,3 @@ def test_a_key_comes_from_the_environment_and_a_wrong_one_is_said(monkeypatch: p
         assert messages[1] == ""
     finally:
         node.close()
-
-
-def test_attaching_a_collection_of_qdrant_is_refused_in_words(tmp_path: Path, qdrant: QdrantCluster) -> None:
-    mapping = {
-        "server": "qdrant",
-        "source": "segments",
-        "collection": "x",
-        "id": "id",
-        "text": "text",
-        "vector": "v",
-    }
-    settings = replace(load_settings(overrides={"qdrant.urls": qdrant.urls}), attached={"segments": mapping})
-    with pytest.raises(SennitError, match="cannot attach collections"):
-        sennit.open(tmp_path / "db", settings=settings)

@@ -13,7 +13,7 @@ from scripts.servers.qdrant import QdrantCluster
 
 from sennit.filters import EVERYTHING, NOTHING, Equal, Filter, Not, Range, canonical_name, field, matches
 from sennit.records import Record
-from sennit.stores.servers.qdrant_payload import QdrantFilters, index_schema, payload_of
+from sennit.stores.servers.qdrant.payload import QdrantFilters, index_schema, payload_of
 from sennit.testing.records import HOSTILE, filters
 
 pytestmark = pytest.mark.servers

@@ -1,0 +1,93 @@
+"""The same binding on a real Elasticsearch: the conformance kit, and what is said where a feature is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scripts.servers.opensearch import OpenSearchCluster
+
+import sennit
+from sennit.errors import SourceError
+from sennit.filters import EVERYTHING, Equal
+from sennit.stores.servers.opensearch.dialect import MAX_NEIGHBOURS, ElasticsearchDialect
+from sennit.testing import KeywordConformance, VectorConformance
+from sennit.testing.indexes import Outage
+from sennit.testing.records import NewTarget
+
+from .conftest import Targets
+from .test_conformance import kill_all
+
+pytestmark = pytest.mark.servers
+
+
+class _OnElasticsearch:
+    @pytest.fixture
+    def new_target(self, elastic_targets: Targets) -> NewTarget:
+        return elastic_targets.new
+
+    @pytest.fixture
+    def outage(self, elasticsearch: OpenSearchCluster) -> Outage:
+        return kill_all(elasticsearch)
+
+
+class TestKeywordOnElasticsearch(_OnElasticsearch, KeywordConformance):
+    """The keyword role."""
+
+
+class TestVectorOnElasticsearch(_OnElasticsearch, VectorConformance):
+    """The vector role."""
+
+    many = MAX_NEIGHBOURS // 2
+    """More neighbours than MAX_NEIGHBOURS need scripts, whose module is in no package."""
+
+
+class TestKeywordWithTheAnalysisOfElasticsearch(_OnElasticsearch, KeywordConformance):
+    """The keyword role with the server's own words and scores."""
+
+    @pytest.fixture
+    def new_target(self, elastic_targets: Targets) -> NewTarget:
+        elastic_targets.overrides = {"opensearch.analysis": "server"}
+        return elastic_targets.new
+
+
+@pytest.fixture
+def db(elastic_targets: Targets, tmp_path: Path) -> sennit.Database:
+    return sennit.open(tmp_path / "notes", settings=elastic_targets.settings())
+
+
+def test_the_server_is_known_by_its_headers_and_its_nodes(db: sennit.Database) -> None:
+    with db:
+        server = db.backend.servers["opensearch"]
+        assert isinstance(server.dialect.get(), ElasticsearchDialect)  # type: ignore[attr-defined]
+        (version, health, *_) = server.check()
+        assert (version.level, version.message) == ("ok", "Elasticsearch 9.2.0 answers")
+        assert health.level == "ok"
+
+
+def test_naughty_strings_in_filters_find_what_has_them(db: sennit.Database, shared_data: Path) -> None:
+    strings: list[str] = json.loads((shared_data / "security/blns/blns.json").read_text())
+    with db:
+        db.add(
+            [
+                sennit.Record(id=f"n{at}", text=f"river {string}", metadata={"value": string})
+                for at, string in enumerate(strings)
+            ]
+        )
+        db.admin.flush()
+        for at in range(0, len(strings), 9):
+            found = db.search("river", recipe="rrf", filters=Equal("value", strings[at]), limit=3)
+            assert not found.degraded
+            assert f"n{at}" in {hit.id for hit in found}
+
+
+def test_a_search_that_needs_a_missing_module_says_which(db: sennit.Database) -> None:
+    with db:
+        db.add([sennit.Record(id="a", text="river")])
+        db.admin.flush()
+        with db.store.snapshot() as snapshot:
+            query = np.asarray(db.embeddings.embed_query(snapshot.model, "river"))
+            with pytest.raises(SourceError, match="painless"):
+                db.backend.vector.search(snapshot, query, MAX_NEIGHBOURS + 1, EVERYTHING)
