@@ -182,7 +182,7 @@ def test_another_process_notices_an_experiment(db: Database) -> None:
     assert db.path is not None
     with sennit.open(db.path) as other:
         other.experiments.start("e", "keyword", "vector", share=0.5)
-        db.experiments._next_refresh = 0.0  # as if five seconds had passed
+        db._experiment_watch.refresh()  # as if five seconds had passed
         for number in range(20):
             db.search("vines", recipe="keyword", caller=Caller(name=f"u{number}", everything=True))
         assert 2 <= len(db.feedback.read(everything=True)) <= 18

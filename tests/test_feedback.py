@@ -217,7 +217,7 @@ def test_features_are_recorded_where_the_settings_say_so() -> None:
         for hit in found.query.shown:
             assert len(hit.features) == len(FEATURE_NAMES)
         best = dict(zip(FEATURE_NAMES, found.query.shown[0].features, strict=True))
-        assert best["keyword_reciprocal_rank"] == best["text_overlap"] == 1.0
+        assert best["keyword_reciprocal_rank"] == best["score_relative"] == best["match_relative"] == 1.0
         assert best["title_overlap"] == pytest.approx(1 / 3)
         assert best["lists"] >= 2
         assert best["score"] == result[0].score

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from sennit.errors import InvalidInput, suggest
 from sennit.records import MAX_ID_BYTES, Json, as_utc, is_unicode
+from sennit.search_parameters import MAX_LOGGED_CHARACTERS, MAX_SHOWN
 
 ACTIONS: Final[Mapping[str, str]] = {
     "impression": "it was shown",
@@ -36,12 +37,6 @@ MAX_NAME_CHARACTERS: Final = 100
 
 MAX_MESSAGE_CHARACTERS: Final = 1024
 """The limit of UBI."""
-
-MAX_QUERY_CHARACTERS: Final = 2000
-"""Of a longer query the beginning is kept. Thousands of queries are held in memory, so a limit is needed."""
-
-MAX_SHOWN: Final = 100
-"""Hits of a search that are kept: nobody looks at more, and metrics look no deeper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +125,7 @@ class LoggedQuery:
         shown = tuple(_shown(hit, where) for hit in (given or [{"object_id": one} for one in ids]))
         return cls(
             query_id=check_name(values.get("query_id"), f"{where}: query_id"),
-            query=_text(values.get("user_query"), f"{where}: user_query")[:MAX_QUERY_CHARACTERS],
+            query=_text(values.get("user_query"), f"{where}: user_query")[:MAX_LOGGED_CHARACTERS],
             recipe=_text(attributes.get("recipe"), f"{where}: recipe"),
             shown=shown[:MAX_SHOWN],
             timestamp=_time(values, where),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.errors import InvalidInput, NotFound
-from sennit.places import Folder
+from sennit.places import Folder, Revision
 from sennit.privacy import Caller
 from sennit.repositories.episodes import EpisodeStore
 from sennit.repositories.folders import IndexedFolders
@@ -85,10 +85,11 @@ def test_indexed_folders_keep_their_options_and_when_they_were_indexed(records: 
     with records.transaction() as transaction:
         for folder in (Folder("a", "/home/a"), odd):
             folders.put(transaction, folder)
-    folders.mark_indexed(["a", "unknown"])
+    folders.mark_indexed({"a": Revision("1" * 40), "unknown": None}, complete=True)
     with records.transaction() as transaction:
         folders.put(transaction, Folder("a", "/home/b"))
     assert sorted(folders.places().folders, key=lambda one: one.key) == [Folder("a", "/home/b"), odd]
+    assert [str(one.revision) for one in folders.places().folders if one.key == "a"] == ["1" * 8]
     assert IndexedFolders(records, "/moved").places().get("a") == Folder("a", "/moved/b")
     seconds = folders.indexed_at()
     assert seconds["é"] is None

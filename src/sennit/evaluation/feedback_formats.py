@@ -23,10 +23,11 @@ from sennit.evaluation.datasets import (
     read_judgements,
     read_queries,
 )
-from sennit.feedback import MAX_GRADE, MAX_SHOWN, FeedbackEvent, LoggedQuery, ShownHit
+from sennit.feedback import MAX_GRADE, FeedbackEvent, LoggedQuery, ShownHit
 from sennit.ranking.features import FEATURE_NAMES, FEATURES_VERSION
 from sennit.records import Json, Record
 from sennit.repositories.feedback import QueryFeedback
+from sennit.search_parameters import MAX_SHOWN
 
 QRELS_HEADER: Final = "query-id\tcorpus-id\tscore\n"
 

@@ -17,11 +17,13 @@ from typing import Final, get_args
 
 import sennit
 from sennit.engine.search_request import SearchRequest
-from sennit.errors import AmbiguousReference, EmbeddingError, InvalidInput, NotFound
+from sennit.errors import AmbiguousReference, InvalidInput, NotFound
 from sennit.evaluation.clock import Clock, ClockedCollection, set_clock
 from sennit.evaluation.datasets import Collection, Query
 from sennit.evaluation.metrics import DEEP_METRIC, MetricValues, compute_metrics, mean_metrics
 from sennit.ranking.fusion import RRF, Weighted
+from sennit.ranking.learned import Learned
+from sennit.ranking.ranker import EVERYONE, Ranker
 from sennit.recipes import Recipe, find_recipe, load_recipes
 from sennit.settings import EmbeddingSettings, Provider, Settings
 
@@ -38,9 +40,6 @@ DEADLINE_SECONDS: Final = 60.0
 """Long enough that no source times out on a busy machine. A timed-out source would lower the metrics."""
 
 WRITE_BATCH_SIZE: Final = 1024
-POLL_SECONDS: Final = 0.1
-STALL_SECONDS: Final = 300.0
-"""If the model gives no new vector for this long, the evaluation fails."""
 
 MODEL_ALIASES: Final = {"minilm": "onnx/minilm"}
 
@@ -79,6 +78,8 @@ class EvaluationOptions:
     """When the queries ask. None: documents have no time."""
     explain: bool = False
     """Whether each query also has the reasons for the ranks of its relevant documents."""
+    rankers: Sequence[Ranker] = ()
+    """Learned rankers that recipes name; they are stored in the databases for the run."""
     cache_dir: Path | None = None
     """Where databases are kept for the next run. Without it they are temporary."""
 
@@ -135,17 +136,56 @@ class Measurement:
 
 
 def build_systems(recipe: Recipe) -> list[System]:
-    """Each source of a recipe alone, its sources fused by RRF, and the recipe itself, without duplicates."""
-    systems = [
-        System(config.name, replace(recipe, sources=(config,), fusion=Weighted({config.name: 1.0}, "none")))
-        for config in recipe.sources
-    ]
-    systems.append(System("rrf", replace(recipe, fusion=RRF(k=60, first_rank=1))))
+    """Each source of a recipe alone, its sources fused by RRF, and the recipe itself, without duplicates.
+
+    A learned ranker fits no other recipe, so the others are without it; so is one more, for the comparison.
+    """
+    plain = without_rankers(recipe)
+    whole = [System(recipe.name, recipe)]
+    if plain != recipe:
+        whole.insert(0, System(f"{recipe.name} without ranker", plain))
     if len(recipe.sources) == 1:
-        return [System(recipe.name, recipe)]
-    if systems[-1].recipe == recipe:
+        return whole
+    systems = [
+        System(config.name, replace(plain, sources=(config,), fusion=Weighted({config.name: 1.0}, "none")))
+        for config in plain.sources
+    ]
+    systems.append(System("rrf", replace(plain, fusion=RRF(k=60, first_rank=1))))
+    if systems[-1].recipe == plain:
         systems.pop()
-    return [*systems, System(recipe.name, recipe)]
+    return [*systems, *whole]
+
+
+def without_rankers(recipe: Recipe) -> Recipe:
+    """Return a recipe without its learned rankers."""
+    return replace(recipe, stages=tuple(one for one in recipe.stages if not isinstance(one, Learned)))
+
+
+def check_rankers(recipes: Sequence[Recipe], rankers: Sequence[Ranker]) -> None:
+    """Raise InvalidInput unless a recipe uses each ranker."""
+    used = {stage.ranker for recipe in recipes for stage in recipe.stages if isinstance(stage, Learned)}
+    for ranker in rankers:
+        if ranker.name not in used:
+            raise InvalidInput(
+                f"No measured recipe uses the ranker {ranker.name!r}. Name a recipe whose stages have "
+                f'{{ stage = "learned", ranker = "{ranker.name}" }}.'
+            )
+
+
+@contextlib.contextmanager
+def _stored_rankers(folder: Path, settings: Settings, rankers: Sequence[Ranker]) -> Iterator[None]:
+    """Keep rankers in a database for everyone, until the block ends: its queries are asked by no caller in particular."""
+    if not rankers:
+        yield
+        return
+    with sennit.open(folder, settings=settings) as db:
+        for ranker in rankers:
+            db.rankers.add(replace(ranker, training=replace(ranker.training, scope=EVERYONE)))
+        try:
+            yield
+        finally:
+            for ranker in rankers:
+                db.rankers.remove(ranker.name, EVERYONE)
 
 
 def evaluate(
@@ -158,11 +198,12 @@ def evaluate(
     """Measure every collection with every model and the systems of every recipe."""
     known_recipes = load_recipes(settings)
     recipes = [find_recipe(name, known_recipes) for name in options.recipes or (settings.search.recipe,)]
+    check_rankers(recipes, options.rankers)
     models = [
         (model or _model_label(settings), with_model(settings, model)) for model in options.models or ("",)
     ]
     for collection in collections:
-        _check_scope(collection, options.scopes.get(collection.name))
+        check_scope(collection, options.scopes.get(collection.name))
     out: list[Measurement] = []
     now = datetime.now(UTC)
     clocked = [
@@ -176,8 +217,8 @@ def evaluate(
             collection = one.collection
             with database_folder(collection, model_settings, options.cache_dir) as folder:
                 index_collection(collection, model_settings, folder, progress, f"{collection.name}, {model}")
-                for recipe in recipes:
-                    for system in systems(recipe):
+                with _stored_rankers(folder, model_settings, options.rankers):
+                    for recipe, system in [(made, system) for made in recipes for system in systems(made)]:
                         if any(m.system == system.name and _is_of(m, collection, model) for m in out):
                             continue  # a source alone is the same system in every recipe
                         out.append(
@@ -249,31 +290,8 @@ def index_collection(
                 db.add(documents[start : start + WRITE_BATCH_SIZE])
                 update(min(start + WRITE_BATCH_SIZE, len(documents)), len(documents))
         with progress(f"Embedding {label}") as update:
-            _wait_for_vectors(db, update)
+            db.wait(progress=update)
         db.admin.optimise()
-
-
-def _wait_for_vectors(db: sennit.Database, update: ProgressUpdate) -> None:
-    """Wait until the background maintenance has given every record its vector."""
-    fewest = total = None
-    since = time.monotonic()
-    while True:
-        states = db.admin.models()
-        pending = sum(state.pending for state in states)
-        if not pending and len(states) <= 1:
-            return
-        if total is None:
-            total = pending
-        if db.admin.last_error is not None:
-            raise EmbeddingError(db.admin.last_error)
-        if fewest is None or pending < fewest:
-            fewest, since = pending, time.monotonic()
-        elif time.monotonic() - since > STALL_SECONDS:
-            raise EmbeddingError(
-                f"{pending:,} records have no vector yet, and the model has given none for {STALL_SECONDS:.0f} s."
-            )
-        update(total - pending, total)
-        time.sleep(POLL_SECONDS)
 
 
 def _measure(
@@ -356,7 +374,8 @@ def _explain_relevant(
     return out
 
 
-def _check_scope(collection: Collection, scope: str | None) -> None:
+def check_scope(collection: Collection, scope: str | None) -> None:
+    """Raise InvalidInput if a query lacks the metadata field that limits what it searches."""
     if scope is None:
         return
     for query in collection.queries:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from sennit.repositories.keys import encode_key, key_range, last_number
+from sennit.repositories.keys import encode_key, key_range, last_number, last_text
 from sennit.stores.contract import RecordsRole, State
 
 _PLAN: Final = "plan"
@@ -21,6 +21,17 @@ class StoredPlan(NamedTuple):
     turn: int
     plan: str
     audience: str
+    """Without the project, which narrows what a plan is made of and not who may see it."""
+    project: tuple[str, ...] = ()
+    """The keys of the folders that the plan was limited to; none for all."""
+
+
+class ListedPlan(NamedTuple):
+    """A stored plan with the name of its episode, and when it was made, in seconds since 1970."""
+
+    episode: str
+    created: float
+    stored: StoredPlan
 
 
 class EpisodeStore:
@@ -34,6 +45,18 @@ class EpisodeStore:
         with self._records.state() as state:
             return _turns(state, tenant, episode)
 
+    def all(self, tenant: str) -> list[ListedPlan]:
+        """Every plan of the tenant, by episode and turn."""
+        with self._records.state() as state:
+            pairs = state.scan(*key_range(_PLAN, tenant))
+        found = []
+        for key, value in pairs:
+            stored = json.loads(value)
+            turn = last_number(key)
+            episode = last_text(key.removesuffix(encode_key(turn)), _PLAN, tenant)
+            found.append(ListedPlan(episode, stored["created"], _stored_plan(turn, stored)))
+        return found
+
     def plan(self, tenant: str, episode: str, turn: int) -> StoredPlan | None:
         """The plan of a turn."""
         if turn < 0:
@@ -42,8 +65,7 @@ class EpisodeStore:
             found = state.get(encode_key(_PLAN, tenant, episode, turn))
         if found is None:
             return None
-        stored = json.loads(found)
-        return StoredPlan(turn, stored["plan"], stored["audience"])
+        return _stored_plan(turn, json.loads(found))
 
     def hydrated_keys(self, tenant: str, episode: str, before: int) -> list[str]:
         """The keys that the turns before this one put into the prompt, without duplicates, latest turn first."""
@@ -54,13 +76,24 @@ class EpisodeStore:
         return list(dict.fromkeys(key for _, keys in found for key in json.loads(keys)))
 
     def add_plan(
-        self, tenant: str, episode: str, plan: Callable[[int], str], keys: Sequence[str], audience: str
+        self,
+        tenant: str,
+        episode: str,
+        plan: Callable[[int], str],
+        keys: Sequence[str],
+        audience: str,
+        project: Sequence[str] = (),
     ) -> int:
         """Store a plan as the next turn of an episode. `plan` receives the number of that turn."""
         with self._records.transaction() as transaction:
             state = transaction.state
             turn = max(_turns(state, tenant, episode), default=0) + 1
-            stored = {"plan": plan(turn), "audience": audience, "created": time.time()}
+            stored = {
+                "plan": plan(turn),
+                "audience": audience,
+                "project": list(project),
+                "created": time.time(),
+            }
             state.put(
                 [
                     (encode_key(_PLAN, tenant, episode, turn), json.dumps(stored).encode()),
@@ -68,6 +101,10 @@ class EpisodeStore:
                 ]
             )
         return turn
+
+
+def _stored_plan(turn: int, stored: Mapping[str, Any]) -> StoredPlan:
+    return StoredPlan(turn, stored["plan"], stored["audience"], tuple(stored.get("project", ())))
 
 
 def _turns(state: State, tenant: str, episode: str) -> list[int]:

@@ -13,12 +13,10 @@ from typing import Final, Literal, get_args
 from sennit.errors import Conflict, InvalidInput, NotFound
 from sennit.records import Json
 from sennit.repositories.feedback import FeedbackOwner
-from sennit.repositories.keys import encode_key, key_range
+from sennit.repositories.keys import EXPERIMENT, encode_key, key_range
 from sennit.stores.contract import RecordsRole
 
 Unit = Literal["user", "session"]
-
-_EXPERIMENT: Final = "experiment"
 
 MAX_EXPERIMENT_NAME: Final = 100
 
@@ -109,31 +107,31 @@ class ExperimentStore:
         begun = replace(experiment, seed=secrets.token_hex(16), started=_now(), stopped="")
         with self._records.transaction() as transaction:
             state = transaction.state
-            for _, value in state.scan(*key_range(_EXPERIMENT)):
+            for _, value in state.scan(*key_range(EXPERIMENT)):
                 other = _decode(value)
                 if other.name == begun.name:
                     raise Conflict(f"There is an experiment {begun.name!r} already; choose another name")
                 if other.is_active:
                     raise Conflict(f"The experiment {other.name!r} runs; stop it first")
-            state.put([(encode_key(_EXPERIMENT, begun.name), _encode(begun))])
+            state.put([(encode_key(EXPERIMENT, begun.name), _encode(begun))])
         return begun
 
     def stop(self, name: str) -> Experiment:
         """End an experiment; its report stays. One that has ended stays as it is."""
         with self._records.transaction() as transaction:
-            found = transaction.state.get(encode_key(_EXPERIMENT, name))
+            found = transaction.state.get(encode_key(EXPERIMENT, name))
             if found is None:
                 raise NotFound(f"There is no experiment {name!r}")
             experiment = _decode(found)
             if experiment.is_active:
                 experiment = replace(experiment, stopped=_now())
-                transaction.state.put([(encode_key(_EXPERIMENT, name), _encode(experiment))])
+                transaction.state.put([(encode_key(EXPERIMENT, name), _encode(experiment))])
         return experiment
 
     def all(self) -> list[Experiment]:
         """Every experiment, the first first."""
         with self._records.state() as state:
-            found = state.scan(*key_range(_EXPERIMENT))
+            found = state.scan(*key_range(EXPERIMENT))
         return sorted((_decode(value) for _, value in found), key=lambda one: (one.started, one.name))
 
 

@@ -35,6 +35,11 @@ class FeedbackOwner:
         values = [caller.name, caller.clearance, sorted(caller.scopes), caller.everything]
         return cls(caller.tenant, json.dumps(values))
 
+    @property
+    def name(self) -> str:
+        """The name of the caller; empty for one without."""
+        return str(json.loads(self.identity)[0])
+
 
 class NewFeedback(NamedTuple):
     """A query to record, with its events. A query that is recorded already stays as it is."""

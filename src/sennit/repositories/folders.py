@@ -4,16 +4,44 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from sennit.places import FOLDER_FIELD, Folder, Locate, Places, decode_root, encode_root
+from sennit.places import FOLDER_FIELD, Folder, Places, Revision, decode_root, encode_root
 from sennit.records import Record
 from sennit.repositories.keys import encode_key, key_range, last_text
 from sennit.stores.contract import RecordsRole, State, Transaction
 
 _FOLDER: Final = "folder"
 NO_PLACES: Final = Places()
+
+
+class Locator:
+    """Shows where records are and which revision they are of. Made for one search."""
+
+    def __init__(self, read_places: Callable[[], Places]) -> None:
+        self._read_places = read_places
+        self._places: Places | None = None
+
+    def __call__(self, record: Record) -> str | None:
+        """The path of a record as it is shown; None for a record that is not from a file."""
+        if record.path is None and not record.metadata:
+            return None  # as `show` says; most records of a database without files are like this
+        return self._for(record).show(record)
+
+    def revision(self, record: Record) -> str:
+        """The revision of a record's folder; empty for a record without one."""
+        if FOLDER_FIELD not in record.metadata:
+            return ""
+        folder = self._for(record).folder_of(record)
+        return "" if folder is None or folder.revision is None else str(folder.revision)
+
+    def _for(self, record: Record) -> Places:
+        if FOLDER_FIELD not in record.metadata:
+            return NO_PLACES
+        if self._places is None:
+            self._places = self._read_places()
+        return self._places
 
 
 class IndexedFolders:
@@ -37,18 +65,9 @@ class IndexedFolders:
         with self._records.state() as state:
             return {key: values.get("indexed_at") for key, values in self._scan(state)}
 
-    def locator(self) -> Locate:
-        """A function that shows where records are; it reads the folders when a record first needs them."""
-        known: list[Places] = []
-
-        def show(record: Record) -> str | None:
-            if FOLDER_FIELD not in record.metadata:
-                return NO_PLACES.show(record)
-            if not known:
-                known.append(self.places())
-            return known[0].show(record)
-
-        return show
+    def locator(self) -> Locator:
+        """Shows where records are; it reads the folders when a record first needs them."""
+        return Locator(self.places)
 
     def put(self, transaction: Transaction, folder: Folder) -> None:
         """Add or replace a folder; when it was indexed stays known."""
@@ -63,17 +82,31 @@ class IndexedFolders:
             "metadata": dict(folder.metadata),
             "row_template": folder.row_template,
             "indexed_at": before.get("indexed_at"),
+            "revision": before.get("revision"),
         }
         transaction.state.put([(key, json.dumps(values).encode())])
 
-    def mark_indexed(self, keys: Iterable[str]) -> None:
-        """Store that an index run over these folders has ended now."""
+    def mark_indexed(self, revisions: Mapping[str, Revision | None], *, complete: bool) -> None:
+        """Store that an index run over these folders has ended now, and the revisions that it has read.
+
+        A run that is not `complete` has visited some files only, so the time of the last whole run stays.
+        """
+        now = int(time.time())
+        with self._records.state() as state:
+            known = dict(self._scan(state))
+        changes = {
+            key: {"revision": None if revision is None else revision.to_dict()}
+            | ({"indexed_at": now} if complete else {})
+            for key, revision in revisions.items()
+            if key in known
+        }
+        if all(known[key] == known[key] | values for key, values in changes.items()):
+            return
         with self._records.transaction() as transaction:
             known = dict(self._scan(transaction.state))
-            now = int(time.time())
             transaction.state.put(
-                (encode_key(_FOLDER, key), json.dumps({**known[key], "indexed_at": now}).encode())
-                for key in keys
+                (encode_key(_FOLDER, key), json.dumps(known[key] | values).encode())
+                for key, values in changes.items()
                 if key in known
             )
 
@@ -89,4 +122,11 @@ class IndexedFolders:
     def _decode(self, key: str, values: dict[str, Any]) -> Folder:
         root = decode_root(values["root"], self._base)
         named = {name: values[name] for name in ("whole", "tenant", "collection", "metadata")}
-        return Folder(key, root, **named, row_template=values.get("row_template", ""))
+        revision = values.get("revision")
+        return Folder(
+            key,
+            root,
+            **named,
+            row_template=values.get("row_template", ""),
+            revision=None if revision is None else Revision(**revision),
+        )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+EXPERIMENT: Final = "experiment"
+"""The first part of the keys of experiments."""
+
 _TEXT: Final = b"\x01"
 _NUMBER: Final = b"\x02"
 _ABOVE: Final = b"\xff"
