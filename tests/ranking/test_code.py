@@ -67,6 +67,29 @@ def test_record_gets_the_score_of_its_file_outline() -> None:
     assert staged.reasons[1] == "+1.00 by the outline of its file"
 
 
+def test_source_file_gets_the_outline_score_of_the_header_that_declares_it() -> None:
+    listed = [
+        (entity("db/other.cc", "g"), 0.9),
+        (entity("db/table.cc", "f"), 0.6),
+        (outline("include/table.h", "stub"), 0.8),
+        (outline("include/other.h", "source"), 0.8),
+    ]
+    ranked = ranking("anything", listed)
+    staged = CodeRanking().apply(*ranked)
+    assert ids(ranked, staged)[0] == "db/table.cc::f"
+    assert staged.scores[0] == pytest.approx(0.6 + 0.8)
+    assert ids(ranked, staged)[-1] == "include/table.h"
+
+
+def test_file_in_a_folder_that_the_query_names_comes_first() -> None:
+    ranked = ranking(
+        "OpenAPI schema", [(entity("web/app.py", "f"), 0.5), (entity("web/openapi/u.py", "g"), 0.4)]
+    )
+    staged = CodeRanking(file_name_boost=0.5).apply(*ranked)
+    assert ids(ranked, staged) == ["web/openapi/u.py::g", "web/app.py::f"]
+    assert staged.scores[0] == pytest.approx(0.4 + 0.5 * 0.5)
+
+
 def test_best_record_of_a_file_replaces_its_outline() -> None:
     ranked = ranking(
         "anything", [(outline("a.py"), 0.9), (outline("b.py"), 0.8), (entity("a.py", "f"), -0.5)]

@@ -30,7 +30,7 @@ from sennit.ranking.fusion import (
     order,
 )
 from sennit.ranking.normalisation import NORMALISATIONS
-from sennit.ranking.rank_fusion import Keys
+from sennit.ranking.rank_fusion import Keys, align
 
 NAMES = ("keyword", "vector", "graph")
 SHARES = {"keyword": 0.3, "vector": 0.7, "graph": 0.1}
@@ -385,3 +385,19 @@ def test_star_applies_to_every_other_source() -> None:
 def test_malformed_list_is_refused(hits: RankedList, advice: str) -> None:
     with pytest.raises(ValueError, match=advice):
         fuse(RRF(), [ranked("keyword", 1, 2), hits])
+
+
+@given(
+    st.lists(st.dictionaries(st.integers(-3, 12), st.floats(-10, 10), max_size=6), max_size=3),
+    st.lists(st.integers(-4, 13), max_size=8),
+)
+def test_aligned_lists_tell_the_score_of_any_record_in_each_list(
+    tables: list[dict[int, float]], keys: list[int]
+) -> None:
+    lists = [
+        (str(at), np.array(list(table), np.int64), np.array(list(table.values()), np.float64))
+        for at, table in enumerate(tables)
+    ]
+    found = align(lists).scores_of(np.array(keys, np.int64))
+    expected = [[table.get(key, np.nan) for key in keys] for table in tables]
+    np.testing.assert_array_equal(found, np.array(expected, np.float64).reshape(len(tables), len(keys)))

@@ -102,6 +102,27 @@ def test_one_file_does_not_fill_the_answer() -> None:
     assert found.reasons[2] == "after the best of other files"
 
 
+def test_an_example_and_its_section_are_shown_once() -> None:
+    section = record("section", "docs", "a.md", collection="pages", lines=(3, 20))
+    example = record("example", "docs", "a.md", collection="examples", lines=(8, 12))
+    elsewhere = record("elsewhere", "docs", "b.md", collection="examples", lines=(8, 12))
+    later = record("later", "docs", "a.md", collection="pages", lines=(21, 30))
+    records = [section, example, elsewhere, later]
+    found = rank(records, [0.9, 0.8, 0.7, 0.6])
+    assert names(found, records) == ["section", "elsewhere", "later"]
+    assert found.dropped[1].reason == "a better record has the same lines: section"
+    found = rank(records, [0.8, 0.9, 0.7, 0.6])
+    assert names(found, records) == ["example", "elsewhere", "later"]
+
+
+def test_a_class_and_its_method_are_two_records() -> None:
+    records = [
+        record("Worker", "source", "a.py", collection="code", lines=(1, 20)),
+        record("Worker.run", "source", "a.py", collection="code", lines=(5, 9)),
+    ]
+    assert names(rank(records, [0.9, 0.8]), records) == ["Worker", "Worker.run"]
+
+
 def test_the_definition_of_a_named_symbol_comes_first() -> None:
     records = [
         record("use", "source", "use.py", metadata={"qualified": "Store.open"}),

@@ -91,6 +91,17 @@ def test_rescored_lists_have_every_stored_candidate_in_order(
     assert not Rescore().apply(lists, context(explain=False)).reasons
 
 
+def test_limited_lists_get_what_lists_of_the_same_collections_found() -> None:
+    def found(name: str, key: int, *collections: str) -> CandidateList:
+        return CandidateList(
+            name, np.array([key]), np.array([1.0]), lambda keys: np.full(len(keys), 0.5), collections
+        )
+
+    lists = [found("a", 1, "code"), found("b", 2, "code"), found("c", 3, "docs"), found("d", 4)]
+    after = {one.name: one.keys.tolist() for one in Rescore().apply(lists, context()).lists}
+    assert after == {"a": [1, 2], "b": [2, 1], "c": [3], "d": [4, 1, 2, 3]}
+
+
 def test_trace_and_why_name_rescored_records(db: Database) -> None:
     recipe = Recipe(
         name="shallow",

@@ -15,7 +15,13 @@ from typing import Any, ClassVar, Final, Literal
 import numpy as np
 
 from sennit.places import FOLDER_FIELD, record_place
-from sennit.ranking.code_names import QueryWords, file_words, find_older_versions, find_symbols, split_name
+from sennit.ranking.code_names import (
+    QueryWords,
+    file_stem,
+    find_older_versions,
+    find_symbols,
+    split_name,
+)
 from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage
 from sennit.results import Dropped
 
@@ -24,6 +30,9 @@ SECONDARY_ROLES: Final = ("test", "stub", "reexport", "example", "generated")
 
 NAME_MATCH_POWER: Final = 3
 """A query that spells nearly a whole name means it; one that shares a word or two with it says little."""
+
+FOLDER_SHARE: Final = 0.5
+"""What the name of a file's folder counts for, beside 1 for the name of the file: a folder has several files."""
 
 CONTEXT_RECORDS: Final = 3
 """How many records of a file, after its best, count towards its context boost."""
@@ -63,7 +72,7 @@ class CodeRanking:
     name_boost: float = 1.0
     """For a record whose name the query spells in words; proportionally less for a part of the name or the query."""
     file_name_boost: float = 0.5
-    """For a file whose whole name is in the query; proportionally less for a part of it."""
+    """For a file whose whole name is in the query; proportionally less for a part of it, and half for its folder's."""
     context_boost: float = 0.15
     """The part of the scores of its next three records that a file gets: the right file often has several hits."""
     secondary_penalty: float = 1.0
@@ -168,7 +177,8 @@ class CodeRanking:
             path = parent or name
             file = known.get(path)
             if file is None:
-                file = known[path] = _File(self.file_name_boost * query_words.coverage(file_words(path)))
+                coverage = query_words.file_coverage(path) + FOLDER_SHARE * query_words.folder_coverage(path)
+                file = known[path] = _File(self.file_name_boost * coverage)
             out.append(file)
             if collection == self.outlines:
                 file.outline_boost = self.outline_weight * score
@@ -177,6 +187,7 @@ class CodeRanking:
                 if 0 < file.found <= CONTEXT_RECORDS:
                     file.context_boost += self.context_boost * score
                 file.found += 1
+        _credit_implementations(rows, out)
         if self.older_version_penalty:
             for path in find_older_versions(known, query_words):
                 known[path].is_older = True
@@ -215,7 +226,7 @@ class PerFile:
     def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
         rows = context.values(ranking.keys, "id", "path", FOLDER_FIELD)
         files = [record_place(folder, path) or name for name, path, folder in rows]
-        first, later = first_of_each_file(files, self.records_per_file, context.limit)
+        first, later = first_of_each_file(files, self.records_per_file)
         order = [*first, *later]
         last = max(first, default=-1)
         moved_back = ranking.keys[[at for at in later if at < last]].tolist() if context.explain else ()
@@ -223,14 +234,34 @@ class PerFile:
         return StageOutput(ranking.keys[order], ranking.scores[order], {}, reasons)
 
 
-def first_of_each_file(files: Sequence[str], most: int, limit: int) -> tuple[list[int], list[int]]:
-    """Return the positions that rank first, and the rest: at most so many of each file rank first, until the limit."""
+def _credit_implementations(rows: Sequence[tuple[Any, ...]], files: Sequence[_File]) -> None:
+    """Give a source file the outline boost of the stub of the same name, if that is greater.
+
+    A header of C, or a type stub, has the comments on what a source file implements.
+    """
+    stubs: dict[str, float] = {}
+    for (name, parent, _, _, role), file in zip(rows, files, strict=True):
+        if role == "stub":
+            stem = file_stem(parent or name)
+            stubs[stem] = max(stubs.get(stem, 0.0), file.outline_boost)
+    if not stubs:
+        return
+    for (name, parent, _, _, role), file in zip(rows, files, strict=True):
+        if role == "source":
+            file.outline_boost = max(file.outline_boost, stubs.get(file_stem(parent or name), 0.0))
+
+
+def first_of_each_file(files: Sequence[str], most: int) -> tuple[list[int], list[int]]:
+    """Return the positions that rank first, and the rest: at most so many of each file rank first.
+
+    The order does not depend on the limit of the search, so a rank after the limit is the rank that a greater limit shows.
+    """
     first: list[int] = []
     later: list[int] = []
     count: dict[str, int] = {}
     for at, file in enumerate(files):
         count[file] = count.get(file, 0) + 1
-        (first if len(first) < limit and count[file] <= most else later).append(at)
+        (first if count[file] <= most else later).append(at)
     return first, later
 
 

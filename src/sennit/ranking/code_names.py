@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -53,11 +53,16 @@ def find_symbols(query: str) -> dict[str, tuple[str, ...]]:
     return out
 
 
+def file_stem(path: str) -> str:
+    """Return the name of a file without its folders and extensions: auth for src/auth.d.ts."""
+    return path.rpartition("/")[2].lstrip(".").partition(".")[0]
+
+
 @lru_cache(maxsize=16_384)
 def file_words(path: str) -> tuple[str, ...]:
     """Return the words of a file's name without its extension, or those of its folder for an entry module."""
-    *folders, name = path.split("/")
-    stem = name.lstrip(".").partition(".")[0]
+    folders = path.split("/")[:-1]
+    stem = file_stem(path)
     if stem in ENTRY_MODULES:
         if not folders:
             return ()
@@ -89,6 +94,24 @@ def find_older_versions(paths: Iterable[str], query_words: QueryWords) -> list[s
     ]
 
 
+LOCALE_FOLDERS: Final = frozenset(
+    ("i18n", "l10n", "lang", "langs", "language", "languages", "locale", "locales", "translations")
+)
+"""Folders whose files are named after natural languages: `locales/de.ts` is what a query calls German."""
+
+LANGUAGE_CODES: Final[Mapping[str, str]] = dict(
+    pair.split(":")
+    for pair in """
+    arabic:ar azerbaijani:az belarusian:be bengali:bn bulgarian:bg catalan:ca chinese:zh croatian:hr czech:cs danish:da
+    dutch:nl english:en esperanto:eo estonian:et finnish:fi french:fr german:de greek:el hebrew:he hindi:hi hungarian:hu
+    indonesian:id irish:ga italian:it japanese:ja korean:ko latvian:lv lithuanian:lt macedonian:mk malay:ms norwegian:no
+    persian:fa polish:pl portuguese:pt romanian:ro russian:ru serbian:sr slovak:sk slovenian:sl spanish:es swedish:sv
+    tamil:ta thai:th turkish:tr ukrainian:uk urdu:ur vietnamese:vi welsh:cy
+    """.split()
+)
+"""The ISO 639-1 code of each language, by its English name."""
+
+
 class QueryWords:
     """The words of a query, indexed for matching."""
 
@@ -98,6 +121,7 @@ class QueryWords:
         for word in self._words:
             self._by_prefix.setdefault(word[:MIN_PREFIX_LETTERS], []).append(word)
         self._suffixes = tuple(word for word in self._words if len(word) >= MIN_SUFFIX_LETTERS)
+        self._languages = {LANGUAGE_CODES[word] for word in self._words & LANGUAGE_CODES.keys()}
         self.content = self._words - FUNCTION_WORDS
         """The words that may be part of a name."""
         self._content_by_prefix: dict[str, list[str]] = {}
@@ -115,6 +139,26 @@ class QueryWords:
             ):
                 covered += 1
         return covered / len(words) if covered else 0.0
+
+    def file_coverage(self, path: str) -> float:
+        """Return the share of the words of a file's name that the query has; 1 for the locale of a language it names."""
+        if self._languages:
+            folder, _, name = path.rpartition("/")
+            code = re.split(r"[-_.]", name, maxsplit=1)[0].casefold()
+            if code in self._languages and folder.rpartition("/")[2].casefold() in LOCALE_FOLDERS:
+                return 1.0
+        return self.coverage(file_words(path))
+
+    def folder_coverage(self, path: str) -> float:
+        """Return the share of the words of the file's folder that the query has; 0 in the topmost folder.
+
+        The topmost folder is the project's, which its files have in common. An entry module goes by its folder's name, so
+        the folder around that counts.
+        """
+        folders = path.split("/")[:-1]
+        if file_stem(path) in ENTRY_MODULES:
+            folders = folders[:-1]
+        return self.coverage(split_name(folders[-1])) if len(folders) > 1 else 0.0
 
     def has_version(self, number: int) -> bool:
         """Return whether the query names a version: v3 or 3."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
 
 from sennit.facts import FACT_FIELDS
-from sennit.periods import QueryTime
 from sennit.ranking.fusion import order
 from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage
+
+if TYPE_CHECKING:
+    # Not imported at runtime: a new process that searches once needs none of it.
+    from sennit.periods import QueryTime
 
 SECONDS_PER_DAY: Final = 86_400.0
 EVERGREEN_KINDS: Final = ("person", "place", "relationship")

@@ -13,7 +13,7 @@ import numpy as np
 from sennit.places import FOLDER_FIELD, record_place
 from sennit.ranking.code import first_of_each_file, is_definition
 from sennit.ranking.code_names import find_symbols
-from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage
+from sennit.ranking.stages import Keys, Ranking, StageContext, StageOutput, stage
 from sennit.results import Dropped
 
 ROLE_WEIGHTS: Final[Mapping[str, float]] = {
@@ -69,7 +69,8 @@ class ProjectRanking:
     """Weighs the files of a project by their role. It runs only in a database with indexed files.
 
     The outline of a file is left out where another record of the file was found, which takes its score if that is
-    higher. The best records of each file come first, and the others after them.
+    higher. Of two records of different collections where one has all lines of the other, such as an example and its
+    section, only the better is kept. The best records of each file come first, and the others after them.
     """
 
     name: ClassVar[str] = "project"
@@ -123,7 +124,9 @@ class ProjectRanking:
             (at for at in range(len(rows)) if at not in replaced_by),
             key=lambda at: (-scores[at], rows[at][0]),
         )
-        first, later = first_of_each_file([files[at] for at in ordered], self.records_per_file, context.limit)
+        repeated_by = self._find_repeated(ordered, rows, files, ranking.keys, context)
+        ordered = [at for at in ordered if at not in repeated_by]
+        first, later = first_of_each_file([files[at] for at in ordered], self.records_per_file)
         kept = [ordered[at] for at in (*first, *later)]
         output = StageOutput(ranking.keys[kept], np.array([scores[at] for at in kept], np.float64))
         if not context.explain:
@@ -139,6 +142,16 @@ class ProjectRanking:
             )
             for at, best in replaced_by.items()
         }
+        dropped |= {
+            keys[at]: Dropped(
+                self.name,
+                f"a better record has the same lines: {rows[best][0]}",
+                scores[at],
+                scores[best],
+                keys[best],
+            )
+            for at, best in repeated_by.items()
+        }
         moved_back = {ordered[at] for at in later if at < max(first, default=-1)}
         reasons = {
             keys[at]: ", ".join(
@@ -151,7 +164,7 @@ class ProjectRanking:
                 if part
             )
             for at, factor in enumerate(factors)
-            if at not in replaced_by and (factor != 1.0 or at in moved_back)
+            if keys[at] not in dropped and (factor != 1.0 or at in moved_back)
         }
         return StageOutput(output.keys, output.scores, dropped, reasons)
 
@@ -173,3 +186,42 @@ class ProjectRanking:
         for at, winner in replaced_by.items():
             scores[winner] = max(scores[winner], scores[at])
         return replaced_by
+
+    def _find_repeated(
+        self,
+        ordered: Sequence[int],
+        rows: Sequence[tuple[Any, ...]],
+        files: Sequence[str],
+        keys: Keys,
+        context: StageContext,
+    ) -> dict[int, int]:
+        """Return which records repeat the lines of a better record of another collection, and of which.
+
+        Within a collection nothing repeats: a class and its method are two records, and chunks may overlap.
+        """
+        collections: dict[str, set[Any]] = {}
+        for at in ordered:
+            collections.setdefault(files[at], set()).add(rows[at][2])
+        shared = [at for at in ordered if len(collections[files[at]]) > 1]
+        if not shared:
+            return {}
+        records = context.records([int(keys[at]) for at in shared])
+        repeated_by: dict[int, int] = {}
+        kept: dict[str, list[tuple[int, tuple[int, int]]]] = {}
+        for at in shared:
+            record = records.get(int(keys[at]))
+            if record is None or record.lines is None:
+                continue
+            others = kept.setdefault(files[at], [])
+            for best, lines in others:
+                if rows[best][2] != rows[at][2] and _one_has_all(lines, record.lines):
+                    repeated_by[at] = best
+                    break
+            else:
+                others.append((at, record.lines))
+        return repeated_by
+
+
+def _one_has_all(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Return whether one of two ranges of lines has all lines of the other."""
+    return (one[0] <= other[0] and other[1] <= one[1]) or (other[0] <= one[0] and one[1] <= other[1])

@@ -143,6 +143,17 @@ class AlignedLists:
         """[lists, n]: scores, nan where absent."""
         return self.spread(self.hit_scores, np.nan)
 
+    def scores_of(self, keys: Keys) -> Floats:
+        """Return an array [lists, keys] with the score of each record in each list, nan where it is absent."""
+        if not self.keys.size:
+            return np.full((len(self.names), keys.size), np.nan)
+        columns = self.keys.searchsorted(keys)
+        found: Floats = self.scores.take(columns, axis=1, mode="clip")
+        absent = self.keys.take(columns, mode="clip") != keys
+        if absent.any():  # a stage after the fusion added it
+            found[:, absent] = np.nan
+        return found
+
     def spread(self, hit_values: Floats, absent: float = 0.0) -> Floats:
         """Return an array [lists, n] from one value per hit."""
         spread = np.empty(self.present.size)

@@ -7,34 +7,31 @@ were fitted by `python -m benchmarks.relevance`; docs/design/relevance.md has th
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sennit.ranking.stages import Floats, StageOutput
+from sennit.ranking.stages import StageOutput
 from sennit.results import Dropped
 
 
 class Evidence(NamedTuple):
-    """What the relevance of each record is estimated from."""
+    """What the relevance of each record of a ranking is estimated from, in the order of the ranking.
 
-    coverage: Floats
+    These are plain numbers: most answers have ten records, for which Python takes less time than numpy.
+    """
+
+    coverage: Sequence[float]
     """The share of the query's information (idf) that its text has, from 0 to 1; nan for a query without terms."""
-    lift: Floats
+    lift: Sequence[float]
     """How far its cosine is above the background, with `size_allowance`; nan without a vector."""
-    rank: Floats
-    """Its place in the ranking, from 0."""
-    linked: Floats
-    """1 if another record that was found mentions it, else 0."""
-    best: Floats
-    """The best `match` among the first ten of the ranking: whether the question is about this database at all."""
-
-    def select(self, kept: NDArray[np.bool_]) -> Evidence:
-        """Return the evidence of some of the records."""
-        return Evidence(*(values[kept] for values in self))
+    linked: Sequence[bool]
+    """Whether another record that was found mentions it; empty if no record is linked."""
+    best: float
+    """The best match among the first ten of the ranking: whether the question is about this database at all."""
 
 
 BEST_OF: Final = 10
@@ -43,12 +40,15 @@ BEST_OF: Final = 10
 LIFT_WEIGHT: Final = 2.0
 """What a lift counts for in a match, beside 1 for the coverage."""
 
-FULL_MATCH: Final = 1.4
+FULL_MATCH: Final = 1.2
 """A better match says no more about whether the question is about this database."""
 
 LINK_MATCH: Final = 0.8
 """A link counts only if the best match is above this: the records around a poor match are no answers either."""
 
+
+LOWEST_LOG_ODDS: Final = -700.0
+"""The chance is 0 below this: `math.exp` of more than 709 is an error."""
 
 TYPICAL_RECORDS: Final = 3000
 LIFT_DEVIATION: Final = 0.1
@@ -66,19 +66,20 @@ def size_allowance(records: int) -> float:
     return LIFT_DEVIATION * (extremes[0] - extremes[1])
 
 
-def match(coverage: Floats, lift: Floats) -> Floats:
-    """Return how well texts match the query by words and by meaning; an unknown part counts 0."""
-    return _known(coverage) + LIFT_WEIGHT * _known(lift)
+def best_match(coverage: Iterable[float], lift: Iterable[float]) -> float:
+    """Return how well the best of some texts matches the query by words and by meaning; an unknown part counts 0."""
+    return max(
+        [
+            (0.0 if words != words else words) + (0.0 if meaning != meaning else LIFT_WEIGHT * meaning)
+            for words, meaning in zip(coverage, lift, strict=True)
+        ],
+        default=0.0,
+    )
 
 
-def _known(values: Floats) -> Floats:
-    """Return the values with 0 for nan."""
-    return np.nan_to_num(values) if _has_unknown(values) else values
-
-
-def _has_unknown(values: Floats) -> bool:
-    # The sum is nan if any value is, and much cheaper than looking at each.
-    return math.isnan(float(np.add.reduce(values)))
+@lru_cache(maxsize=64)
+def _log_ranks(count: int) -> tuple[float, ...]:
+    return tuple(math.log1p(rank) for rank in range(count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,55 +96,60 @@ class Coefficients:
     linked: float
     """For a linked record, times the best match above LINK_MATCH."""
 
-    def log_odds(self, evidence: Evidence) -> Floats:
-        """Return the log odds of each record."""
-        coverage, lift, best, log_rank, links = columns(evidence)
-        # Column by column: a matrix product would give other last bits for other numbers of records.
-        odds: Floats = self.intercept + self.coverage * coverage + self.lift * lift + self.best * best
-        odds += self.log_rank * log_rank
-        odds += self.linked * links
+    def log_odds(self, evidence: Evidence) -> list[float]:
+        """Return the log odds of each record; nan where a part of its evidence is unknown."""
+        of_words, of_meaning, of_rank = self.coverage, self.lift, self.log_rank
+        best = min(evidence.best, FULL_MATCH)
+        base = self.intercept + self.best * best
+        odds = [
+            base + of_words * coverage + of_meaning * lift + of_rank * log_rank
+            for coverage, lift, log_rank in zip(
+                evidence.coverage, evidence.lift, _log_ranks(len(evidence.lift)), strict=True
+            )
+        ]
+        if evidence.linked and best > LINK_MATCH:
+            gain = self.linked * (best - LINK_MATCH)
+            odds = [one + gain if linked else one for one, linked in zip(odds, evidence.linked, strict=True)]
         return odds
 
 
-def columns(evidence: Evidence) -> tuple[Floats, ...]:
-    """Return what each coefficient but the intercept multiplies."""
-    coverage, lift, rank, linked, best = evidence
-    best = np.minimum(best, FULL_MATCH)
-    links = linked * np.maximum(best - LINK_MATCH, 0.0)
-    return coverage, lift, best, np.log1p(rank), links
-
-
-WORDS_AND_MEANING: Final = Coefficients(-6.185, 1.918, 2.107, 3.134, -1.299, 4.005)
-WORDS: Final = Coefficients(-2.248, 2.530, 0.0, 1.969, -1.492, 3.486)
+WORDS_AND_MEANING: Final = Coefficients(-8.426, 1.795, 2.966, 5.182, -1.185, 5.686)
+WORDS: Final = Coefficients(-2.229, 2.238, 0.0, 2.260, -1.494, 3.176)
 """For a search without vectors."""
-MEANING: Final = Coefficients(-3.259, 0.0, 2.952, 1.835, -1.516, 4.919)
+MEANING: Final = Coefficients(-3.942, 0.0, 3.142, 2.634, -1.483, 5.241)
 """For a query without terms, such as a lone symbol."""
 
 
-def estimate_relevance(evidence: Evidence) -> Floats:
+def estimate_relevance(evidence: Evidence) -> list[float]:
     """Return the chance of each record, from 0 to 1."""
-    if not _has_unknown(evidence.coverage) and not _has_unknown(evidence.lift):
-        log_odds = WORDS_AND_MEANING.log_odds(evidence)
-    else:
-        has_words, has_meaning = ~np.isnan(evidence.coverage), ~np.isnan(evidence.lift)
-        known = evidence._replace(coverage=_known(evidence.coverage), lift=_known(evidence.lift))
-        log_odds = np.where(
-            has_words & has_meaning,
-            WORDS_AND_MEANING.log_odds(known),
-            np.where(has_words, WORDS.log_odds(known), MEANING.log_odds(known)),
-        )
-        log_odds[~has_words & ~has_meaning] = -np.inf
-    chance: Floats = 1.0 / (1.0 + np.exp(-log_odds))
-    return chance
+    log_odds = WORDS_AND_MEANING.log_odds(evidence)
+    if math.isnan(sum(log_odds)):
+        log_odds = list(_log_odds_of_parts(evidence))
+    return [0.0 if odds < LOWEST_LOG_ODDS else 1.0 / (1.0 + math.exp(-odds)) for odds in log_odds]
 
 
-def cut_by_relevance(ranking: StageOutput, relevance: Floats, lowest: float) -> StageOutput:
+def _log_odds_of_parts(evidence: Evidence) -> Iterator[float]:
+    """Yield the log odds of records of which some have only words, or only a vector, or neither."""
+    known = evidence._replace(
+        coverage=[0.0 if math.isnan(value) else value for value in evidence.coverage],
+        lift=[0.0 if math.isnan(value) else value for value in evidence.lift],
+    )
+    both, words, meaning = (model.log_odds(known) for model in (WORDS_AND_MEANING, WORDS, MEANING))
+    for at, (coverage, lift) in enumerate(zip(evidence.coverage, evidence.lift, strict=True)):
+        if math.isnan(coverage):
+            yield -math.inf if math.isnan(lift) else meaning[at]
+        else:
+            yield words[at] if math.isnan(lift) else both[at]
+
+
+def cut_by_relevance(ranking: StageOutput, relevance: Sequence[float], lowest: float) -> StageOutput:
     """Leave out the records whose relevance is below `lowest`."""
-    kept = relevance >= lowest
+    kept = np.array([chance >= lowest for chance in relevance], bool)
     dropped = {
         key: Dropped(
             "min_relevance", f"its relevance is {chance:.3f}, and {lowest:g} is needed", chance, lowest
         )
-        for key, chance in zip(ranking.keys[~kept].tolist(), relevance[~kept].tolist(), strict=True)
+        for key, chance in zip(ranking.keys.tolist(), relevance, strict=True)
+        if chance < lowest
     }
     return StageOutput(ranking.keys[kept], ranking.scores[kept], dropped)

@@ -1,4 +1,7 @@
-"""Rescoring: each source also scores the candidates that only other sources found."""
+"""Rescoring: each source also scores the candidates that only other sources found.
+
+A list that is limited to collections gets what other lists of the same collections found.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,12 @@ class Rescore:
 
     def apply(self, lists: Sequence[CandidateList], context: StageContext) -> ListStageOutput:
         known = [one.keys.tolist() for one in lists]
-        candidates: set[int] = set().union(*known)
-        if min(candidates, default=0) < 0:
-            # Only the source that added an ephemeral hit can score it.
-            candidates = {key for key in candidates if key >= 0}
+        candidates = _candidates(lists, known)
         out = list(lists)
         scored_by: dict[int, list[str]] = {}
         for at, one in enumerate(lists):
-            missing = sorted(candidates.difference(known[at])) if one.rescore is not None else []
+            wanted = candidates.get(one.collections) if one.rescore is not None else None
+            missing = sorted(wanted.difference(known[at])) if wanted else []
             if missing:
                 out[at], added = _extend(one, np.array(missing, np.int64))
                 if context.explain:
@@ -36,6 +37,19 @@ class Rescore:
                         scored_by.setdefault(key, []).append(one.name)
         reasons = {key: f"scored by {', '.join(names)}" for key, names in scored_by.items()}
         return ListStageOutput(out, reasons=reasons)
+
+
+def _candidates(
+    lists: Sequence[CandidateList], known: Sequence[Sequence[int]]
+) -> dict[tuple[str, ...], set[int]]:
+    """Return the records that the lists of the same collections may be continued with, by these collections."""
+    # Only the source that added an ephemeral hit can score it.
+    stored = [{key for key in keys if key >= 0} for keys in known]
+    out: dict[tuple[str, ...], set[int]] = {(): set().union(*stored)}
+    for one, keys in zip(lists, stored, strict=True):
+        if one.collections:
+            out.setdefault(one.collections, set()).update(keys)
+    return out
 
 
 def _extend(found: CandidateList, keys: Keys) -> tuple[CandidateList, Keys]:

@@ -12,14 +12,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    Protocol,
+    TypeAlias,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.periods import NO_TIME, QueryTime
+from sennit.errors import NotFound, SourceError
 from sennit.records import Record
 from sennit.results import Dropped, SearchResult
+
+if TYPE_CHECKING:
+    # Not imported at runtime: a new process that searches once needs none of it.
+    from sennit.periods import QueryTime
+    from sennit.ranking.ranker import Ranker
 
 Keys: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -48,12 +64,31 @@ def _no_neighbours(_: Keys) -> Mapping[int, Sequence[int]]:
     return {}
 
 
+def no_ranker(name: str) -> NoReturn:
+    """Raise NotFound: there are no rankers."""
+    raise NotFound(f"There is no ranker {name!r}")
+
+
+def _no_features(keys: Keys, _: Floats) -> Floats:
+    return np.zeros((len(keys), 0))
+
+
 def _no_siblings(_record: Record, _first: int, _last: int) -> Sequence[Record]:
     return ()
 
 
+def _no_reranker(_query: str, _texts: Sequence[str], _seconds: float) -> Sequence[float]:
+    raise SourceError("no reranker is configured; set rerank.provider and rerank.model")
+
+
 def _no_siblings_of_kind(_record: Record, _kinds: Sequence[str]) -> Sequence[Record]:
     return ()
+
+
+def _no_time() -> QueryTime:
+    from sennit.periods import NO_TIME
+
+    return NO_TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +102,7 @@ class StageContext:
     """Return the records of these keys."""
     explain: bool = True
     """Whether the search needs the reasons."""
-    read_time: Callable[[], QueryTime] = field(default=lambda: NO_TIME, repr=False)
+    read_time: Callable[[], QueryTime] = field(default=_no_time, repr=False)
     """Return what the query says about time; see `time`."""
     columns: Callable[[Keys, Sequence[str]], Sequence[tuple[Any, ...]]] | None = field(
         default=None, repr=False
@@ -89,6 +124,13 @@ class StageContext:
         default=_no_siblings_of_kind, repr=False
     )
     """Return the records of the same parent that are of the given kinds, in order."""
+    rerank: Callable[[str, Sequence[str], float], Sequence[float]] = field(default=_no_reranker, repr=False)
+    """Return how well each text answers a query; raise SourceError if there is no answer within these seconds."""
+    warn: Callable[[str, str], None] = field(default=lambda _stage, _reason: None, repr=False)
+    """Report that a stage could not do its work, and why; the answer says so."""
+
+    find_ranker: Callable[[str], Ranker] = field(default=no_ranker, repr=False)
+    """Return the learned ranker of a name; raises a SennitError if there is none that fits the search."""
 
     @property
     def time(self) -> QueryTime:
@@ -130,6 +172,8 @@ class CandidateList(NamedTuple):
     rescore: Callable[[Keys], Floats] | None = None
     """Return the source's scores of records that it did not find; nan for what the list may not have. None if the
     list can have no others."""
+    collections: tuple[str, ...] = ()
+    """The collections that the list is limited to; empty for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +209,8 @@ class Ranking:
     keys: Keys
     scores: Floats
     lists: Sequence[CandidateList] = ()
+    features: Callable[[Keys, Floats], Floats] = field(default=_no_features, repr=False)
+    """Return the features of the first candidates, best first, given their keys and scores; see `ranking.features`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +221,12 @@ class StageOutput:
     scores: Floats
     dropped: Mapping[int, Dropped] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
+    shares: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    """What each feature adds to a score."""
+    features: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    """The features that a score was computed from."""
+    degraded: str = ""
+    """Why the stage could not do its work; empty if it did."""
 
 
 @runtime_checkable

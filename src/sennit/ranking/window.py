@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from sennit.facts import is_fact
-from sennit.periods import Period
 from sennit.ranking.fusion import order
 from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage
 from sennit.records import Record
+
+if TYPE_CHECKING:
+    # Not imported at runtime: a new process that searches once needs none of it.
+    from sennit.periods import Period
 
 
 @stage
