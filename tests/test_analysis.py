@@ -20,6 +20,7 @@ from sennit.analysis import (
     query_terms,
     tables,
     term_hash,
+    terms_in,
     tokenizer,
 )
 
@@ -292,6 +293,14 @@ def test_counts_equal_the_occurrences_of_the_terms(text: str) -> None:
     counts, length = count_terms(text)
     assert counts == Counter(map(term_hash, index_terms(text)))
     assert 0 <= length <= sum(counts.values())
+
+
+@given(st.lists(texts, max_size=3), texts)
+def test_the_terms_in_texts_are_those_that_they_count(several: list[str], other: str) -> None:
+    asked = count_terms(other)[0].keys()
+    counted = [count_terms(text)[0].keys() for text in several]
+    assert terms_in(several, asked) == [asked & one for one in counted]
+    assert terms_in(several, asked | set().union(*counted)) == counted
 
 
 @given(st.text("abcXYZs019_-.@&',#+ ", max_size=60))

@@ -1,6 +1,6 @@
 """What a question says about time: the period that it names, and whether it asks for what is recent.
 
-The rules know English. They prefer to miss a period over finding a wrong one: a month needs a preposition or a year
+The rules know English, and phrases of German, French and Spanish that `sennit.period_words` says in English. They prefer to miss a period over finding a wrong one: a month needs a preposition or a year
 ("in March", "March 2026"), "may" and "march" need a capital, a question about plans names no past period, and two
 periods in one question cancel each other. Days begin at midnight in the time zone of `now`; seasons are those of the
 northern hemisphere, by whole months.
@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
+
+from sennit.period_words import find_recent, translate
 
 MAX_QUERY_CHARACTERS: Final = 2000
 """Only this much of a question is read; longer ones are pasted texts, whose dates mean something else."""
@@ -120,7 +122,10 @@ _GENERIC_WORDS: Final = frozenset(
 )
 """Words of questions that ask for conversations and facts as such. What is left is the topic."""
 
-_PREPOSITION: Final = re.compile(rf"^(?:on|in|during|throughout|back in|{_EDGE})\s+(?:the\s+)?", re.I)
+_PREPOSITION: Final = re.compile(
+    rf"^(?:on|in|during|throughout|back in|im|am|seit|en|le|depuis|el|durante|desde|{_EDGE})\s+(?:the\s+)?",
+    re.I,
+)
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 _Span: TypeAlias = tuple[datetime, datetime]
@@ -130,9 +135,12 @@ _Reader: TypeAlias = Callable[[re.Match[str], datetime], "_Span | None"]
 def read_time(query: str, now: datetime) -> QueryTime:
     """Return what a question says about time, as of `now`."""
     text = query[:MAX_QUERY_CHARACTERS]
-    recent = _RECENT.search(text)
+    found = _RECENT.search(text)
+    recent = found[0] if found is not None else find_recent(text)
     period, rest = _find_period(text, now)
-    if recent is None and period is None:
+    if period is None:
+        period, rest = _find_translated_period(text, now)
+    if not recent and period is None:
         topic = _topic(rest)
         # "key facts" alone, without a word about time, asks for facts too.
         asks = not topic and _asks_for_facts(text)
@@ -144,7 +152,7 @@ def read_time(query: str, now: datetime) -> QueryTime:
     has_topic = len(names) < len(topic) or is_about_a_name
     return QueryTime(
         period,
-        recent[0] if recent else "",
+        recent,
         has_topic,
         () if has_topic else names,
         not has_topic and _asks_for_facts(text),
@@ -191,6 +199,18 @@ def _find_period(text: str, now: datetime) -> tuple[Period | None, str]:
     if edge in ("since", "after"):
         return Period(words, start if edge == "since" else end, None), rest
     return Period(words, start, end), rest
+
+
+def _find_translated_period(text: str, now: datetime) -> tuple[Period | None, str]:
+    """Return the only period that a text names in another language, and the text without it."""
+    found = translate(text)
+    if len(found) != 1:
+        return None, text
+    start, end, english = found[0]
+    period, _ = _find_period(english, now)
+    if period is None:
+        return None, text
+    return replace(period, words=text[start:end]), f"{text[:start]} {text[end:]}"
 
 
 # Days and spans.

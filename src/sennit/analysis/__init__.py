@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -22,6 +24,7 @@ __all__ = [
     "query_terms",
     "term_hash",
     "terms",
+    "terms_in",
     "token_entry",
     "words",
 ]
@@ -140,6 +143,19 @@ def count_terms(text: str) -> tuple[dict[int, int], int]:
         for key in hashes:
             counts[key] = known(key, 0) + times
     return counts, length
+
+
+def terms_in(texts: Iterable[str], terms: AbstractSet[int]) -> list[set[int]]:
+    """Return those of the term hashes that each text has: faster than counting all terms of the texts."""
+    tokens = [set(tokenize(text)) for text in texts]
+    wanted = frozenset(terms)
+    known = _cache
+    matching: dict[str, frozenset[int]] = {}
+    for raw in set().union(*tokens):
+        hashes = known[raw][0]
+        if not wanted.isdisjoint(hashes):
+            matching[raw] = wanted.intersection(hashes)
+    return [set().union(*[matching[raw] for raw in matching.keys() & one]) for one in tokens]
 
 
 def query_terms(text: str) -> list[QueryTerm]:
