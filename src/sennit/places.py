@@ -23,8 +23,16 @@ FOLDER_FIELD: Final = "folder"
 
 MAX_KEY_CHARACTERS: Final = 40
 
+ALL_PROJECTS: Final = "all"
+"""Stands for every project, so no folder has this key."""
+
+SHORT_COMMIT_CHARACTERS: Final = 8
+
 Locate: TypeAlias = Callable[[Record], str | None]
 """Returns the path of a record as it is shown; None for a record that is not from a file."""
+
+FindRevision: TypeAlias = Callable[[Record], str]
+"""Returns the revision of a record's folder as text, such as `main@1a2b3c4d`; empty for a record without one."""
 
 _NOT_IN_KEYS: Final = re.compile(r"[^\w.-]+")
 _ID_SEPARATOR: Final = re.compile(r"::|#|\Z")
@@ -46,8 +54,27 @@ class FolderOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Revision:
+    """The revision of a folder under git, at the time of an index run."""
+
+    commit: str
+    """The whole hash."""
+    branch: str = ""
+    """Empty for a detached HEAD."""
+    dirty: bool | None = None
+    """Whether tracked files differed from the commit; None if that is unknown."""
+
+    def __str__(self) -> str:
+        at = self.commit[:SHORT_COMMIT_CHARACTERS]
+        return f"{f'{self.branch}@{at}' if self.branch else at}{'-dirty' if self.dirty else ''}"
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"commit": self.commit, "branch": self.branch, "dirty": self.dirty}
+
+
+@dataclass(frozen=True, slots=True)
 class Folder:
-    """An indexed folder."""
+    """An indexed folder. One that is indexed as a whole is a project, and its key is the project's name."""
 
     key: str
     root: str
@@ -60,6 +87,8 @@ class Folder:
     metadata: Mapping[str, Json] = field(default_factory=dict)
     row_template: str = ""
     """The text of a row of a table, with names of columns in braces; empty for a line for each column."""
+    revision: Revision | None = field(default=None, compare=False)
+    """That of its records; None if it is not under git."""
 
     @property
     def has_options(self) -> bool:
@@ -107,10 +136,14 @@ class Places:
         found = ((folder, folder.relative(path)) for folder in self.folders)
         return [(folder, relative) for folder, relative in found if relative is not None]
 
+    def folder_of(self, record: Record) -> Folder | None:
+        """The folder of a record; None for a record that is not from an indexed file."""
+        key = record.metadata.get(FOLDER_FIELD)
+        return self._by_key.get(key) if isinstance(key, str) else None
+
     def absolute(self, record: Record) -> str | None:
         """The absolute path of a record's file; for a record without a folder, its path as it is."""
-        key = record.metadata.get(FOLDER_FIELD)
-        folder = self._by_key.get(key) if isinstance(key, str) else None
+        folder = self.folder_of(record)
         return record.path if folder is None or record.path is None else folder.absolute(record.path)
 
     def show(self, record: Record) -> str | None:
@@ -188,7 +221,7 @@ def make_key(root: str, taken: Collection[str]) -> str:
     name = _NOT_IN_KEYS.sub("-", path_to_text(root).rstrip("/").rpartition("/")[2])
     name = name.strip("-.")[:MAX_KEY_CHARACTERS] or "folder"
     key, number = name, 1
-    while key in taken:
+    while key in taken or key == ALL_PROJECTS:
         number += 1
         key = f"{name}-{number}"
     return key

@@ -115,6 +115,15 @@ def notebook() -> str:
     return str(nbformat.writes(made))
 
 
+def test_a_notebook_without_ids_of_cells_is_read_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    old = json.loads(notebook())
+    old["nbformat_minor"] = 5
+    for cell in old["cells"]:
+        cell.pop("id", None)
+    assert read_notebook(json.dumps(old)).lines == read_notebook(notebook()).lines
+    assert not recwarn.list
+
+
 def test_a_notebook_is_a_page_cited_by_cell_with_outputs_cut(db: sennit.Database, root: Path) -> None:
     write(root, {"tides.ipynb": notebook()})
     db.index(root)

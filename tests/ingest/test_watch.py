@@ -16,6 +16,7 @@ import pytest
 
 import sennit
 from ingest.conftest import contents_of, locked, paths_of, write
+from ingest.git_repository import commit_all, git, new_repository
 from sennit.errors import MissingExtra, NotFound, SourceError, StoreError
 from sennit.ingest import IndexReport, Scope, index, watch
 from sennit.ingest.watch import WatchedPaths
@@ -296,3 +297,25 @@ def test_a_system_that_refuses_to_watch_is_an_error(root: Path, monkeypatch: pyt
     monkeypatch.setattr("watchfiles.watch", refuse)
     with pytest.raises(SourceError, match="cannot be watched: no more watches"):
         next(watch.watch(lambda *_: IndexReport(), WatchedPaths.resolve([root]), threading.Event()))
+
+
+def test_a_branch_switch_and_a_commit_are_followed(db: sennit.Database, tmp_path: Path) -> None:
+    folder = new_repository(tmp_path / "service")
+    write(folder, {"a.md": "alpha", "b.md": "beta"})
+    commit_all(folder, "Start")
+    git(folder, "switch", "--quiet", "--create", "feature")
+    write(folder, {"b.md": "another beta", "c.md": "gamma"})
+    commit_all(folder, "Change")
+
+    def revision() -> str:
+        return str(db.indexed_folders.places().folders[0].revision)
+
+    with BackgroundWatch(db, folder) as watching:
+        assert revision() == f"feature@{git(folder, 'rev-parse', 'HEAD')[:8]}"
+        git(folder, "switch", "--quiet", "main")
+        watching.wait_until_files_are(folder, "a.md", "b.md")
+        main = git(folder, "rev-parse", "HEAD")
+        wait_until(lambda: revision() == f"main@{main[:8]}")
+        git(folder, "commit", "--quiet", "--allow-empty", "--message", "Nothing changes")
+        empty = git(folder, "rev-parse", "HEAD")
+        wait_until(lambda: revision() == f"main@{empty[:8]}")

@@ -121,9 +121,9 @@ def test_without_a_model_no_vectors_are_computed(tmp_path: Path, root: Path) -> 
 
 
 def test_pool_is_chosen_only_for_many_files_and_bytes() -> None:
-    assert isinstance(choose_builder(TASK, [20_000] * MIN_POOL_FILES), WorkerPool)
-    assert isinstance(choose_builder(TASK, [20_000] * (MIN_POOL_FILES - 1)), InProcessBuilder)
-    assert isinstance(choose_builder(TASK, [20] * MIN_POOL_FILES), InProcessBuilder)
+    assert isinstance(choose_builder(TASK, [20_000] * MIN_POOL_FILES, lambda: ()), WorkerPool)
+    assert isinstance(choose_builder(TASK, [20_000] * (MIN_POOL_FILES - 1), lambda: ()), InProcessBuilder)
+    assert isinstance(choose_builder(TASK, [20] * MIN_POOL_FILES, lambda: ()), InProcessBuilder)
 
 
 def test_threads_share_the_workers_of_a_pool() -> None:

@@ -21,8 +21,16 @@ from typing import Final, NamedTuple, Protocol
 from sennit.errors import InvalidInput
 from sennit.ingest.file_reader import UnreadableFile, read_regular_file
 from sennit.ingest.folder_registry import assign_folders, is_within, unused_folders
+from sennit.ingest.git_files import read_revision
 from sennit.ingest.readers import MISSING_CODE, check_readers, has_reader, lacks_code_reader, reader_version
-from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, PortableModel, RecordBuilder
+from sennit.ingest.record_builder import (
+    KNOWN_PREFIX_BYTES,
+    FileContent,
+    FileRecords,
+    IndexTask,
+    PortableModel,
+    RecordBuilder,
+)
 from sennit.ingest.report import IndexInterrupted, IndexProgress, IndexReport, Progress, Skipped
 from sennit.ingest.text_profile import id_prefixes
 from sennit.ingest.walk import FileEntry, Scope, Subtrees, WalkResult, walk
@@ -157,7 +165,7 @@ class _Batch:
             for row in (*self.replaced, *self.deleted)
             for record_id in _record_ids(transaction, row)
         ]
-        transaction.write(records, vectors, remove=old)
+        transaction.write(records, vectors, remove=old, keep_vectors=True)
 
 
 def index(
@@ -259,6 +267,12 @@ class _IndexRun:
         with self._db.writes.transaction() as transaction:
             assigned = assign_folders(transaction, self._db.indexed_folders, self._table, given, options)
         self._places, self._single_files = assigned.places, assigned.single_files
+        # Read first: if somebody switches the branch during the run, the next run reads what changed.
+        revisions = {
+            folder.key: read_revision(folder.root)
+            for folder in self._places.folders
+            if folder.key in self._covered(given)
+        }
         tree, known, incomplete = self._walk(list(given), assigned.adopted)
         report.ignored = [Skipped(path, reason) for path, reason in tree.ignored.items()]
         gone = {
@@ -310,8 +324,7 @@ class _IndexRun:
                 self._write_batch(only_if_full=True)
         self._write_batch()
         self._delete_unused_folders()
-        if self._subtrees is None:
-            self._db.indexed_folders.mark_indexed(self._covered(given))
+        self._db.indexed_folders.mark_indexed(revisions, complete=self._subtrees is None)
         report.skipped.sort()
 
     def _covered(self, given: Mapping[str, str]) -> list[str]:
@@ -420,10 +433,9 @@ class _IndexRun:
 
     def _read_all(self, files: Sequence[_FileTask]) -> Iterator[_FileOutcome]:
         """Read the files and build their records, in order; a bounded number of files ahead of the writer."""
-        models = tuple(PortableModel(*model) for model in self._db.embeddings.portable_models())
         folders = {task.folder.key: task.folder for task in files}
-        index_task = IndexTask(tuple(folders.values()), self._only_collections, models)
-        builder = choose_builder(index_task, [task.entry.size for task in files])
+        index_task = IndexTask(tuple(folders.values()), self._only_collections)
+        builder = choose_builder(index_task, [task.entry.size for task in files], self._portable_models)
         ahead: deque[tuple[Future[list[_FileOutcome]], int, int]] = deque()
         files_ahead = bytes_ahead = 0
         pool = ThreadPoolExecutor(builder.threads, thread_name_prefix="sennit-read")
@@ -447,6 +459,16 @@ class _IndexRun:
                     yield from ahead.popleft()[0].result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def _portable_models(self) -> tuple[PortableModel, ...]:
+        """The models that workers embed with, each with the texts that need no embedding."""
+        hashes = self._db.store.models.known_hashes
+        return tuple(
+            PortableModel(
+                fingerprint, spec, b"".join(sorted(one[:KNOWN_PREFIX_BYTES] for one in hashes(fingerprint)))
+            )
+            for fingerprint, spec in self._db.embeddings.portable_models()
+        )
 
     def _read_group(self, group: Sequence[_FileTask], builder: RecordBuilder) -> list[_FileOutcome]:
         """Read some files, and build the records of those whose content changed."""
@@ -572,6 +594,7 @@ class _IndexRun:
             return
         if batch.rows or batch.deleted:
             records, vectors = self._db.writes.embed(batch.records, batch.vectors)
+            report.embedded += max((len(computed) for computed in vectors.values()), default=0)
             with self._db.writes.transaction() as transaction:
                 batch.write(transaction, records, vectors)
             written = transaction.result

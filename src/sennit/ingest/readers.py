@@ -34,7 +34,7 @@ ENTITIES: Final = "code"
 OUTLINES: Final = "code_files"
 
 PAGES_VERSION: Final = 5
-CODE_VERSION: Final = 4
+CODE_VERSION: Final = 5
 LINES_VERSION: Final = 1
 TRANSCRIPTS_VERSION: Final = 2
 DOCUMENTS_VERSION: Final = 1
@@ -236,7 +236,11 @@ def _parse_code(file: SourceFile, _urls: Mapping[str, str]) -> list[Record]:
     from sennit.ingest.code.parser import parse_code
     from sennit.ingest.code.records import CodeOptions, code_records
 
-    options = CodeOptions(outline_collection=OUTLINES, timestamp=text_profile.modified_at(file.mtime_ns))
+    options = CodeOptions(
+        outline_collection=OUTLINES,
+        title_path=file.path,
+        timestamp=text_profile.modified_at(file.mtime_ns),
+    )
     return code_records(parse_code(file.place, file.data), collection=ENTITIES, options=options)
 
 

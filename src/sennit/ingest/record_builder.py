@@ -16,12 +16,18 @@ from sennit.stores.prepared_records import WritableRecords
 READ_THREADS: Final = 4
 """Threads that read files while records are written. Disks and PDF parsing keep a single thread waiting."""
 
+KNOWN_PREFIX_BYTES: Final = 8
+"""Bytes of a hash by which a worker recognises a text that has a vector; a million texts are 8 MB. If another text has
+the same prefix, the process that writes embeds it."""
+
 
 class PortableModel(NamedTuple):
     """An embedding model that another process can load: its fingerprint, and its specification as JSON."""
 
     fingerprint: str
     spec: str
+    known: bytes = b""
+    """The first bytes of the hashes of texts that have a vector already, one after the other, sorted."""
 
 
 @dataclass(frozen=True, slots=True)

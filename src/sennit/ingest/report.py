@@ -55,6 +55,8 @@ class IndexReport:
     records_removed: int = 0
     records_unchanged: int = 0
     """Records of changed files that did not change themselves."""
+    embedded: int = 0
+    """Texts whose vectors were computed; a text that the database has a vector of is not embedded again."""
     skipped: list[Skipped] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
     """What would improve the index, one sentence each."""
@@ -91,6 +93,7 @@ class IndexReport:
                 "removed": self.records_removed,
                 "unchanged": self.records_unchanged,
             },
+            "embedded": self.embedded,
             "skipped": [{"path": path, "reason": reason} for path, reason in self.skipped],
             "hints": list(self.hints),
             "ignored": [{"path": path, "reason": reason} for path, reason in self.ignored],

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from sennit.errors import MissingExtra, NotFound, SennitError, SourceError
+from sennit.ingest.git_files import GitFolder
 from sennit.ingest.report import IndexReport
 from sennit.ingest.walk import IGNORE_FILES, SETTINGS_FILE
 
@@ -79,6 +80,11 @@ class WatchedPaths:
             return str(Path(path).parent)
         return path
 
+    def heads(self) -> dict[str, tuple[str, str]]:
+        """Commit and branch of the roots that are under git. Git changes them after the files."""
+        found = ((root, GitFolder.around(root)) for root in self.roots)
+        return {root: repository.head() for root, repository in found if repository is not None}
+
     def existing_roots(self) -> dict[str, tuple[int, int]]:
         """The roots that exist, with device and inode, which change when a root is replaced."""
         out = {}
@@ -106,7 +112,7 @@ def watch(
         existing = watched.existing_roots()
         for changed in _changes(existing, stop):
             # The system already reports changes when this is first reached, so none is lost before the first round.
-            if rounds.is_full_round_due or len(changed) > MAX_CHANGED_PATHS:
+            if rounds.is_full_round_due or len(changed) > MAX_CHANGED_PATHS or rounds.has_new_head():
                 yield from rounds.run_full(existing)
             else:
                 yield from rounds.run_changes(existing, changed)
@@ -162,6 +168,13 @@ class _Rounds:
         self._indexed_roots: set[str] = set(watched.roots)
         """Roots that existed in the last full round. If one is gone now, its records must be deleted."""
         self._full_round_at = 0.0
+        self._heads = watched.heads()
+        """Commit and branch of each root under git at the last look."""
+
+    def has_new_head(self) -> bool:
+        """Whether another commit or branch is checked out than at the last call: the files and the revision change."""
+        before, self._heads = self._heads, self._watched.heads()
+        return self._heads != before
 
     @property
     def is_full_round_due(self) -> bool:

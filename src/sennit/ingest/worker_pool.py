@@ -11,13 +11,21 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from sennit.ingest import bounded_child
 from sennit.ingest.file_reader import UnreadableFile
 from sennit.ingest.languages import file_kind
-from sennit.ingest.record_builder import FileContent, FileRecords, IndexTask, InProcessBuilder, RecordBuilder
+from sennit.ingest.record_builder import (
+    FileContent,
+    FileRecords,
+    IndexTask,
+    InProcessBuilder,
+    PortableModel,
+    RecordBuilder,
+)
 from sennit.ingest.worker_protocol import decode_outcome, encode_contents, encode_task
 from sennit.workers import Message, WorkerProcess
 
@@ -40,10 +48,12 @@ MAX_WORKERS: Final = 8
 """A single process writes the records, and fewer workers already keep it busy."""
 
 
-def choose_builder(task: IndexTask, sizes: Sequence[int]) -> RecordBuilder:
-    """A worker pool for many files; this process for few."""
+def choose_builder(
+    task: IndexTask, sizes: Sequence[int], models: Callable[[], tuple[PortableModel, ...]]
+) -> RecordBuilder:
+    """A worker pool for many files, which also embeds with the models; this process for few."""
     if len(sizes) >= MIN_POOL_FILES and sum(sizes) >= MIN_POOL_BYTES:
-        return WorkerPool(task)
+        return WorkerPool(replace(task, models=models()))
     return InProcessBuilder(task)
 
 

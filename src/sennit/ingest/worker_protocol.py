@@ -27,13 +27,21 @@ from sennit.workers import Message
 
 def encode_task(task: IndexTask) -> Message:
     # A worker reads no files, and a root may hold bytes that are not UTF-8.
-    folders = tuple(replace(folder, root="", metadata=dict(folder.metadata)) for folder in task.folders)
-    return Message(asdict(replace(task, folders=folders)))
+    folders = tuple(
+        replace(folder, root="", metadata=dict(folder.metadata), revision=None) for folder in task.folders
+    )
+    models = tuple(model._replace(known=b"") for model in task.models)
+    header = asdict(replace(task, folders=folders, models=models))
+    header["models"] = [(model.fingerprint, model.spec) for model in models]
+    return Message(header, [model.known for model in task.models])
 
 
 def decode_task(message: Message) -> IndexTask:
     header = message.header
-    models = tuple(PortableModel(*model) for model in header["models"])
+    models = tuple(
+        PortableModel(fingerprint, spec, known)
+        for (fingerprint, spec), known in zip(header["models"], message.blocks, strict=True)
+    )
     folders = tuple(Folder(**folder) for folder in header["folders"])
     return IndexTask(folders, tuple(header["only_collections"]), models)
 

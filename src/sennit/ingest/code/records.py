@@ -58,6 +58,9 @@ class CodeOptions:
     max_characters: int = CODE_LIMITS.maximum
     """A longer entity becomes several records."""
     outline_collection: str = "code_files"
+    title_path: str = ""
+    """The path from which titles take the last parts; empty for that of the file. An indexed folder's own name is not in
+    it: two worktrees of a repository have the same texts, which are embedded once."""
     timestamp: datetime | None = None
     count_tokens: Callable[[str], int] | None = None
     """If given, the number of tokens of each record is stored as `metadata.tokens`."""
@@ -72,7 +75,7 @@ def code_records(
     """The records of a file, in source order. The parent of each is the path, which is the id of the outline."""
     lines = split_lines(file.data.decode())
     inner = _entities_by_outer(file)
-    short_path = "/".join(file.path.split("/")[-TITLE_FOLDERS - 1 :])
+    short_path = "/".join((options.title_path or file.path).split("/")[-TITLE_FOLDERS - 1 :])
     test_prefixes = test_module_prefixes(file.entities[1:])
     out: list[Record] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final
 
 from sennit.ingest.file_reader import UnreadableFile
@@ -16,7 +17,10 @@ def read_notebook(text: str) -> MarkedText:
     import nbformat
 
     try:
-        notebook: Any = nbformat.reads(text, as_version=4)
+        with warnings.catch_warnings():
+            # Of older notebooks, whose cells have no ids: no concern of somebody who searches them.
+            warnings.simplefilter("ignore")
+            notebook: Any = nbformat.reads(text, as_version=4)
     except Exception as error:  # nbformat raises many kinds, also plain AttributeError
         raise UnreadableFile("not a Jupyter notebook, despite its name") from error
     language = str(notebook.get("metadata", {}).get("kernelspec", {}).get("language", "python"))
