@@ -32,6 +32,7 @@ from sennit.filters import (
     field_path,
     field_values,
     fields_of,
+    filter_to_dict,
     flatten,
     matches,
     parse_filter,
@@ -470,3 +471,24 @@ def test_flatten_yields_distinct_pairs_in_order() -> None:
         ("tags", 1),
         ("tags", True),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'kind = "note"',
+        'kind = "note" and (tags in ("a", "b") or not exists year)',
+        'path like "docs/*" and title ilike "*x*"',
+        "year between 3 and 5 or year >= 7",
+        "timestamp = 2026-03-01",
+        "all()",
+        "any()",
+        "`and` = 1",
+    ],
+)
+def test_dict_form_reads_back(text: str) -> None:
+    given = parse_filter(text)
+    assert str(parse_filter(filter_to_dict(given))) in (
+        str(given),
+        str(given).replace(" and <", " and timestamp <"),
+    )

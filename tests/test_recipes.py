@@ -23,8 +23,10 @@ from sennit.ranking.diversity import MMR
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
 from sennit.ranking.known_facts import KnownFacts
+from sennit.ranking.learned import Learned
 from sennit.ranking.overlaps import MergeOverlaps
 from sennit.ranking.project import ProjectRanking
+from sennit.ranking.rerank import Rerank
 from sennit.ranking.rescore import Rescore
 from sennit.ranking.stages import RUNS, Stage, known_stages
 from sennit.ranking.window import Window
@@ -181,6 +183,8 @@ STAGES: Mapping[str, st.SearchStrategy[Stage]] = {
         FRACTIONS,
         FRACTIONS,
     ),
+    "rerank": st.builds(Rerank, st.integers(1, 99), st.integers(1, 999), st.integers(1, 9999)),
+    "learned": st.builds(Learned, st.text("abc-", min_size=1, max_size=9), st.integers(1, 1000)),
     "mmr": st.builds(MMR, FRACTIONS, st.integers(1, 99), st.sampled_from(("jaccard", "cosine"))),
     "code": st.builds(CodeRanking, outline_weight=FRACTIONS, secondary_roles=st.lists(st.text(max_size=5))),
     "per_file": st.builds(PerFile, st.integers(1, 9)),

@@ -246,6 +246,7 @@ def test_a_whole_number_is_a_number_too(home: Home) -> None:
         ("[embedding]\nprovder = 'static'", "did you mean embedding.provider?"),
         ("[embeding]\nprovider = 'static'", "did you mean embedding?"),
         ("[search]\nk1 = 1", "did you mean keyword.k1?"),
+        ("[qdrant]\nurl = 'http://127.0.0.1'", "did you mean qdrant.urls?"),
         ("limit = 5", "did you mean search.limit?"),
         ("[store]\nzzz = 5", "known settings: store.flush_at."),
         ("[zzz]\na = 5", "attached."),

@@ -29,6 +29,7 @@ with `<` or `>` it is the start of that period.
 """
 
 from sennit.filters.builder import Field, Value, field, parse_filter
+from sennit.filters.dict_form import filter_to_dict
 from sennit.filters.expression import (
     EVERYTHING,
     MAX_NODES,
@@ -76,6 +77,7 @@ __all__ = [
     "field_path",
     "field_values",
     "fields_of",
+    "filter_to_dict",
     "flatten",
     "format_field",
     "matches",

@@ -41,15 +41,16 @@ CODE_SEARCH: Final = Recipe(
             source=source,
             name=f"{prefix}{source}",
             collections=(collection,),
-            candidates=CandidateCount(at_least=50),
+            candidates=CandidateCount(at_least=candidates),
         )
-        for prefix, collection in (("", ENTITIES), ("outline_", OUTLINES))
+        # An entity counts with the outline of its file, so there are enough outlines for the files of all entities.
+        for prefix, collection, candidates in (("", ENTITIES, 50), ("outline_", OUTLINES, 100))
         for source in ("keyword", "vector")
     ),
     # Every list has weight 1, except that the vectors of single functions have half: most of a function's text is
     # names, which a word model does not know. Every other weighting we tried was worse, or better by chance.
     fusion=Weighted({"*": 1.0, "vector": 0.5}, "max"),
-    stages=(CodeRanking(outlines=OUTLINES), PerFile()),
+    stages=(Rescore(), CodeRanking(outlines=OUTLINES), PerFile()),
     collections=(ENTITIES, OUTLINES),
     limit=10,
 )

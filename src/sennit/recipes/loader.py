@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
 
+import sennit.ranking.rerank  # noqa: F401 - registers the stage, which no built-in recipe has
 from sennit.errors import InvalidInput, NotFound, suggest
 from sennit.ranking.fusion import fusion_from_dict
 from sennit.ranking.stages import stage_from_dict
@@ -56,10 +57,13 @@ def recipe_from_dict(
             parts["fusion"] = fusion_from_dict(parts["fusion"])
         if "stages" in parts:
             parts["stages"] = tuple(stage_from_dict(entry) for entry in parts["stages"])
+        if not isinstance(parts.get("evidence", {}), Mapping):
+            raise InvalidInput(f"evidence must be a table, not {parts['evidence']!r}")
         if "bm25" in parts:
             parts["bm25"] = BM25(**parts["bm25"])
         if "base" in table:
-            return replace(find_recipe(table["base"], known_recipes), name=name, **parts)
+            # The evidence for a recipe says nothing about those that are made from it.
+            return replace(find_recipe(table["base"], known_recipes), name=name, **{"evidence": {}, **parts})
         missing = [key for key in ("sources", "fusion") if key not in parts]
         if missing:
             raise InvalidInput(f'it needs {missing[0]!r}, or a recipe to start from such as base = "default"')

@@ -7,21 +7,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Exists, Filter, In, Range, parse_filter
-from sennit.periods import QueryTime
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.decay import Decay
 from sennit.ranking.fusion import RRF, Fusion, check_fusion, fusion_to_dict, named_sources
 from sennit.ranking.stages import ListStage, RankingStage, ResultStage, Stage, check_stages, stage_to_dict
-from sennit.search_parameters import LIMIT
+from sennit.search_parameters import LIMIT, MIN_RELEVANCE
 from sennit.settings import Metric, Recency
 from sennit.stores.contract import BM25
+
+if TYPE_CHECKING:
+    # Not imported at runtime: a new process that searches once needs none of it.
+    from sennit.periods import QueryTime
 
 DISTANCES: Final[Mapping[str, Callable[[NDArray[np.float64], Background], NDArray[np.float64]]]] = {
     "calibrated": lambda cosine, background: background.distance(cosine),
@@ -116,6 +119,11 @@ class SourceConfig:
         return (time.has_topic or not self.needs_topic) and (time.lists_recent or not self.lists_recent)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether what the source finds is the list as it is, whatever the query says about time."""
+        return not (self.needs_topic or self.lists_recent or self.uses_period or self.has_threshold)
+
+    @property
     def has_threshold(self) -> bool:
         """Whether a threshold on score or distance is set."""
         return self.min_score is not None or self.max_distance is not None
@@ -168,9 +176,13 @@ class Recipe:
     limit: int | None = None
     """The default number of results; None for the setting search.limit."""
     max_limit: int = MAX_LIMIT
+    min_relevance: float = 0.0
+    """Hits with a lower relevance are left out; a search may set its own."""
     bm25: BM25 | None = None
     """None for the [keyword] settings."""
     about: str = field(default="", compare=False)
+    evidence: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What shows that a tuned recipe is better than the one it was made from."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -217,6 +229,10 @@ class Recipe:
                 raise InvalidInput(
                     f"Recipe {self.name!r}: {label} must be from 1 to {MAX_LIMIT}, not {value!r}"
                 )
+        try:
+            MIN_RELEVANCE.check(self.min_relevance)
+        except InvalidInput as error:
+            raise InvalidInput(f"Recipe {self.name!r}: {error}") from error
 
     @property
     def score_label(self) -> str:
@@ -307,6 +323,10 @@ class Recipe:
         }
         if self.limit is not None:
             out["limit"] = self.limit
+        if self.min_relevance:
+            out["min_relevance"] = self.min_relevance
+        if self.evidence:
+            out["evidence"] = dict(self.evidence)
         if self.bm25 is not None:
             out["bm25"] = {f.name: getattr(self.bm25, f.name) for f in fields(BM25)}
         return out

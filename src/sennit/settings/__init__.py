@@ -12,7 +12,8 @@ A file that was found may have come with a cloned folder, so it is untrusted dat
 sent, which credential is used or which file is opened are refused from it until the user trusts the folder.
 """
 
-from sennit.settings.loader import load_settings
+from sennit.settings.loader import FILE_NAME, find_nearest, load_settings
+from sennit.settings.own_file import SettingsFile, table_to_toml
 from sennit.settings.registry import SETTINGS, SettingRow, Settings, describe_settings
 from sennit.settings.sections import (
     EmbeddingSettings,
@@ -33,6 +34,7 @@ from sennit.settings.setting import Setting
 from sennit.settings.trust import config_folder, distrust_folder, is_trusted, trust_folder
 
 __all__ = [
+    "FILE_NAME",
     "SETTINGS",
     "EmbeddingSettings",
     "FeedbackSettings",
@@ -49,11 +51,14 @@ __all__ = [
     "Setting",
     "SettingRow",
     "Settings",
+    "SettingsFile",
     "StoreSettings",
     "config_folder",
     "describe_settings",
     "distrust_folder",
+    "find_nearest",
     "is_trusted",
     "load_settings",
+    "table_to_toml",
     "trust_folder",
 ]

@@ -39,7 +39,7 @@ def load_settings(
 
     named = path or (Path(env["SENNIT_CONFIG"]).expanduser() if env.get("SENNIT_CONFIG") else None)
     own = config_folder(env) / FILE_NAME
-    chosen = named or _find_nearest(Path.cwd() if start is None else start)
+    chosen = named or find_nearest(Path.cwd() if start is None else start)
     files = [own] if _is_file(own) else []
     if chosen is not None and not (files and chosen.resolve() == own.resolve()):
         files.append(chosen)
@@ -79,7 +79,8 @@ def load_settings(
     return Settings(**sections, **by_name, origins=MappingProxyType(origins))
 
 
-def _find_nearest(start: Path) -> Path | None:
+def find_nearest(start: Path) -> Path | None:
+    """Return the settings file in a folder, or in the nearest one above that has one."""
     start = start.resolve()
     return next((f for folder in (start, *start.parents) if _is_file(f := folder / FILE_NAME)), None)
 
@@ -142,7 +143,12 @@ def _is_sensitive(key: str, value: object) -> bool:
         return SETTINGS[key].is_sensitive(value)
     if key.startswith("attached."):
         return True
-    pending = [value]
+    # The evidence for a tuned recipe is only shown.
+    pending = (
+        [item for name, item in value.items() if name != "evidence"]
+        if isinstance(value, Mapping)
+        else [value]
+    )
     while pending:
         item = pending.pop()
         if isinstance(item, Mapping):
@@ -175,9 +181,16 @@ def _unknown_key_error(origin: str, key: str) -> SettingsError:
     from difflib import get_close_matches
 
     section, _, name = key.rpartition(".")
-    elsewhere = [known for known in SETTINGS if known.endswith(f".{name}")]
-    near = elsewhere or get_close_matches(key[:100], SETTINGS if section else SECTION_NAMES, n=1)
     siblings = [known for known in SETTINGS if known.startswith(f"{section}.")]
+    # A misspelt name is of its section; one that is right belongs to another section.
+    near = (
+        [
+            f"{section}.{own}"
+            for own in get_close_matches(name[:100], [one.rpartition(".")[2] for one in siblings], n=1)
+        ]
+        or [known for known in SETTINGS if known.endswith(f".{name}")]
+        or get_close_matches(key[:100], SETTINGS if section else SECTION_NAMES, n=1)
+    )
     advice = (
         f"did you mean {near[0]}?" if near else f"known settings: {', '.join(siblings or SECTION_NAMES)}."
     )

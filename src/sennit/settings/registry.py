@@ -20,6 +20,7 @@ from sennit.settings.sections import (
     LanguageSettings,
     MemorySettings,
     PrivacySettings,
+    RerankSettings,
     SearchSettings,
     StoreSettings,
 )
@@ -73,6 +74,7 @@ class Settings:
 
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     llm: LanguageSettings = field(default_factory=LanguageSettings)
+    rerank: RerankSettings = field(default_factory=RerankSettings)
     keyword: KeywordSettings = field(default_factory=KeywordSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     store: StoreSettings = field(default_factory=StoreSettings)

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from sennit.search_parameters import LIMIT, LOOK_BACK
+from sennit.settings.connections import address, variable_of
 from sennit.settings.setting import FieldSpec, Section
 
 Provider: TypeAlias = Literal["static", "onnx", "openai", "ollama", "given", "none"]
 LanguageProvider: TypeAlias = Literal["none", "anthropic", "openai", "ollama"]
+RerankProvider: TypeAlias = Literal["none", "onnx", "cohere", "jina", "tei"]
 Transform: TypeAlias = Literal["auto", "offline", "none"]
 DocsFusion: TypeAlias = Literal["weighted", "rrf"]
 Similarity: TypeAlias = Literal["jaccard", "cosine"]
@@ -19,20 +21,10 @@ CodeProvider: TypeAlias = Literal["", "openai", "local", "none"]
 SemanticMetric: TypeAlias = Literal["calibrated", "cosine"]
 Metric: TypeAlias = Literal["calibrated", "cosine", "l2", "l2_squared", "inner_product"]
 
-_ADDRESS: Final = FieldSpec(
-    "The address of a server other than the provider's own, for example an OpenAI-compatible server or Ollama.",
-    pattern=r"(?i:https?)://[^\x00-\x20\x7f/@?#\\]+(/[^\x00-\x20\x7f@?#\\]*)?",
-    expected="an http:// or https:// address without user, password, query or fragment",
-    redact_pattern="[@?#]",
-    sensitive=True,
+_ADDRESS: Final = address(
+    "The address of a server other than the provider's own, for example an OpenAI-compatible server or Ollama."
 )
-_KEY_VARIABLE: Final = FieldSpec(
-    "The name of the environment variable that holds the API key.",
-    pattern=r"[A-Za-z_][A-Za-z0-9_]*",
-    expected="the name of an environment variable such as OPENAI_API_KEY, and not the key itself",
-    redact_pattern=".",
-    sensitive=True,
-)
+_KEY_VARIABLE: Final = variable_of("the API key", "OPENAI_API_KEY")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +113,27 @@ class LanguageSettings(Section):
     prompt_characters: Annotated[
         int, FieldSpec("The maximum length of the system prompt in characters.", minimum=2000, maximum=10**6)
     ] = 24_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankSettings(Section):
+    """The reranker of the stage `rerank`."""
+
+    name: ClassVar[str] = "rerank"
+
+    provider: Annotated[
+        RerankProvider,
+        FieldSpec(
+            "What scores the candidates: a cross-encoder in ONNX format, or a server of the form of Cohere, Jina or "
+            "text-embeddings-inference (tei).",
+            sensitive=("onnx", "cohere", "jina", "tei"),
+        ),
+    ] = "none"
+    model: Annotated[
+        str, FieldSpec("The folder of an ONNX model, or the server's name of the model.", sensitive=True)
+    ] = ""
+    base_url: Annotated[str | None, address("The address of a server other than the provider's own.")] = None
+    api_key_env: Annotated[str | None, variable_of("the API key", "COHERE_API_KEY")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,6 +313,22 @@ class IngestSettings(Section):
     max_bytes: Annotated[int, FieldSpec("Larger files are skipped.", minimum=1, maximum=2**40)] = (
         32 * 1024 * 1024
     )
+    unused_vector_days: Annotated[
+        float,
+        FieldSpec(
+            "How many days the vector of a text that has left the files is kept, in case a branch brings it back.",
+            minimum=0,
+            maximum=36500,
+        ),
+    ] = 14.0
+    unused_vector_bytes: Annotated[
+        int,
+        FieldSpec(
+            "How many bytes of such vectors are kept at most; the oldest are deleted first.",
+            minimum=0,
+            maximum=2**50,
+        ),
+    ] = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -497,6 +526,7 @@ class HydrationSettings(Section):
 SECTIONS: Final = (
     EmbeddingSettings,
     LanguageSettings,
+    RerankSettings,
     KeywordSettings,
     SearchSettings,
     StoreSettings,

@@ -75,6 +75,8 @@ class Setting:
             text = "true or false"
         elif self.kind is tuple:
             what = f"one or more of {', '.join(self.spec.items)}" if self.spec.items else "strings"
+            if self.spec.pattern:
+                what = f"one or more, each {self.spec.expected}"
             text = f"a list of {what}, in the environment separated by commas"
         elif self.kind is str:
             text = self.spec.expected or "a string of valid Unicode"
@@ -117,14 +119,15 @@ class Setting:
         if isinstance(value, tuple):
             if self.spec.items:
                 return bool(value) and set(value) <= set(self.spec.items)
-            return all(isinstance(item, str) and item and _is_unicode(item) for item in value)
+            is_complete = bool(value) or not self.spec.pattern
+            return is_complete and all(isinstance(item, str) and item and self._fits(item) for item in value)
         if isinstance(value, str):
-            return (
-                not self.choices
-                and _is_unicode(value)
-                and (not self.spec.pattern or re.fullmatch(self.spec.pattern, value) is not None)
-            )
+            return not self.choices and self._fits(value)
         return isinstance(value, (int, float)) and self.spec.minimum <= value <= self.spec.maximum
+
+    def _fits(self, text: str) -> bool:
+        pattern = self.spec.pattern
+        return _is_unicode(text) and (not pattern or re.fullmatch(pattern, text) is not None)
 
     def _error(self, value: object, origin: str) -> SettingsError:
         is_secret = self.spec.redact_pattern and re.search(self.spec.redact_pattern, str(value))

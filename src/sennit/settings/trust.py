@@ -79,12 +79,16 @@ def _read(file: Path) -> set[str | None]:
 
 
 def _write(file: Path, folders: Iterable[str | None]) -> None:
-    """Replace the list atomically: a reader sees the old list or the new one."""
     content = json.dumps({"folders": sorted(filter(None, folders))}, indent=2, ensure_ascii=False)
+    replace_file(file, content.encode() + b"\n", 0o600)
+
+
+def replace_file(file: Path, content: bytes, mode: int) -> None:
+    """Replace a file atomically: a reader sees the old content or the new one."""
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            out.write(content.encode() + b"\n")
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as out:
+            out.write(content)
             out.flush()
             os.fsync(out.fileno())
         temporary.replace(file)
