@@ -9,6 +9,7 @@ import pytest
 import sennit
 from sennit import Record
 from sennit.results import Hit, SearchResult, cite_record
+from sennit.results.hits import make_hit
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,16 @@ def test_result_converts_to_json_with_all_fields() -> None:
     assert result[0].collection == "default"
     assert result[0].title == "Port"
     assert result[0].metadata == {"n": [1, None]}
+
+
+def test_a_hit_of_a_search_is_a_hit_like_any_other() -> None:
+    record = Record(id="a", text="vines")
+    made = make_hit(record, 0.5, 2, ("keyword",), "a.md", "main@1a2b3c4d", 0.25, 7)
+    expected = Hit(
+        record, 0.5, 2, ("keyword",), (), location="a.md", revision="main@1a2b3c4d", relevance=0.25, key=7
+    )
+    assert type(made) is Hit
+    assert made == expected
+    assert (made.key, made.trace) == (7, None)
+    with pytest.raises(AttributeError):
+        made.score = 1.0  # type: ignore[misc]

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.analysis import count_terms
+from sennit.analysis import terms_in
 from sennit.pipeline.source_runner import SearchPlan
-from sennit.ranking.relevance import BEST_OF, Evidence, match, size_allowance
-from sennit.ranking.stages import CandidateList
+from sennit.ranking.relevance import BEST_OF, Evidence, best_match, size_allowance
 from sennit.sources.base import SearchContext
 from sennit.stores.contract import KeywordQuery, KeywordRole, VectorRole
 
 Keys = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LINKING_SOURCES: Final = frozenset(("links",))
 """Sources that find a record because another relevant one mentions it: it need not share a word with the query."""
@@ -37,51 +35,52 @@ class EvidenceReader:
         keyword: KeywordRole,
         vector: VectorRole,
         plan: SearchPlan,
-        lists: Sequence[CandidateList],
     ) -> None:
         self._context = context
         self._keyword = keyword
         self._vector = vector
         self._query = KeywordQuery(context.weighted_terms, plan.bm25, context.text)
-        self._linked: set[int] = set()
-        self._cosines: list[CandidateList] = []
-        sources = {config.name: config.source for config in plan.sources}
-        for one in lists:
-            if sources[one.name] in LINKING_SOURCES:
-                self._linked.update(one.keys.tolist())
-            elif sources[one.name] in COSINE_SOURCES and len(one.keys):
-                self._cosines.append(one)
+        self._kinds = {config.name: config.source for config in plan.sources}
 
-    def read(self, ranked: Keys) -> Evidence:
-        """Return the evidence for records and ephemeral passages, in the order of the ranking from its first."""
-        count = len(ranked)
-        coverage, lift = self._coverage(ranked), self._lift(ranked)
-        linked = np.zeros(count)
-        if self._linked:
-            linked[[key in self._linked for key in ranked.tolist()]] = 1.0
-        best = float(match(coverage[:BEST_OF], lift[:BEST_OF]).max()) if count else 0.0
-        return Evidence(coverage, lift, np.arange(count, dtype=np.float64), linked, np.full(count, best))
+    def read(self, keys: Keys, lists: Mapping[str, Sequence[float]]) -> Evidence:
+        """Return the evidence for records and ephemeral passages, in the order of the ranking from its first.
 
-    def _coverage(self, keys: Keys) -> Floats:
+        `lists` has the score of each of them in each list, by the name of the list; nan where a list lacks it.
+        """
+        linked: Sequence[bool] = ()
+        cosines: list[Sequence[float]] = []
+        for name, scores in lists.items():
+            kind = self._kinds[name]
+            if kind in COSINE_SOURCES:
+                cosines.append(scores)
+            elif kind in LINKING_SOURCES:
+                found = [score == score for score in scores]  # nan differs from itself
+                linked = [one or other for one, other in zip(linked, found, strict=True)] if linked else found
+        ranked = keys.tolist()
+        coverage, lift = self._coverage(keys, ranked), self._lift(ranked, cosines)
+        return Evidence(coverage, lift, linked, best_match(coverage[:BEST_OF], lift[:BEST_OF]))
+
+    def _coverage(self, keys: Keys, ranked: Sequence[int]) -> list[float]:
         """Return the share of the query's information that each text has; nan for a query without terms."""
         if not self._query.terms:
-            return np.full(len(keys), np.nan)
-        coverage = self._keyword.coverage(self._context.snapshot, self._query, keys)
+            return [math.nan] * len(ranked)
+        coverage: list[float] = self._keyword.coverage(self._context.snapshot, self._query, keys).tolist()
         # A key below 0 is a passage that is not in the index. The sum is nan if any value is.
-        if math.isnan(coverage.sum()) or keys.min(initial=0) < 0:
-            unknown = np.isnan(coverage) | (keys < 0)
-            coverage[unknown] = self._coverage_of_texts(keys[unknown].tolist())
+        if min(ranked, default=0) < 0 or math.isnan(sum(coverage)):
+            unknown = [at for at, key in enumerate(ranked) if key < 0 or math.isnan(coverage[at])]
+            found = self._coverage_of_texts([ranked[at] for at in unknown])
+            for at, value in zip(unknown, found, strict=True):
+                coverage[at] = value
         return coverage
 
     def _coverage_of_texts(self, keys: Sequence[int]) -> list[float]:
         """Return the coverage of texts that the index cannot tell about."""
         records = self._context.records(keys)
-        total = sum(self._information.values())
-        out = []
-        for key in keys:
-            found, _ = count_terms(records[key].embedding_text) if key in records else ({}, 0)
-            out.append(sum(value for term, value in self._information.items() if term in found) / total)
-        return out
+        information = self._information
+        total = sum(information.values())
+        texts = [records[key].embedding_text if key in records else "" for key in keys]
+        found = terms_in(texts, information.keys())
+        return [sum([value for term, value in information.items() if term in one]) / total for one in found]
 
     @cached_property
     def _information(self) -> dict[int, float]:
@@ -94,18 +93,34 @@ class EvidenceReader:
             out[term] = weight * math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
         return out
 
-    def _lift(self, keys: Keys) -> Floats:
+    def _lift(self, ranked: Sequence[int], lists: Sequence[Sequence[float]]) -> list[float]:
         """Return how far the cosine of each record is above the background; nan without a vector."""
         context = self._context
-        if context.known_vector is None:
-            return np.full(len(keys), np.nan)
-        known: dict[int, float] = {}
-        for one in self._cosines:
-            known.update(zip(one.keys.tolist(), one.scores.tolist(), strict=True))
-        ranked = keys.tolist()
-        missing = [key for key in ranked if key not in known]
+        vector = context.known_vector
+        if vector is None:
+            return [math.nan] * len(ranked)
+        cosines = list(lists[0]) if lists else [math.nan] * len(ranked)
+        # The sum is nan if any cosine is unknown.
+        if math.isnan(sum(cosines)):
+            self._complete_cosines(cosines, ranked, lists, vector)
+        mean, allowance = context.background.mean, size_allowance(context.snapshot.count())
+        return [(cosine - mean) / (1.0 - mean) + allowance for cosine in cosines]
+
+    def _complete_cosines(
+        self,
+        cosines: list[float],
+        ranked: Sequence[int],
+        lists: Sequence[Sequence[float]],
+        vector: NDArray[np.float32],
+    ) -> None:
+        """Fill in the cosines that the first list lacks, computed where no other list has them."""
+        for other in lists[1:]:
+            cosines[:] = [
+                found if math.isnan(cosine) else cosine for cosine, found in zip(cosines, other, strict=True)
+            ]
+        missing = [at for at, cosine in enumerate(cosines) if math.isnan(cosine)]
         if missing:
-            found = self._vector.scores(context.snapshot, context.known_vector, np.array(missing, np.int64))
-            known.update(zip(missing, found.tolist(), strict=True))
-        cosines = np.array([known[key] for key in ranked])
-        return context.background.lift(cosines) + size_allowance(context.snapshot.count())
+            keys = np.array([ranked[at] for at in missing], np.int64)
+            found = self._vector.scores(self._context.snapshot, vector, keys)
+            for at, cosine in zip(missing, found.tolist(), strict=True):
+                cosines[at] = cosine

@@ -19,7 +19,7 @@ from sennit.filters import Filter
 from sennit.ranking.fusion import order
 from sennit.ranking.stages import ResultStage
 from sennit.recipes import Recipe, SourceConfig
-from sennit.sources.base import SearchContext, Source, SourceRequest, SteppedSource, period_filter
+from sennit.sources.base import Prepared, SearchContext, Source, SourceRequest, SteppedSource, period_filter
 from sennit.stores.contract import BM25, PartialKeys, ScoredKeys, Steps
 from sennit.stores.search_steps import run_steps, together
 
@@ -102,11 +102,13 @@ class SourceRunner:
         """`custom` are sources of the user; their answers are checked against the records."""
         self._sources = {**sources, **custom}
         self.custom = frozenset(custom)
-        self._servers = {
-            name: source.server
+        self._stepped = {
+            name: source
             for name, source in sources.items()
             if isinstance(source, SteppedSource) and source.server is not None
         }
+        self._servers = {name: source.server for name, source in self._stepped.items()}
+        self._prepared = {name: one for name, one in self._sources.items() if isinstance(one, Prepared)}
         self._pending: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -121,6 +123,9 @@ class SourceRunner:
 
         Sources whose indexes are on the same server share a thread, and each request to the server.
         """
+        for config in plan.sources:
+            if config.source in self._prepared:
+                self._prepared[config.source].prepare()
         end = time.monotonic() + plan.deadline
         results: list[SourceResult | None] = [None] * len(plan.sources)
         groups: dict[int, list[_Call]] = {}
@@ -141,9 +146,11 @@ class SourceRunner:
                 known = ", ".join(sorted(self._sources))
                 results[at] = _failure(f"there is no source {config.source!r}; sources: {known}")
             elif source.inline:
-                results[at] = run_steps(
-                    self._steps(_Call(at, source, config, plan.build_request(config, context)))
-                )
+                call = _Call(at, source, config, plan.build_request(config, context))
+                if config.is_plain and config.source not in self.custom:
+                    results[at] = self._search_inline(call)
+                else:
+                    results[at] = run_steps(self._steps(call))
         for wait in running:
             for at, result in wait(end, plan.deadline).items():
                 results[at] = result
@@ -187,6 +194,19 @@ class SourceRunner:
 
         return wait
 
+    def _search_inline(self, call: _Call) -> SourceResult:
+        """Call a source of this thread that needs nothing else: `_steps`, without steps."""
+        began = time.perf_counter()
+        try:
+            found = call.source.search(call.request)
+        except SennitError as error:
+            return _failure(str(error), began)
+        except Exception as error:  # noqa: BLE001 - one source's failure is reported, and the others still answer
+            return _failure(f"{type(error).__name__}: {error}", began)
+        if isinstance(found, PartialKeys):
+            call.request.context.warn(call.request.list_name, found.problem)
+        return SourceResult(found, elapsed_milliseconds(began, time.perf_counter()))
+
     def _steps(self, call: _Call) -> Steps[SourceResult]:
         config, request = call.config, call.request
         is_custom = config.source in self.custom
@@ -214,9 +234,9 @@ class SourceRunner:
         return SourceResult(found, elapsed_milliseconds(began, time.perf_counter()))
 
     def _search(self, call: _Call, request: SourceRequest) -> Steps[ScoredKeys]:
-        if call.config.source in self._servers:
-            assert isinstance(call.source, SteppedSource)
-            found = yield from call.source.steps(request)
+        stepped = self._stepped.get(call.config.source)
+        if stepped is not None:
+            found = yield from stepped.steps(request)
         else:
             found = call.source.search(request)
         if isinstance(found, PartialKeys):

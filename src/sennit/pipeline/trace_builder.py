@@ -33,7 +33,7 @@ class RunLog:
 
     results: Sequence[SourceResult]
     lists: Sequence[CandidateList] = ()
-    """The lists of the sources that answered, after the stages before fusion."""
+    """The lists of the sources that answered, after the stages before fusion that have run."""
     list_stages: list[ListStageTrace] = field(default_factory=list)
     merged_into: dict[int, int] = field(default_factory=dict)
     """Which key stands for which in a list that had it."""
@@ -56,19 +56,20 @@ def trace_limit(limit: int, ranking: StageOutput) -> StageTrace:
 
 
 def trace_relevance(
-    keys: Sequence[int], evidence: Evidence, relevance: NDArray[np.float64]
+    keys: Sequence[int], evidence: Evidence, relevance: Sequence[float]
 ) -> dict[int, RelevanceTrace]:
-    """Return what the relevance of each hit was estimated from."""
-    numbers = zip(*(values.tolist() for values in (relevance, *evidence)), strict=True)
+    """Return what the relevance of each record was estimated from."""
+    linked = evidence.linked or [False] * len(keys)
+    numbers = zip(keys, relevance, evidence.coverage, evidence.lift, linked, strict=True)
     return {
         key: RelevanceTrace(
             chance,
             None if math.isnan(coverage) else coverage,
             None if math.isnan(lift) else lift,
-            bool(linked),
-            best,
+            is_linked,
+            evidence.best,
         )
-        for key, (chance, coverage, lift, _, linked, best) in zip(keys, numbers, strict=False)
+        for key, chance, coverage, lift, is_linked in numbers
     }
 
 
@@ -140,7 +141,7 @@ def build_trace(
         fused_keys=fused.keys,
         fused_scores=fused.scores,
         shares=fused.terms,
-        ranks=_source_ranks(fused, run) if run.list_stages else fused.ranks,
+        ranks=source_ranks(fused, run) if run.list_stages else fused.ranks,
         raw_scores=fused.raw_scores,
         list_stages=tuple(run.list_stages),
         stages=tuple(run.stages),
@@ -179,7 +180,7 @@ def _describe_time(plan: SearchPlan, context: SearchContext) -> dict[str, Json]:
     return out
 
 
-def _source_ranks(fused: Fused, run: RunLog) -> NDArray[np.int32]:
+def source_ranks(fused: Fused, run: RunLog) -> NDArray[np.int32]:
     """Return the rank of each candidate in what each source itself found; -1 for what a stage added to its list."""
     ranks = np.full_like(fused.ranks, -1)
     answered = [result for result in run.results if result.error is None]

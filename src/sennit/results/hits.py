@@ -5,16 +5,17 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from sennit.errors import MissingExtra
+from sennit.places import FOLDER_FIELD
 from sennit.records import FRAGMENT_FIELD, Json, Record, shorten
 from sennit.results.hints import Hint
 from sennit.results.trace import Degraded, Explanation, SourceScore, Trace
 
-FIT_RELEVANCE: Final = 0.18
+FIT_RELEVANCE: Final = 0.16
 """A hit with at least this relevance fits the query. Of the questions that a dev collection can answer, 4 % have no
 such hit, and of questions about other subjects 95 % have none: docs/design/relevance.md."""
 
@@ -49,6 +50,8 @@ class Hit:
     """The adjacent chunks of the same document, with this one among them, in order; empty unless requested."""
     location: str | None = None
     """The path of its file as it is shown: relative to the current folder where that is shorter."""
+    revision: str = ""
+    """The git revision of the project at the time of the index run, such as `main@1a2b3c4d`; empty without one."""
     relevance: float = 0.0
     """The calibrated chance that it answers the query, from 0 to 1: comparable across recipes, databases and models."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
@@ -110,6 +113,11 @@ class Hit:
         return self.record.metadata
 
     @property
+    def project(self) -> str:
+        """The name of the indexed folder that it comes from; empty for a record that is from none."""
+        return project_of(self.record)
+
+    @property
     def citation(self) -> str:
         """Where the text is: path with lines, URL, or id."""
         return cite_record(self.record, self.location)
@@ -130,17 +138,59 @@ class Hit:
         out: dict[str, Json] = {
             "rank": self.rank,
             "relevance": self.relevance,
+            "fits": self.fits,
             "score": self.score,
             "citation": self.citation,
             "sources": list(self.sources),
             **self.record.to_dict(),
         }
+        if self.project:
+            out |= {"project": self.project, "revision": self.revision}
         if self.neighbours:
             out["passage"] = self.passage
         explanation = self.explanation
         if explanation is not None:
             out["explanation"] = explanation.to_dict()
         return out
+
+
+class _HitDraft:
+    """A mutable hit. Setting each attribute of a frozen dataclass would take three times as long."""
+
+    __slots__ = tuple(one.name for one in fields(Hit))
+
+
+def make_hit(
+    record: Record,
+    score: float,
+    rank: int,
+    sources: tuple[str, ...],
+    location: str | None,
+    revision: str,
+    relevance: float,
+    key: int,
+) -> Hit:
+    """Return a hit without neighbours and trace, as every search makes ten of them."""
+    draft: Any = _HitDraft()
+    draft.record = record
+    draft.score = score
+    draft.rank = rank
+    draft.sources = sources
+    draft.neighbours = ()
+    draft.location = location
+    draft.revision = revision
+    draft.relevance = relevance
+    draft.trace = None
+    draft.key = key
+    draft.__class__ = Hit
+    hit: Hit = draft
+    return hit
+
+
+def project_of(record: Record) -> str:
+    """Return the name of the indexed folder that a record comes from; empty for a record that is from none."""
+    name = record.metadata.get(FOLDER_FIELD)
+    return name if isinstance(name, str) else ""
 
 
 def cite_record(record: Record, location: str | None = None) -> str:
@@ -201,8 +251,12 @@ class SearchResult(Sequence[Hit]):
     """The hits grouped by page, for a recipe with the stage `group_by_page`."""
     hints: tuple[Hint, ...] = ()
     """Why there are no hits, and what would find something; empty if there are hits."""
+    project: str = ""
+    """The project that the search was limited to, as the request named it; empty for all."""
     query_id: str = field(default="", compare=False)
     """The id of this search, which feedback about it names."""
+    source_milliseconds: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
+    """How long each source took that was asked. They run at the same time, so the search takes less than their sum."""
 
     @property
     def fits(self) -> bool:
@@ -278,6 +332,8 @@ class SearchResult(Sequence[Hit]):
             "milliseconds": self.milliseconds,
             "query_id": self.query_id,
         }
+        if self.project:
+            out["project"] = self.project
         if self.pages:
             out["pages"] = [page.to_dict() for page in self.pages]
         if self.hints:

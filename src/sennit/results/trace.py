@@ -67,6 +67,17 @@ class Adjustment:
     before: float
     after: float
     reason: str
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """What each feature adds, by a stage that computes scores from features."""
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "stage": self.stage,
+            "before": self.before,
+            "after": self.after,
+            "reason": self.reason,
+            **({"shares": dict(self.shares)} if self.shares else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +121,7 @@ class Explanation:
         return {
             "sources": [source_score.to_dict() for source_score in self.source_scores],
             "fused": self.fused,
-            "adjustments": [
-                {"stage": a.stage, "before": a.before, "after": a.after, "reason": a.reason}
-                for a in self.adjustments
-            ],
+            "adjustments": [adjustment.to_dict() for adjustment in self.adjustments],
             "score": self.score,
             "displaced": list(self.displaced),
             **({"relevance": self.relevance.to_dict()} if self.relevance is not None else {}),
@@ -165,6 +173,9 @@ class StageTrace:
     dropped: Mapping[int, Dropped] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
     milliseconds: float = 0.0
+    shares: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    """What each feature adds to the score of a candidate; so for the next, the features themselves."""
+    features: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -259,7 +270,11 @@ class Trace:
             at = [i for i, other in enumerate(stage.keys.tolist()) if other == key]
             after = float(stage.scores[at[0]]) if at else score
             if after != score or key in stage.reasons:
-                adjustments.append(Adjustment(stage.name, score, after, stage.reasons.get(key, "")))
+                adjustments.append(
+                    Adjustment(
+                        stage.name, score, after, stage.reasons.get(key, ""), stage.shares.get(key, {})
+                    )
+                )
             score = after
         displaced = tuple(
             self.ids[loser]
@@ -288,8 +303,12 @@ class Trace:
         return (*self.list_stages, *self.stages)
 
     def remarks(self, key: int) -> list[str]:
-        """Return what the stages before fusion and after the cut did to a record, each with its stage."""
-        stages: tuple[ListStageTrace | StageTrace, ...] = (*self.list_stages, *self.result_stages)
+        """Return what the stages did to a record, each with its stage."""
+        stages: tuple[ListStageTrace | StageTrace, ...] = (
+            *self.list_stages,
+            *self.stages,
+            *self.result_stages,
+        )
         return [f"{stage.name}: {stage.reasons[key]}" for stage in stages if key in stage.reasons]
 
     def to_dict(self) -> dict[str, Json]:
