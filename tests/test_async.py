@@ -7,6 +7,7 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Callable, Coroutine
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,19 @@ def own_threads() -> set[str]:
 
 
 def public(kind: type) -> dict[str, Any]:
-    return {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+    """The public members of a class, without its groups, which are attributes of each face."""
+    named = {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+    return {name: value for name, value in named.items() if not isinstance(value, cached_property)}
+
+
+def test_the_asynchronous_face_has_every_group() -> None:
+    groups = [name for name, value in vars(Database).items() if isinstance(value, cached_property)]
+
+    async def main() -> None:
+        async with sennit.aopen(":memory:") as db:
+            assert all(hasattr(db, name) for name in groups if not name.startswith("_"))
+
+    run(main())
 
 
 @pytest.mark.parametrize(
@@ -87,10 +100,16 @@ def public(kind: type) -> dict[str, Any]:
 )
 def test_the_asynchronous_face_has_every_method_with_its_signature(sync: type, face: type) -> None:
     ours, theirs = public(face), public(sync)
-    assert theirs.keys() - {"export"} <= ours.keys()
+    assert theirs.keys() - {"export", "replays"} <= ours.keys()
     assert ours.keys() - theirs.keys() <= {"settings", "path", "recipes", "caller"}
     for name, method in theirs.items():
-        if inspect.isfunction(method) and name not in ("audience", "close", "ask_stream", "export"):
+        if inspect.isfunction(method) and name not in (
+            "audience",
+            "close",
+            "ask_stream",
+            "export",
+            "replays",
+        ):
             assert inspect.iscoroutinefunction(ours[name])
             assert inspect.signature(ours[name]) == inspect.signature(method)
             assert ours[name].__doc__ == method.__doc__

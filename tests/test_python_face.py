@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -318,3 +319,23 @@ def test_a_missing_package_is_named_with_its_command(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=f"pip install {package}"):
         getattr(found, f"to_{package}")()
+
+
+# What a new process imports
+
+
+def test_a_search_imports_only_what_a_search_needs() -> None:
+    code = (
+        "import sys, sennit\n"
+        "with sennit.open(':memory:', privacy__open=True) as db:\n"
+        "    db.add([sennit.Record(id='a', text='vines')])\n"
+        "    assert db.search('vines')\n"
+        "    assert db.files.project_at('.') is None\n"
+        "print(*sorted(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    packages = {".".join(name.split(".")[:2]) for name in found.stdout.split()}
+    assert packages.isdisjoint({"asyncio", "faiss", "filelock", "ssl", "sennit.hydration", "sennit.llm"})
+    assert packages.isdisjoint({"sennit.ingest", "sennit.periods"})
+    modules = set(found.stdout.split())
+    assert modules.isdisjoint({"sennit.ranking.features", "sennit.ranking.ranker", "sennit.engine.inventory"})

@@ -13,6 +13,12 @@ from typing import Any, Final, Literal, Protocol
 from sennit.errors import InvalidInput
 from sennit.records import MAX_ID_BYTES, is_unicode
 
+MAX_LOGGED_CHARACTERS: Final = 2000
+"""Of a longer query, feedback keeps the beginning. Thousands of queries are held in memory, so a limit is needed."""
+
+MAX_SHOWN: Final = 100
+"""Hits of a search that feedback keeps: nobody looks at more, and metrics look no deeper."""
+
 MAX_QUOTED_CHARACTERS: Final = 80
 """Characters of a refused value that an error shows."""
 
@@ -217,6 +223,12 @@ RECIPE: Final = Text("recipe", "How to search.", 200)
 
 LIMIT: Final = Count("limit", "Maximum number of results. Default: the recipe's limit.", 1, 1000)
 """A recipe may allow fewer: the field `max_limit`."""
+
+PROJECT: Final = Text(
+    "project",
+    "Search only this project: the name or the path of an indexed folder; `all` for every one.",
+    4096,
+)
 
 COLLECTIONS: Final = Texts(
     "collections",

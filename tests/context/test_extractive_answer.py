@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sennit.context.citations import filter_citations
@@ -151,6 +151,12 @@ def test_a_number_in_brackets_of_the_text_itself_is_no_citation() -> None:
     assert said == "The lease (2) ends, see (1, 3) and (4). [1]"
 
 
+def test_an_open_backtick_hides_no_citation() -> None:
+    said = answer("lease renewal", passage(1, "The `lease ends."), passage(2, "A `renewal` begins` here."))
+    assert said == "The 'lease ends. [1]\nA `renewal` begins' here. [2]"
+
+
+@example(texts=["`e", "`e"], query="")
 @given(
     st.lists(st.text(st.sampled_from("ab .!?\n`#|-[1]lease"), max_size=80), max_size=5), st.text(max_size=20)
 )

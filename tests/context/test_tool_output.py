@@ -82,6 +82,7 @@ def test_a_result_has_every_field_of_the_contract() -> None:
             "snippet": "Wine rests in oak.",
             "citation": "https://example.org/cellar",
             "url": "https://example.org/cellar",
+            "project": "",
         }
     ]
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from sennit.context.sanitize import one_line
 from sennit.records import Json, Record
-from sennit.results.hits import cite_record
+from sennit.results.hits import cite_record, project_of
 
 MAX_NUMBERS: Final = 50
 """Numbers in one pair of brackets; a longer list is no citation."""
@@ -47,6 +47,10 @@ class Citation:
     location: str
     """Path with lines, or address, or id."""
     url: str | None
+    project: str = ""
+    """The indexed folder that it comes from, by name."""
+    revision: str = ""
+    """The git revision of that folder, such as `main@1a2b3c4d`."""
 
     def to_dict(self) -> dict[str, Json]:
         return {
@@ -55,6 +59,8 @@ class Citation:
             "title": self.title,
             "location": self.location,
             "url": self.url,
+            "project": self.project,
+            "revision": self.revision,
         }
 
     def __str__(self) -> str:
@@ -62,13 +68,15 @@ class Citation:
         return f"[{self.number}] {self.title or self.id} — {self.location}{url}"
 
 
-def make_citation(number: int, record: Record, location: str | None = None) -> Citation:
-    """Return the citation of a record. `location` is its path as it is shown."""
+def make_citation(number: int, record: Record, location: str | None = None, revision: str = "") -> Citation:
+    """Return the citation of a record. `location` is its path as it is shown, `revision` that of its folder."""
     anchor = record.metadata.get("anchor")
     url = record.url
     if url is not None:
         url = one_line(f"{url}#{anchor}" if isinstance(anchor, str) and anchor and "#" not in url else url)
-    return Citation(number, record.id, one_line(record.title), one_line(cite_record(record, location)), url)
+    place = one_line(cite_record(record, location))
+    project, at = one_line(project_of(record)), one_line(revision)
+    return Citation(number, record.id, one_line(record.title), place, url, project, at)
 
 
 def filter_citations(text: str, known: Iterable[int]) -> tuple[str, tuple[int, ...], tuple[int, ...]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sennit.analysis import content_terms
-from sennit.context.citations import Citation, make_citation
+from sennit.context.citations import Citation
 from sennit.context.prompt import PromptPassage
 from sennit.context.sanitize import one_line, sanitize, truncate
 from sennit.records import Record
@@ -69,6 +69,9 @@ _TABLE_ROW: Final = re.compile(r"[ \t]*\|.*\|[ \t]*$")
 _TABLE_RULE: Final = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*$")
 _END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[`*_]*[A-Z0-9`])|(?<=[。！？])")
 _LETTERS: Final = re.compile(r"\w")
+_BACKTICKS: Final = re.compile(r"(?P<code>(?<!`)(?P<run>`+)(?!`).*?(?<!`)(?P=run)(?!`))|`")
+"""Inline code, or a backtick outside of it."""
+
 _NUMBERED: Final = re.compile(r"\[\^?(\d[\d ,;\u2013-]*)\]")
 _ASKS_FOR_NUMBER: Final = re.compile(
     r"\bhow (?:many|much|long|often|large|big|far|old|fast)\b"
@@ -118,8 +121,8 @@ def answer_from(
         about = one_line(nearest.record.title or "")
         if not about:
             return ExtractiveAnswer(NOTHING_FITS)
-        text = f"{NOTHING_FITS} The nearest passage: {_unbracket_numbers(about)} [1]"
-        return ExtractiveAnswer(text, (make_citation(1, nearest.record, nearest.location),))
+        text = f"{NOTHING_FITS} The nearest passage: {_quote(about)} [1]"
+        return ExtractiveAnswer(text, (replace(nearest.citation, number=1),))
     statements = select_statements(query, passages, weight)
     return format_answer(statements) if statements else None
 
@@ -203,8 +206,8 @@ def format_answer(statements: Sequence[Statement]) -> ExtractiveAnswer:
     for one in statements:
         number = numbers.setdefault(one.passage.number, len(numbers) + 1)
         if number > len(citations):
-            citations.append(make_citation(number, one.passage.record, one.passage.location))
-        lines.append(f"{_unbracket_numbers(one.text)} [{number}]")
+            citations.append(replace(one.passage.citation, number=number))
+        lines.append(f"{_quote(one.text)} [{number}]")
         if one.announced and one.announced not in shown:
             shown.add(one.announced)
             lines.append(one.announced)
@@ -266,7 +269,7 @@ def _show_block(block: _Block) -> str:
     items = block.items[:MAX_LIST_ITEMS]
     more = ["- …"] if len(block.items) > len(items) else []
     shown = (truncate(one_line(item), MAX_ITEM_CHARACTERS) for item in items)
-    return "\n".join([*(f"- {_unbracket_numbers(item)}" for item in shown), *more])
+    return "\n".join([*(f"- {_quote(item)}" for item in shown), *more])
 
 
 def _blocks(text: str) -> Iterator[_Block]:
@@ -384,5 +387,6 @@ def _prose(record: Record) -> str:
     return f"`{qualified}`: {doc if isinstance(doc, str) and doc.strip() else signature}"
 
 
-def _unbracket_numbers(text: str) -> str:
-    return _NUMBERED.sub(r"(\1)", text)
+def _quote(text: str) -> str:
+    """Return a text that cannot change how citations beside it are read: no number in brackets, no open backtick."""
+    return _BACKTICKS.sub(lambda found: found["code"] or "'", _NUMBERED.sub(r"(\1)", text))

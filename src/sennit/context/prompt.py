@@ -15,7 +15,7 @@ from typing import Final
 from sennit.context.citations import Citation, make_citation
 from sennit.context.expansion import PAGE_EXAMPLES, PAGE_SUMMARY
 from sennit.context.sanitize import one_line, sanitize, truncate
-from sennit.places import Locate
+from sennit.places import FindRevision, Locate
 from sennit.records import Record
 from sennit.results.hits import Hit, Page, cite_record
 
@@ -64,10 +64,12 @@ class PromptPassage:
     """The score of the hit, or a share of its page's score if it only came with the page."""
     location: str | None = None
     """The path of its file as it is shown."""
+    revision: str = ""
+    """The git revision of its folder."""
 
     @property
     def citation(self) -> Citation:
-        return make_citation(self.number, self.record, self.location)
+        return make_citation(self.number, self.record, self.location, self.revision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ def build_prompt(
     keywords: Sequence[str] = (),
     max_characters: int = MAX_PROMPT_CHARACTERS,
     locate: Locate = attrgetter("path"),
+    find_revision: FindRevision = lambda _: "",
 ) -> Prompt:
     """Build the prompt from what was found. `hits` give the passages of a page their scores."""
     scores = {hit.id: hit.score for hit in hits}
@@ -110,7 +113,8 @@ def build_prompt(
             location = locate(record)
             block = _block(len(passages) + 1, record, kind, location)
             if len(block) <= left - reserve:
-                passages.append(PromptPassage(len(passages) + 1, record, score, location))
+                revision = find_revision(record)
+                passages.append(PromptPassage(len(passages) + 1, record, score, location, revision))
                 blocks.append(block)
                 left -= len(block)
     system = RULES + ("".join(blocks) or NO_PASSAGES) + code

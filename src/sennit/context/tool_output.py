@@ -7,7 +7,7 @@ that it is data.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -117,6 +117,8 @@ class ResultItem:
     citation: str
     """Path with lines, address, or id."""
     url: str | None
+    project: str = ""
+    """The name of the indexed folder that it comes from; empty for a record that is from none."""
     passage: str | None = None
     """The text, or the text with its neighbours, where it is shown."""
 
@@ -134,6 +136,7 @@ class ResultItem:
             "snippet": self.snippet,
             "citation": self.citation,
             "url": self.url,
+            "project": self.project,
         }
         if self.passage is not None:
             out["passage"] = self.passage
@@ -191,6 +194,7 @@ def render_results(
         "collections": list(searched),
         "results": [item.to_dict() for item in found],
         **({"pages": pages} if result.pages else {}),
+        "revisions": _revisions(result),
         "truncated": budget.truncated,
         "degraded": degraded_to_json(result.degraded),
         "hints": list(hints),
@@ -198,7 +202,17 @@ def render_results(
     missing = degraded_lines(result.degraded)
     if not found:
         return ToolOutput(NO_RESULTS, values, (*missing, *hints))
+    notes += _revision_lines(result)
     return ToolOutput("\n".join(lines), values, (*notes, *missing, *budget.notes(), DATA_NOTICE))
+
+
+def _revisions(result: SearchResult) -> dict[str, Json]:
+    """The git revision of each project that results come from, at the time of its index run."""
+    return {one_line(hit.project): one_line(hit.revision) for hit in result if hit.revision}
+
+
+def _revision_lines(result: SearchResult) -> list[str]:
+    return [f"Project {project} is indexed at {at}." for project, at in _revisions(result).items()]
 
 
 def _with_passage(item: ResultItem, passage: str, budget: TokenBudget, notes: list[str]) -> ResultItem:
@@ -262,6 +276,7 @@ def render_texts(result: SearchResult, collections: Sequence[str], budget: Token
         "count": len(shown),
         "collections": sorted(map(one_line, collections)),
         "results": [item.to_dict() for item in shown],
+        "revisions": _revisions(result),
         "truncated": budget.truncated,
         "degraded": degraded_to_json(result.degraded),
         "hints": list(hints),
@@ -308,7 +323,7 @@ def render_records(
     total: int,
     following: str | None,
     collections: Sequence[tuple[str, int]],
-    folders: Sequence[tuple[str, int, int]],
+    folders: Sequence[Mapping[str, Json]],
     recipes: Sequence[str],
 ) -> ToolOutput:
     """Render one page of records, with the collections and folders of the database, and the recipes that fit them."""
@@ -316,7 +331,10 @@ def render_records(
         "total": total,
         "next": following,
         "collections": [{"name": name, "records": number} for name, number in collections],
-        "folders": [{"path": path, "files": files, "records": number} for path, files, number in folders],
+        "folders": [
+            {name: one[name] for name in ("project", "path", "revision", "files", "records")}
+            for one in folders
+        ],
         "recipes": list(recipes),
         "records": [
             {
@@ -332,7 +350,10 @@ def render_records(
     }
     held = ", ".join(f"{one_line(name)} ({number:,})" for name, number in collections)
     lines = [f"Collections: {held}." if held else "Nothing is stored that you may see."]
-    lines += [f"Folder: {one_line(path)} ({count_noun(files, 'file')})" for path, files, _ in folders]
+    lines += [
+        f"Project {one_line(str(one['project']))}: {one_line(str(one['path']))} ({one['files']} files)"
+        for one in folders
+    ]
     lines += [f"Recipes that find something here: {', '.join(map(one_line, recipes))}."] if held else []
     lines += ["", f"{len(records):,} of {count_noun(total, 'record')}:"] if total else []
     for record in records:
@@ -433,6 +454,7 @@ def _item(hit: Hit) -> ResultItem:
         snippet=opening(record.text),
         citation=one_line(hit.citation),
         url=one_line(evidence) if isinstance(evidence, str) and evidence else None,
+        project=one_line(hit.project),
     )
 
 

@@ -36,7 +36,7 @@ def is_model(folder: Path) -> bool:
     )
 
 
-def find_model(model: str) -> Path:
+def find_model(model: str, setting: str = "embedding.model") -> Path:
     """Return the folder of a model, given its installed name or a path.
 
     A text is a path if it contains a slash or starts with `.` or `~`.
@@ -48,7 +48,7 @@ def find_model(model: str) -> Path:
     if folder.is_dir():
         raise NotFound(f"{folder} is not a model: it needs the files {GRAPH_FILE} and {TOKENIZER_FILE}.")
     if is_path:
-        raise NotFound(f"There is no folder {folder}; embedding.model must name a folder with an ONNX model.")
+        raise NotFound(f"There is no folder {folder}; {setting} must name a folder with an ONNX model.")
     known = ", ".join(installed_models()) or "none"
     raise NotFound(
         f"The model {model!r} is not installed in {models_folder()} (installed: {known}). "

@@ -89,8 +89,8 @@ class OnnxEmbedder:
         self._document_prefix: Final = (
             config.document_prefix if spec.document_prefix is None else spec.document_prefix
         )
-        self._tokenizer, max_pieces = _load_tokenizer(folder / TOKENIZER_FILE, config.max_length)
-        self._session: Any = _load_session(folder / GRAPH_FILE)
+        self._tokenizer, max_pieces = load_tokenizer(folder / TOKENIZER_FILE, config.max_length)
+        self._session: Any = load_session(folder / GRAPH_FILE)
         self._input_names: Final = {graph_input.name for graph_input in self._session.get_inputs()}
         self._output_name, self._pooling = _choose_output(self._session, config.pooling, folder)
         native = self._run([self._tokenizer.encode("dimensions").ids]).shape[1]
@@ -114,7 +114,7 @@ class OnnxEmbedder:
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         pieces = {
-            row: self._tokenizer.encode(_replace_surrogates(prefix + text)).ids
+            row: self._tokenizer.encode(replace_surrogates(prefix + text)).ids
             for row, text in enumerate(texts)
             if text and not text.isspace()
         }
@@ -164,11 +164,12 @@ def _pool(output: NDArray[np.float32], mask: NDArray[np.int64], pooling: str) ->
     return pooled
 
 
-def _load_session(path: Path) -> Any:
+def load_session(path: Path) -> Any:
+    """Return a session of onnxruntime for a graph."""
     try:
         import onnxruntime
     except ImportError as error:
-        raise MissingExtra("The onnx embedding provider", "onnx") from error
+        raise MissingExtra("A model in ONNX format", "onnx") from error
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # warnings go to stderr, which the client of a stdio server reads
     # Spinning threads would take CPU time from searches on a small machine.
@@ -179,7 +180,7 @@ def _load_session(path: Path) -> Any:
         raise EmbeddingError(f"{path} cannot be loaded as an ONNX model: {error}") from error
 
 
-def _load_tokenizer(path: Path, configured: int | None) -> tuple[Tokenizer, int]:
+def load_tokenizer(path: Path, configured: int | None) -> tuple[Tokenizer, int]:
     """Return the tokenizer, without padding, and the number of pieces at which it truncates."""
     from tokenizers import Tokenizer
 
@@ -219,7 +220,7 @@ def _digest(folder: Path, usage: str) -> str:
     return digest.hexdigest()
 
 
-def _replace_surrogates(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace lone surrogates by `?`: the tokenizer rejects them."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 

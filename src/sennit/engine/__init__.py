@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from sennit.engine.async_database import DEFAULT_THREADS, AsyncDatabase, OpeningDatabase
 from sennit.engine.database import Database
 from sennit.engine.search_request import FilterLike, SearchRequest
 from sennit.errors import InvalidInput
@@ -15,6 +15,9 @@ from sennit.settings import Settings, load_settings
 from sennit.sources.base import MakeSource, Source
 from sennit.stores.contract import Backend
 from sennit.stores.open import MEMORY
+
+if TYPE_CHECKING:
+    from sennit.engine.async_database import AsyncDatabase, OpeningDatabase
 
 __all__ = ["MEMORY", "AsyncDatabase", "Database", "FilterLike", "SearchRequest", "aopen", "open"]
 
@@ -46,7 +49,7 @@ def open(  # noqa: A001 - sennit.open is the public name
 def aopen(
     path: str | os.PathLike[str],
     *,
-    threads: int = DEFAULT_THREADS,
+    threads: int | None = None,
     settings: Settings | None = None,
     sources: Mapping[str, Source] | None = None,
     rule: Rule | None = None,
@@ -54,7 +57,18 @@ def aopen(
 ) -> OpeningDatabase:
     """Open a database whose methods are awaited: `async with sennit.aopen("notes.sennit") as db: await db.search("…")`.
 
-    The other arguments are those of `sennit.open`. At most `threads` calls run at once; further ones wait.
+    The other arguments are those of `sennit.open`. At most `threads` calls run at once, by default 8; further ones wait.
     """
+    from sennit.engine.async_database import DEFAULT_THREADS, OpeningDatabase
+
     start = partial(open, path, settings=settings, sources=sources, rule=rule, **overrides)
-    return OpeningDatabase(start, threads)
+    return OpeningDatabase(start, DEFAULT_THREADS if threads is None else threads)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "AsyncDatabase":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # asyncio is not needed by a process that searches and ends.
+    from sennit.engine.async_database import AsyncDatabase
+
+    return AsyncDatabase

@@ -19,9 +19,9 @@ from sennit.engine.search_request import FilterLike, SearchRequest
 from sennit.errors import SourceError
 from sennit.filters import Filter
 from sennit.llm import LanguageModel
-from sennit.places import Locate
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
+from sennit.repositories.folders import Locator
 from sennit.results import Degraded, Hit, Page, SearchResult
 from sennit.settings import Settings
 from sennit.stores.contract import Backend
@@ -51,6 +51,8 @@ class AskOptions(TypedDict, total=False):
     limit: int | None
     """Sections to answer from; by default 5."""
     filters: FilterLike
+    project: str | None
+    """Answer only from this indexed folder, by its name or its path; None or `all` for every one."""
     caller: Caller | None
     transform: bool
     """If False, the question is searched as it is."""
@@ -86,11 +88,11 @@ class AnswerService:
         settings: Settings,
         recipes: Mapping[str, Recipe],
         backend: Backend,
-        audience: Callable[[Caller | None], Filter],
+        audience: Callable[[Caller | None, str | None], Filter],
         search: Search,
         rewriter: QueryRewriter,
         model: ConfiguredModel,
-        locator: Callable[[], Locate],
+        locator: Callable[[], Locator],
     ) -> None:
         self._settings = settings
         self._recipes = recipes
@@ -180,13 +182,14 @@ class AnswerService:
             recipe=recipe,
             limit=DEFAULT_LIMIT if limit is None else limit,
             filters=options.get("filters"),
+            project=options.get("project"),
             caller=options.get("caller"),
             editor=options.get("editor"),
             language=options.get("language"),
             transform=options.get("transform", True),
             explain=True,
         )
-        audience = self._audience(request.caller)
+        audience = self._audience(request.caller, request.project)
         # Two searches follow, and both use the same rewrite.
         request = replace(request, rewrite=self._rewriter.rewrite(request, recipe, audience))
         result = self._search(request)
@@ -199,6 +202,7 @@ class AnswerService:
             degraded += [failure for failure in found.degraded if failure not in degraded]
             examples = found.hits
         pages = result.pages or pages_from_hits(result)
+        locator = self._locator()
         return Material(
             query,
             result,
@@ -211,7 +215,8 @@ class AnswerService:
                 editor=request.editor or "",
                 keywords=request.rewrite.hints,
                 max_characters=settings.llm.prompt_characters,
-                locate=self._locator(),
+                locate=locator,
+                find_revision=locator.revision,
             ),
             request.rewrite.hints,
             tuple(degraded),

@@ -23,6 +23,7 @@ from sennit.engine.database import Database
 from sennit.engine.experiment_group import ExperimentGroup
 from sennit.engine.feedback_group import FeedbackGroup
 from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
+from sennit.engine.ranker_group import RankerGroup
 from sennit.errors import InvalidInput, StoreClosed
 from sennit.filters import Filter
 from sennit.folders import Folders
@@ -114,6 +115,8 @@ class AsyncFilesGroup(AsyncFace[FilesGroup]):
     grep = awaited(FilesGroup.grep)
     paths = awaited(FilesGroup.paths)
     locate = awaited(FilesGroup.locate)
+    project_at = awaited(FilesGroup.project_at)
+    projects = awaited(FilesGroup.projects)
     filter_paths = awaited(FilesGroup.filter_paths)
     make_scope = awaited(FilesGroup.make_scope)
 
@@ -126,6 +129,7 @@ class AsyncCodeGroup(AsyncFace[CodeGroup]):
     """`db.code`: the code that belongs in a prompt."""
 
     plan = awaited(CodeGroup.plan)
+    episodes = awaited(CodeGroup.episodes)
     introspect = awaited(CodeGroup.introspect)
 
 
@@ -149,6 +153,15 @@ class AsyncExperimentGroup(AsyncFace[ExperimentGroup]):
     get = awaited(ExperimentGroup.get)
 
 
+class AsyncRankerGroup(AsyncFace[RankerGroup]):
+    """`db.rankers`: learned rankers, each for the callers whose feedback it was trained on."""
+
+    add = awaited(RankerGroup.add)
+    find = awaited(RankerGroup.find)
+    all = awaited(RankerGroup.all)
+    remove = awaited(RankerGroup.remove)
+
+
 class AsyncTokens(AsyncFace[TokenStore]):
     """`db.admin.tokens`: the access tokens of the servers."""
 
@@ -160,7 +173,10 @@ class AsyncTokens(AsyncFace[TokenStore]):
 
 
 class AsyncAdminGroup(AsyncFace[AdminGroup]):
-    """`db.admin`: tokens, embedding models and maintenance, for the operator. A backup is made with the synchronous one."""
+    """`db.admin`: tokens, embedding models and maintenance, for the operator.
+
+    A backup is made, and searches are ranked again, with the synchronous one.
+    """
 
     def __init__(self, target: AdminGroup, threads: DatabaseThreads) -> None:
         super().__init__(target, threads)
@@ -169,12 +185,14 @@ class AsyncAdminGroup(AsyncFace[AdminGroup]):
 
     check = awaited(AdminGroup.check)
     optimise = awaited(AdminGroup.optimise)
+    unused_vectors = awaited(AdminGroup.unused_vectors)
     flush = awaited(AdminGroup.flush)
     models = awaited(AdminGroup.models)
     current_models = awaited(AdminGroup.current_models)
     pending_vectors = awaited(AdminGroup.pending_vectors)
     select_model = awaited(AdminGroup.select_model)
     embed_pending = awaited(AdminGroup.embed_pending)
+    add_recipe = awaited(AdminGroup.add_recipe)
     act_for = awaited(AdminGroup.act_for)
     callers_for = awaited(AdminGroup.callers_for)
     behind = awaited(AdminGroup.behind)
@@ -230,6 +248,8 @@ class AsyncDatabase(AsyncFace[Database]):
         """What people did with results."""
         self.experiments = AsyncExperimentGroup(target.experiments, threads)
         """Two recipes compared on live searches."""
+        self.rankers = AsyncRankerGroup(target.rankers, threads)
+        """Learned rankers, which the stage `learned` of a recipe names."""
         self.admin = AsyncAdminGroup(target.admin, threads)
         """Tokens, embedding models and maintenance."""
 

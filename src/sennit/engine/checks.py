@@ -88,7 +88,10 @@ def check_database(
 def _check_servers(backend: Backend) -> list[Finding]:
     """Ask every server, and say how far its indexes are behind."""
     found = [finding for server in backend.servers.values() for finding in server.check()]
-    found += [finding for rows in backend.attached.values() for finding in rows.check()]
+    if backend.attached:
+        with backend.records.snapshot() as snapshot:
+            dimensions = snapshot.model.dimensions if snapshot.model else 0
+        found += [finding for rows in backend.attached.values() for finding in rows.check(dimensions)]
     for role, lag in index_lag(backend).items():
         name = backend.bindings.get(role, role)
         if lag:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sennit.embedding import EmbeddingSpec
 from sennit.filters import Filter
 from sennit.privacy import Caller, Policy, Rule
+from sennit.rerankers import RerankSpec
 from sennit.settings import Settings
 
 
@@ -33,6 +34,17 @@ def is_embedding_configured(settings: Settings) -> bool:
     """Whether the user chose the embedding model, instead of leaving it to the default."""
     return any(
         key in settings.origins for key in ("embedding.provider", "embedding.model", "embedding.dimensions")
+    )
+
+
+def rerank_spec(settings: Settings) -> RerankSpec:
+    """Return the configuration of the reranker."""
+    rerank = settings.rerank
+    return RerankSpec(
+        provider=rerank.provider,
+        model=rerank.model,
+        base_url=rerank.base_url,
+        api_key_env=rerank.api_key_env,
     )
 
 

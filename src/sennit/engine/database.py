@@ -6,29 +6,30 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
-from sennit.engine.admission import Admission, AdmissionFinder
-from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
-from sennit.engine.configuration import default_caller, embedding_spec, is_embedding_configured, make_policy
-from sennit.engine.empty_answers import explain_empty
-from sennit.engine.experiment_group import ExperimentGroup
-from sennit.engine.feedback_group import FeedbackGroup
+from sennit.engine.configuration import (
+    default_caller,
+    embedding_spec,
+    is_embedding_configured,
+    make_policy,
+    rerank_spec,
+)
+from sennit.engine.experiment_watch import ExperimentWatch
 from sennit.engine.file_access import FileAccess
-from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
-from sennit.engine.hydration_service import HydrationService, PlanOptions
-from sennit.engine.inventory import PAGE_RECORDS, Inventory, NamedCount, RecordPage, Status
 from sennit.engine.maintenance import IndexMaintainer
+from sennit.engine.projects import NO_PROJECT
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
-from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_planner import SearchPlanner
 from sennit.engine.search_recorder import SearchRecorder
 from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request
 from sennit.engine.validation import (
+    PAGE_RECORDS,
     check_collections,
     check_fields,
     check_id,
@@ -41,25 +42,21 @@ from sennit.engine.validation import (
 )
 from sennit.engine.writes import WriteService
 from sennit.errors import InvalidInput
-from sennit.explain import explain_record
 from sennit.facts import Fact
-from sennit.filters import Filter, matches, parse_filter
-from sennit.hydration import HydrationPlan, Introspection
-from sennit.ingest import IndexReport, Progress, Scope
-from sennit.ingest.artifacts import ArtifactSplitter, split_artifact
-from sennit.pipeline import Pipeline, SearchPlan
+from sennit.filters import EVERYTHING, Filter, matches, parse_filter
+from sennit.pipeline import Pipeline, Replay, SearchPlan
 from sennit.privacy import Caller, Rule
-from sennit.recipes import Recipe, load_recipes
+from sennit.recipes import Recipe, RecipeBook, load_recipes
 from sennit.records import Json, Record, full_id
-from sennit.repositories.feedback import FeedbackStore
 from sennit.repositories.folders import IndexedFolders
-from sennit.repositories.tokens import TokenStore
+from sennit.rerankers import RerankService
 from sennit.results import SearchResult, Why
+from sennit.results.hints import Hint
 from sennit.settings import Settings
 from sennit.settings.attached import read_mappings
-from sennit.sources.attached import with_attached
 from sennit.sources.base import MakeSource, SearchContext, Source, make_source
 from sennit.sources.graph import GraphSource
+from sennit.sources.grep import UnindexedAccess
 from sennit.sources.keyword import KeywordSource
 from sennit.sources.links import LinkSource
 from sennit.sources.recent import RecentSource
@@ -68,6 +65,23 @@ from sennit.stores.contract import Backend, Snapshot, WriteResult
 from sennit.stores.open import MEMORY, open_backend
 from sennit.stores.target import is_postgres
 from sennit.turns import Turn
+
+if TYPE_CHECKING:
+    # Not imported at runtime: a new process that searches once needs none of it.
+    # Imported at the first use, so that a search in a new process imports only what a search needs.
+    from sennit.engine.admission import Admission
+    from sennit.engine.answer_service import Answer, AnswerService, AnswerStream, AskOptions
+    from sennit.engine.experiment_group import ExperimentGroup
+    from sennit.engine.feedback_group import FeedbackGroup
+    from sennit.engine.groups import AdminGroup, CodeGroup, FilesGroup, MemoryGroup
+    from sennit.engine.hydration_service import PlanOptions
+    from sennit.engine.inventory import Inventory, NamedCount, RecordPage, Status
+    from sennit.engine.ranker_group import RankerGroup
+    from sennit.engine.references import ReferenceResolver
+    from sennit.hydration import HydrationPlan, Introspection
+    from sennit.ingest import IndexReport, Progress, Scope
+    from sennit.ingest.artifacts import ArtifactSplitter
+    from sennit.ranking.ranker import Ranker
 
 
 class Database:
@@ -87,13 +101,12 @@ class Database:
         self._closed = False
         self.path = _folder_of(target)
         """The folder of the database; None when it is in memory or on a server."""
-        self.recipes: Mapping[str, Recipe] = load_recipes(settings)
+        self.recipes = RecipeBook(load_recipes(settings))
         self.policy = make_policy(settings, rule)
         self.caller = default_caller(settings)
         """The caller of a request that names none."""
         # An unknown clearance is an error now, not at the first search.
         self.policy.audience(self.caller)
-        self._access = Access(self.policy, self.caller)
         self._planner = SearchPlanner(settings, self.recipes, self.caller)
         backend = target if isinstance(target, Backend) else open_backend(target, settings)
         self.backend = backend
@@ -101,6 +114,8 @@ class Database:
         base = None if self.path is None else str(Path(os.path.realpath(self.path)).parent)
         self.indexed_folders = IndexedFolders(self.store, base)
         """The folders whose files are records."""
+        unindexed = UnindexedAccess(settings.files.sensitivity, settings.files.scope)
+        self._access = Access(self.policy, self.caller, self.indexed_folders.places, unindexed)
         explicit = is_embedding_configured(settings)
         self.embeddings = EmbeddingService(self.store, embedding_spec(settings), explicit=explicit)
         self.maintainer = IndexMaintainer(
@@ -112,11 +127,13 @@ class Database:
         )
         self.embeddings.on_model_change = self.maintainer.wake
         self.writes = WriteService(self.store, self.embeddings, self.maintainer)
-        file_access = FileAccess(settings.files, self.indexed_folders, self.store.files, self.path)
+        self._file_access = FileAccess(
+            settings.files, unindexed, self.indexed_folders, self.store.files, self.path
+        )
         built_in: dict[str, Source] = {
             "keyword": KeywordSource(backend.keyword),
             "vector": VectorSource(backend.vector, inline=self.embeddings.is_inline()),
-            "grep": file_access.source,
+            "grep": self._file_access.source,
             "graph": GraphSource(
                 backend.graph, backend.keyword, backend.vector, by_meaning=self.embeddings.is_inline()
             ),
@@ -125,72 +142,132 @@ class Database:
         }
         attached = read_mappings(settings.attached, settings.origins)
         if attached:
+            from sennit.sources.attached import with_attached
+
             built_in = with_attached(built_in, backend.attached, attached, settings.privacy.levels[-1])
         self._attached = tuple(attached.values())
         custom = {name: make_source(name, one, backend) for name, one in (sources or {}).items()}
-        self._pipeline = Pipeline(built_in, custom, backend)
+        self._reranker = RerankService(rerank_spec(settings))
+        self._pipeline = Pipeline(built_in, custom, backend, self._reranker)
+        self._model = ConfiguredModel(settings.llm)
+        self._rewriter = QueryRewriter(settings, self._model, backend)
+        self._recorder = SearchRecorder(self.store, settings.feedback, background=background)
+        self._experiment_watch = ExperimentWatch(self.store)
+        is_late = self.store.has_pending_vectors() or bool(backend.servers)
+        if is_late or (self.embeddings.explicit and self.store.models.current()):
+            self.maintainer.wake()
+
+    # The groups.
+
+    @cached_property
+    def memory(self) -> MemoryGroup:
+        """What an assistant was told and what it knows."""
+        from sennit.engine.groups import MemoryGroup
+
+        return MemoryGroup(
+            self._access, self.writes, self._model, self.search, self._inventory, self.settings.llm.timeout
+        )
+
+    @cached_property
+    def files(self) -> FilesGroup:
+        """Index files, and read and grep those in the allowed folders."""
+        from sennit.engine.groups import FilesGroup
+
+        return FilesGroup(
+            self._access,
+            self,
+            self.maintainer,
+            self._file_access,
+            lambda: self._inventory,
+            self.recipes,
+            self.settings.ingest,
+        )
+
+    @cached_property
+    def code(self) -> CodeGroup:
+        """The code that belongs in a prompt."""
+        from sennit.engine.groups import CodeGroup
+        from sennit.engine.hydration_service import HydrationService
+
         hydration = HydrationService(
-            backend,
-            settings,
+            self.backend,
+            self.settings,
             self._pipeline,
             self._planner,
             self._make_context,
             self.indexed_folders.places,
         )
-        self._model = ConfiguredModel(settings.llm)
-        self._rewriter = QueryRewriter(settings, self._model, backend)
-        self._answers = AnswerService(
-            settings,
+        return CodeGroup(self._access, self.embeddings, hydration)
+
+    @cached_property
+    def feedback(self) -> FeedbackGroup:
+        """What people did with results."""
+        from sennit.engine.feedback_group import FeedbackGroup
+
+        return FeedbackGroup(self._access, self.store, self._recorder)
+
+    @cached_property
+    def rankers(self) -> RankerGroup:
+        """Learned rankers, which the stage `learned` of a recipe names."""
+        from sennit.engine.ranker_group import RankerGroup
+
+        return RankerGroup(self._access, self.store)
+
+    @cached_property
+    def experiments(self) -> ExperimentGroup:
+        """Two recipes compared on live searches."""
+        from sennit.engine.experiment_group import ExperimentGroup
+
+        return ExperimentGroup(
+            self.store, self.recipes, self.settings.search, self._recorder, self._experiment_watch
+        )
+
+    @cached_property
+    def admin(self) -> AdminGroup:
+        """Tokens, embedding models and maintenance."""
+        from sennit.engine.groups import AdminGroup
+        from sennit.repositories.tokens import TokenStore
+
+        return AdminGroup(
+            self._access,
+            self.backend,
+            TokenStore(self.store),
+            self.embeddings,
+            self.maintainer,
+            self.settings.hydration,
             self.recipes,
-            backend,
+            self._replays,
+            self._reranker,
+        )
+
+    @cached_property
+    def _inventory(self) -> Inventory:
+        from sennit.engine.inventory import Inventory
+
+        return Inventory(
+            self.backend,
+            self._access,
+            self.embeddings,
+            self.maintainer,
+            self._file_access,
+            self.indexed_folders,
+            self.path,
+        )
+
+    @cached_property
+    def _answers(self) -> AnswerService:
+        from sennit.engine.answer_service import AnswerService
+
+        return AnswerService(
+            self.settings,
+            self.recipes,
+            self.backend,
             self.audience,
             self.search,
             self._rewriter,
             self._model,
             self.indexed_folders.locator,
         )
-        self._inventory = Inventory(
-            backend,
-            self._access,
-            self.embeddings,
-            self.maintainer,
-            file_access,
-            self.indexed_folders,
-            self.path,
-        )
-        self.memory = MemoryGroup(
-            self._access, self.writes, self._model, self.search, self._inventory, settings.llm.timeout
-        )
-        """What an assistant was told and what it knows."""
-        self.files = FilesGroup(
-            self._access,
-            self,
-            self.maintainer,
-            file_access,
-            self._inventory,
-            self.recipes,
-            settings.ingest,
-        )
-        """Index files, and read and grep those in the allowed folders."""
-        self.code = CodeGroup(self._access, self.embeddings, hydration)
-        """The code that belongs in a prompt."""
-        self._recorder = SearchRecorder(FeedbackStore(self.store), settings.feedback, background=background)
-        self.feedback = FeedbackGroup(self._access, self.store, self._recorder)
-        """What people did with results."""
-        self.experiments = ExperimentGroup(self.store, self.recipes, settings.search, self._recorder)
-        """Two recipes compared on live searches."""
-        self.admin = AdminGroup(
-            self._access,
-            backend,
-            TokenStore(self.store),
-            self.embeddings,
-            self.maintainer,
-            settings.hydration,
-        )
-        """Tokens, embedding models and maintenance."""
-        is_late = self.store.has_pending_vectors() or bool(backend.servers)
-        if is_late or (self.embeddings.explicit and self.store.models.current()):
-            self.maintainer.wake()
 
     # Writing.
 
@@ -207,11 +284,12 @@ class Database:
         return self.writes.add(batch, self._access.write_audience(caller)) if batch else WriteResult(0, 0, 0)
 
     def add_artifacts(
-        self, artifacts: Iterable[Record], *, split: ArtifactSplitter = split_artifact
+        self, artifacts: Iterable[Record], *, split: ArtifactSplitter | None = None
     ) -> WriteResult:
         """Add or replace whole documents with their chunks, all or none.
 
         Chunks go to `artifact_chunks`, with `artifact_id` and `chunk_index`; those of an earlier version are removed.
+        `split` returns the texts of the chunks of a document; None splits it on natural boundaries.
         """
         return self.writes.add_artifacts(check_instances(Record, artifacts, "add_artifacts()"), split)
 
@@ -335,14 +413,17 @@ class Database:
         collections: Sequence[str] = (),
         limit: int = PAGE_RECORDS,
         after: str | None = None,
+        project: str | None = None,
         caller: Caller | None = None,
     ) -> RecordPage:
         """Return the records that match a filter, in the order of their ids; `after` is the `next` of the last page."""
-        return self._inventory.records(filters, collections, limit, after, caller)
+        return self._inventory.records(filters, collections, limit, after, caller, project)
 
-    def collections(self, *, caller: Caller | None = None) -> tuple[NamedCount, ...]:
+    def collections(
+        self, *, project: str | None = None, caller: Caller | None = None
+    ) -> tuple[NamedCount, ...]:
         """Return each collection with its number of records, the largest first."""
-        return self._inventory.collections(caller)
+        return self._inventory.collections(caller, project)
 
     def field_names(self, *, prefix: str = "", caller: Caller | None = None) -> tuple[str, ...]:
         """Return the fields that a filter can compare, in order, from a sample of what the caller may see."""
@@ -356,7 +437,13 @@ class Database:
 
     def status(self, *, changes: bool = False, caller: Caller | None = None) -> Status:
         """Return what the database holds and how its parts are; `changes` compares indexed folders with the disk."""
-        return self._inventory.status(caller, changes=changes)
+        from sennit.engine.inventory import RankerStatus
+
+        rankers = tuple(
+            RankerStatus(one.name, one.training.recipe, one.training.data, one.training.scope.about)
+            for one in self.rankers.all(caller=caller)
+        )
+        return replace(self._inventory.status(caller, changes=changes), rankers=rankers)
 
     def __len__(self) -> int:
         """Return the number of records that the default caller may see."""
@@ -382,7 +469,7 @@ class Database:
         or several, like `collections`.
         """
         request = as_request(query, options)
-        experiment = self.experiments.find_active(request)
+        experiment = self.experiments.find_active(request) if self._experiment_watch.has_any() else None
         if experiment is not None:
             caller = self._access.resolve(request.caller)
             result = self.experiments.search(experiment, request, caller, self._answer_all)
@@ -401,8 +488,10 @@ class Database:
             query if isinstance(query, SearchRequest) else SearchRequest(query, **options)
             for query in check_list(queries, "search_many() takes a list of queries")
         ]
-        if len({request.caller for request in requests}) > 1:
-            raise InvalidInput("The searches of search_many() have different callers; call it once for each")
+        if len({(request.caller, request.project) for request in requests}) > 1:
+            raise InvalidInput(
+                "The searches of search_many() have different callers or projects; call it once for each"
+            )
         return self._search_all(requests) if requests else []
 
     def _search_all(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
@@ -417,22 +506,42 @@ class Database:
 
     def _answer_all(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """Run searches of one caller in one snapshot, without remembering them."""
-        audience = self.audience(requests[0].caller)
+        audience = self.audience(requests[0].caller, requests[0].project)
+        planned = self._plan_all(requests, audience)
+        if self._recorder.keeps_features:
+            planned = [(request, replace(plan, explain=True)) for request, plan in planned]
+
+        def answer(snapshot: Snapshot) -> list[SearchResult]:
+            for request, plan in planned:
+                self._check_names(request, plan, snapshot)
+            return [self._run(request, plan, snapshot, audience) for request, plan in planned]
+
+        return self.store.with_snapshot(audience, answer)
+
+    def _plan_all(
+        self, requests: Sequence[SearchRequest], audience: Filter
+    ) -> list[tuple[SearchRequest, SearchPlan]]:
+        """Return each request, rewritten, with its plan."""
         plans = [self._planner.plan(request) for request in requests]
-        rewritten = [
-            self._rewrite(request, plan.recipe, audience)
+        planned = [
+            (self._rewrite(request, plan.recipe, audience), plan)
             for request, plan in zip(requests, plans, strict=True)
         ]
         self.embeddings.ensure_model()
-        if self._recorder.keeps_features:
-            plans = [replace(plan, explain=True) for plan in plans]
+        return planned
+
+    @contextlib.contextmanager
+    def _replays(self, requests: Sequence[SearchRequest]) -> Iterator[Iterator[Replay]]:
+        """Yield the searches of one caller, each run when it is read, in one snapshot."""
+        audience = self.audience(requests[0].caller, requests[0].project)
+        planned = self._plan_all(requests, audience)
         with self.store.snapshot(audience) as snapshot:
-            for request, plan in zip(rewritten, plans, strict=True):
+            for request, plan in planned:
                 self._check_names(request, plan, snapshot)
-            return [
-                self._run(request, plan, snapshot, audience)
-                for request, plan in zip(rewritten, plans, strict=True)
-            ]
+            yield (
+                Replay(self._pipeline, plan, self._make_context(request, snapshot, audience))
+                for request, plan in planned
+            )
 
     def _run(
         self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot, audience: Filter
@@ -443,8 +552,12 @@ class Database:
             return self._pipeline.run(plan, self._make_context(request, snapshot, audience))
 
         result = run(plan)
+        if request.project is not None:
+            result = replace(result, project=request.project)
         if result.hits or not result.answered:
             return result
+        from sennit.engine.empty_answers import explain_empty
+
         hints = explain_empty(
             request,
             plan,
@@ -453,6 +566,8 @@ class Database:
             run,
             lambda relaxed: run(self._planner.plan(relaxed), relaxed),
         )
+        if request.project not in NO_PROJECT:
+            hints = (*hints, Hint("project", f"only the project {request.project!r} was searched"))
         return replace(result, hints=hints)
 
     def why(self, query: str | SearchRequest, reference: str, **options: Unpack[SearchOptions]) -> Why:
@@ -460,8 +575,10 @@ class Database:
 
         `reference` is its id, or any other reference that `find` takes.
         """
+        from sennit.explain import explain_record
+
         request = replace(as_request(query, options), explain=True, neighbours=0)
-        audience = self.audience(request.caller)
+        audience = self.audience(request.caller, request.project)
         plan = self._planner.plan(request)
         request = self._rewrite(request, plan.recipe, audience)
         self.embeddings.ensure_model()
@@ -480,12 +597,15 @@ class Database:
 
         Each change was tried: the changed search returns the record.
         """
+        from sennit.engine.admission import Admission, AdmissionFinder
+
         request = as_request(query, options)
         explained = self.why(request, reference)
         if explained.kept:
             return Admission(explained)
         plan = self._planner.plan(request)
-        finder = AdmissionFinder(replace(request, limit=plan.limit), plan.recipe, explained, self.search)
+        changed = replace(request, limit=plan.limit, min_relevance=plan.min_relevance)
+        finder = AdmissionFinder(changed, replace(plan.recipe, min_relevance=0.0), explained, self.search)
         return Admission(explained, tuple(finder.find()), finder.tried)
 
     def plan(
@@ -495,10 +615,16 @@ class Database:
         return self.code.plan(query, caller=caller, **options)
 
     def introspect(
-        self, episode: str, turn: int | None = None, *, caller: Caller | None = None, replay: bool = False
+        self,
+        episode: str,
+        turn: int | None = None,
+        *,
+        project: str | None = None,
+        caller: Caller | None = None,
+        replay: bool = False,
     ) -> Introspection:
         """The same as `db.code.introspect`."""
-        return self.code.introspect(episode, turn, caller=caller, replay=replay)
+        return self.code.introspect(episode, turn, project=project, caller=caller, replay=replay)
 
     def ask(self, query: str, **options: Unpack[AskOptions]) -> Answer:
         """Answer a question with citations; without a language model, with sentences of the pages found."""
@@ -508,9 +634,9 @@ class Database:
         """Answer in parts, as the language model writes them."""
         return self._answers.ask_stream(query, **options)
 
-    def audience(self, caller: Caller | None = None) -> Filter:
-        """Return the filter of what a caller may see."""
-        return self._access.audience(caller)
+    def audience(self, caller: Caller | None = None, project: str | None = None) -> Filter:
+        """Return the filter of what a caller may see, within a project if one is named."""
+        return self._access.audience(caller, project)
 
     def wait(self, timeout: float | None = None, progress: Callable[[int, int], None] | None = None) -> bool:
         """Wait until every record has its vector; return whether that was so within `timeout` seconds.
@@ -531,6 +657,7 @@ class Database:
         self._recorder.close()
         self.maintainer.close()
         self._model.close()
+        self._reranker.close()
         self.embeddings.close()
         for server in self.backend.servers.values():
             server.close()
@@ -556,6 +683,8 @@ class Database:
 
     def _check_names(self, request: SearchRequest, plan: SearchPlan, snapshot: Snapshot) -> None:
         """Refuse names of collections and fields that the caller's snapshot does not have."""
+        if not request.include and plan.where == EVERYTHING:
+            return
         check_included(plan.recipe, request.include, snapshot)
         known = [one.collection for one in self._attached]
         check_collections(request.collections, self.recipes.values(), snapshot, known)
@@ -567,9 +696,12 @@ class Database:
             yield self._resolver(snapshot, caller)
 
     def _resolver(self, snapshot: Snapshot, caller: Caller | None) -> ReferenceResolver:
+        from sennit.engine.references import ReferenceResolver
+
         return ReferenceResolver(snapshot, self._access.resolve(caller).tenant, self.indexed_folders.places)
 
     def _make_context(self, request: SearchRequest, snapshot: Snapshot, audience: Filter) -> SearchContext:
+        locator = self.indexed_folders.locator()
         context = SearchContext(
             request.query,
             snapshot,
@@ -580,12 +712,17 @@ class Database:
             now=request.now,
             rewrite=request.rewrite,
             vector=check_query_vector(request.vector, snapshot),
-            locate=self.indexed_folders.locator(),
+            locate=locator,
+            find_revision=locator.revision,
+            find_ranker=partial(self._find_ranker, request.caller),
         )
         failure = request.rewrite.transform.get("error")
         if isinstance(failure, str):
             context.warn("transform", failure)
         return context
+
+    def _find_ranker(self, caller: Caller | None, name: str) -> Ranker:
+        return self.rankers.find(name, caller=caller)
 
 
 def _folder_of(target: str | os.PathLike[str] | Backend) -> Path | None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
 
 from sennit.context.expansion import GroupByPage
+from sennit.engine.experiment_watch import ExperimentWatch
 from sennit.engine.search_recorder import SearchRecorder
 from sennit.engine.search_request import SearchRequest
 from sennit.errors import InvalidInput, NotFound
@@ -21,9 +20,6 @@ from sennit.results import SearchResult
 from sennit.settings import SearchSettings
 from sennit.stores.contract import RecordsRole
 
-REFRESH_SECONDS: Final = 5.0
-"""How soon a process notices that another one started or stopped an experiment."""
-
 
 class ExperimentGroup:
     """`db.experiments`: two recipes compared on live searches. At most one experiment runs."""
@@ -34,13 +30,16 @@ class ExperimentGroup:
         recipes: Mapping[str, Recipe],
         defaults: SearchSettings,
         recorder: SearchRecorder,
+        watch: ExperimentWatch,
     ) -> None:
         self._store = ExperimentStore(records)
         self._recipes = recipes
         self._defaults = defaults
         self._recorder = recorder
+        self._watch = watch
         self._active: Experiment | None = None
-        self._next_refresh = 0.0
+        self._version = -1
+        """The version of the watch at which the active experiment was read."""
 
     def start(
         self,
@@ -68,13 +67,13 @@ class ExperimentGroup:
             name=name, control=control, treatment=treatment, unit=unit, share=share, alpha=alpha
         )
         begun = self._store.start(experiment)
-        self._next_refresh = 0.0
+        self._watch.refresh()
         return begun
 
     def stop(self, name: str) -> Experiment:
         """End an experiment; what was recorded stays, and so does its report."""
         ended = self._store.stop(name)
-        self._next_refresh = 0.0
+        self._watch.refresh()
         return ended
 
     def all(self) -> tuple[Experiment, ...]:
@@ -93,11 +92,11 @@ class ExperimentGroup:
         raise NotFound(f"There is no experiment{'' if name is None else f' {name!r}'}. Experiments: {known}")
 
     def find_active(self, request: SearchRequest) -> Experiment | None:
-        """Return the experiment that a search may be part of; None for nearly all searches, at no cost."""
-        now = time.monotonic()
-        if now >= self._next_refresh:
-            self._next_refresh = now + REFRESH_SECONDS
+        """Return the experiment that a search may be part of."""
+        version = self._watch.version
+        if version != self._version:
             self._active = next((one for one in self._store.all() if one.is_active), None)
+            self._version = version
         experiment = self._active
         # A search that is explained is about its recipe.
         if experiment is None or request.explain or not self._recorder.is_on:

@@ -9,12 +9,13 @@ from sennit.engine.access import Access
 from sennit.engine.search_recorder import SearchRecorder
 from sennit.engine.validation import check_instances
 from sennit.errors import AccessDenied, InvalidInput, NotFound
-from sennit.feedback import MAX_QUERY_CHARACTERS, MAX_SHOWN, Feedback, FeedbackEvent, LoggedQuery, ShownHit
+from sennit.feedback import Feedback, FeedbackEvent, LoggedQuery, ShownHit
 from sennit.filters import matches
 from sennit.privacy import Caller
 from sennit.records import full_id
 from sennit.repositories.feedback import FeedbackOwner, FeedbackStore, NewFeedback, QueryFeedback
 from sennit.results import Hit, SearchResult
+from sennit.search_parameters import MAX_LOGGED_CHARACTERS, MAX_SHOWN
 from sennit.stores.contract import RecordsRole
 
 
@@ -184,7 +185,7 @@ class FeedbackGroup:
         self._check_visible(feedback.shown, who)
         return LoggedQuery(
             query_id=query_id,
-            query=feedback.query[:MAX_QUERY_CHARACTERS],
+            query=feedback.query[:MAX_LOGGED_CHARACTERS],
             recipe=feedback.recipe,
             shown=tuple(map(ShownHit, feedback.shown)),
             session_id=feedback.session_id,

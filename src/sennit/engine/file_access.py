@@ -23,6 +23,7 @@ class FileAccess:
     def __init__(
         self,
         settings: FilesSettings,
+        access: UnindexedAccess,
         indexed: IndexedFolders,
         manifest: FileManifest,
         database: Path | None,
@@ -31,7 +32,7 @@ class FileAccess:
         self._indexed = indexed
         self._manifest = manifest
         self._database = None if database is None else database.resolve()
-        self._access = UnindexedAccess(settings.sensitivity, settings.scope)
+        self._access = access
         self.source = GrepSource(self.folders, self._owners, self._access, GrepOptions(), self._database)
 
     def folders(self, audience: Filter) -> Folders:
@@ -87,11 +88,7 @@ class FileAccess:
             return self._settings.folders
         folders = [folder for folder in self._indexed.places().folders if folder.whole]
         # A folder of a tenant does not exist for callers of another.
-        visible = [
-            folder.root
-            for folder in folders
-            if matches(audience, self._access.file_record(Path(folder.root), FileOwner(folder, "", list)))
-        ]
+        visible = [folder.root for folder in folders if matches(audience, self._access.folder_record(folder))]
         if visible or folders:
             return sorted(visible)
         return [self._database.parent] if self._database is not None else []

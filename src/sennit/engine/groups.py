@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
-from sennit.context.briefing import briefing, memory_from_record
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
-from sennit.engine.checks import check_database, index_lag
 from sennit.engine.file_access import FileAccess
-from sennit.engine.hydration_service import HydrationService, PlanOptions
-from sennit.engine.inventory import Inventory, NamedCount, in_session
 from sennit.engine.maintenance import IndexMaintainer
-from sennit.engine.memories import ExtractedFacts, extract_facts, make_memory
+from sennit.engine.projects import project_of_folder
 from sennit.engine.query_rewriter import ConfiguredModel
-from sennit.engine.references import ReferenceResolver
 from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request, build_filter
 from sennit.engine.validation import check_instances, check_list
 from sennit.engine.writes import WriteService
-from sennit.errors import AccessDenied
+from sennit.errors import AccessDenied, InvalidInput
 from sennit.facts import Fact
 from sennit.filters import EVERYTHING, Equal, Filter, In
 from sennit.folders import FileText, Folders, ReadError
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
-from sennit.graph.extraction import supersedes_former
-from sennit.hydration import HydrationPlan, Introspection
-from sennit.ingest import IndexProgress, IndexReport, Progress, Scope
-from sennit.ingest import index as index_files
-from sennit.ingest.indexer import IndexTarget
-from sennit.ingest.readers import fills
-from sennit.places import FOLDER_FIELD, FolderOptions
+from sennit.pipeline import Replay
+from sennit.places import FOLDER_FIELD, FolderOptions, Revision, path_to_text
 from sennit.privacy import Caller
-from sennit.recipes import Recipe, find_recipe
+from sennit.recipes import Recipe, RecipeBook, find_recipe
 from sennit.records import Json, Record
-from sennit.repositories.tokens import TokenStore
+from sennit.rerankers import RerankService
 from sennit.results import SearchResult
 from sennit.settings import IngestSettings
 from sennit.settings.sections import HydrationSettings
@@ -50,13 +41,28 @@ from sennit.stores.contract import (
     Model,
     ModelProgress,
     Snapshot,
+    UnusedVectors,
     WriteResult,
 )
 from sennit.stores.findings import Finding
 from sennit.turns import Turn
 
+if TYPE_CHECKING:
+    # Imported at the first use: `db.files` only tells most commands which project they run in.
+    from sennit.engine.hydration_service import HydrationService, PlanOptions
+    from sennit.engine.inventory import Inventory, NamedCount
+    from sennit.engine.memories import ExtractedFacts
+    from sennit.hydration import Episode, HydrationPlan, Introspection
+    from sennit.ingest import IndexReport, Progress, Scope
+    from sennit.ingest.indexer import IndexTarget
+    from sennit.repositories.tokens import TokenStore
+
 CONTEXT_QUERY: Final = "recent conversations and key facts"
 CONTEXT_RECIPE: Final = "memory"
+SECONDS_PER_DAY: Final = 86_400
+
+OpenReplays = Callable[[Sequence[SearchRequest]], contextlib.AbstractContextManager[Iterator[Replay]]]
+"""Opens one snapshot for some searches of one caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,8 @@ class MemoryContext:
     @property
     def block(self) -> str:
         """The block, which marks its content as data; empty if nothing was found."""
+        from sennit.context.briefing import briefing, memory_from_record
+
         memories = (memory_from_record(hit.record) for hit in self.result)
         return briefing(memories, provenance=self.provenance)
 
@@ -114,6 +122,9 @@ class MemoryGroup:
 
     def extract_facts(self, records: Iterable[Record], *, keep: bool = True) -> ExtractedFacts:
         """Extract facts with the configured language model; without one, take what the texts state outright."""
+        from sennit.engine.memories import extract_facts
+        from sennit.graph.extraction import supersedes_former
+
         extracted = extract_facts(records, self._model.get(), self._llm_timeout)
         if keep:
             # Somebody lives in one place at a time, and may like many things.
@@ -136,6 +147,8 @@ class MemoryGroup:
         caller: Caller | None = None,
     ) -> Record:
         """Store a memory with its provenance; return the record. Raises AccessDenied if the caller could not read it."""
+        from sennit.engine.memories import make_memory
+
         record = make_memory(
             self._access.policy,
             self._access.resolve(caller),
@@ -158,6 +171,8 @@ class MemoryGroup:
 
     def forget(self, session: str, *, caller: Caller | None = None) -> int:
         """Remove the turns and memories of a session, and the facts that have no other source; return how many."""
+        from sennit.engine.inventory import in_session
+
         audience = self._access.audience(caller)
         return self._writes.remove_matching(in_session(session), audience, with_derived_facts=True).removed
 
@@ -174,6 +189,20 @@ class MemoryGroup:
         return MemoryContext(self._search(as_request(query, options)), provenance)
 
 
+@dataclass(frozen=True, slots=True)
+class Project:
+    """An indexed folder that a call can be limited to."""
+
+    name: str
+    path: str
+    revision: Revision | None = None
+    """The git revision of its records; None if it is not under git."""
+
+    def to_dict(self) -> dict[str, Json]:
+        revision = None if self.revision is None else self.revision.to_dict()
+        return {"name": self.name, "path": self.path, "revision": revision}
+
+
 class FilesGroup:
     """`db.files`: index files, and read and grep those in the allowed folders."""
 
@@ -183,7 +212,7 @@ class FilesGroup:
         target: IndexTarget,
         maintainer: IndexMaintainer,
         files: FileAccess,
-        inventory: Inventory,
+        inventory: Callable[[], Inventory],
         recipes: Mapping[str, Recipe],
         settings: IngestSettings,
     ) -> None:
@@ -215,6 +244,10 @@ class FilesGroup:
         to every record of a folder; `row_template`, such as "{title}: {text}", is the text of a row of a table. All are
         remembered for the next run. With `only`, a list of real paths, nothing else is visited.
         """
+        from sennit.ingest import IndexProgress
+        from sennit.ingest import index as index_files
+        from sennit.ingest.readers import fills
+
         as_list = [paths] if isinstance(paths, (str, os.PathLike)) else paths
         given = check_list(as_list, "index() takes paths of files and folders")
         chosen = None if recipe is None else find_recipe(recipe, self._recipes)
@@ -235,20 +268,32 @@ class FilesGroup:
                 progress=progress,
                 only=only,
             )
+            self._delete_unused_vectors()
             if progress is not None:
                 progress(IndexProgress("merge"))
         report.seconds = time.perf_counter() - began  # includes the merging of segments at the end
         return report
+
+    def _delete_unused_vectors(self) -> None:
+        """Delete the vectors of texts that have left the files too long ago, or that are too many."""
+        settings = self._settings
+        before = time.time() - settings.unused_vector_days * SECONDS_PER_DAY
+        self._target.store.models.delete_unused(before, settings.unused_vector_bytes)
 
     def locate(self, record: Record) -> str | None:
         """Return the path of a record's file, relative to the current folder where that is shorter."""
         return self._target.indexed_folders.locator()(record)
 
     def paths(
-        self, filters: FilterLike = None, *, collections: Sequence[str] = (), caller: Caller | None = None
+        self,
+        filters: FilterLike = None,
+        *,
+        collections: Sequence[str] = (),
+        project: str | None = None,
+        caller: Caller | None = None,
     ) -> tuple[NamedCount, ...]:
-        """Return the path of each file that has records, with their number, in order."""
-        return self._inventory.files(caller, build_filter(filters, collections))
+        """Return the path of each file that has records, with their number, in order; of one project if it is named."""
+        return self._inventory().files(caller, build_filter(filters, collections), project)
 
     def make_scope(
         self,
@@ -261,6 +306,8 @@ class FilesGroup:
         max_bytes: int | None = None,
     ) -> Scope:
         """Return which files are indexed: what the settings say, narrowed or widened by these arguments."""
+        from sennit.ingest import Scope
+
         return Scope(
             hidden=hidden,
             ignore_files=ignore_files,
@@ -280,19 +327,37 @@ class FilesGroup:
             of_files = of_files | (Equal("path", relative) & Equal(FOLDER_FIELD, folder.key))
         return of_files
 
+    def project_at(self, path: str | os.PathLike[str]) -> str | None:
+        """Return the name of the project that a path is in; None outside of all, and where there is only one."""
+        places = self._target.indexed_folders.places()
+        found = project_of_folder(path_to_text(os.path.realpath(path)), places)
+        return None if found is None else found.key
+
+    def projects(self, *, caller: Caller | None = None) -> tuple[Project, ...]:
+        """Return the projects, which are the folders that are indexed as a whole, in the order of their names."""
+        return tuple(
+            Project(one.key, path_to_text(one.root), one.revision) for one in self._access.projects(caller)
+        )
+
     @property
     def folders(self) -> Folders:
         """The folders that may be searched and read: those of the settings, or those that were indexed."""
         return self._files.folders(self._access.audience(None))
 
     def read(
-        self, path: str, *, lines: tuple[int, int] | None = None, caller: Caller | None = None
+        self,
+        path: str,
+        *,
+        lines: tuple[int, int] | None = None,
+        project: str | None = None,
+        caller: Caller | None = None,
     ) -> FileText:
         """Return the text of a file in an allowed folder, or of some of its lines; ReadError says why not.
 
-        A path with lines (`path:10-20`) and the id of a record mean the lines of a file, too.
+        A path with lines (`path:10-20`) and the id of a record mean the lines of a file, too. With `project`, the name
+        or the path of an indexed folder, only its files are read.
         """
-        audience = self._access.audience(caller)
+        audience = self._access.audience(caller, project)
         with self._target.store.snapshot(audience) as snapshot:
             try:
                 return self._files.read(path, lines, snapshot, audience)
@@ -306,6 +371,8 @@ class FilesGroup:
     def _find_record(self, reference: str, snapshot: Snapshot, caller: Caller | None) -> Record | None:
         """The record of an id, or of its beginning; None if it means no record, or several."""
         tenant = self._access.resolve(caller).tenant
+        from sennit.engine.references import ReferenceResolver
+
         found = ReferenceResolver(snapshot, tenant, self._target.indexed_folders.places).find_all(reference)
         return found[0] if len(found) == 1 else None
 
@@ -314,10 +381,11 @@ class FilesGroup:
         keywords: str | Sequence[str],
         *,
         options: GrepOptions | None = None,
+        project: str | None = None,
         caller: Caller | None = None,
     ) -> GrepResult:
-        """Return the passages of files in allowed folders that contain the keywords exactly."""
-        audience = self._access.audience(caller)
+        """Return the passages of files in allowed folders, or in one project, that contain the keywords exactly."""
+        audience = self._access.audience(caller, project)
         texts = (keywords,) if isinstance(keywords, str) else tuple(keywords)
         with self._target.store.snapshot(audience) as snapshot:
             return self._files.passages(texts, snapshot, audience, options or GrepOptions())
@@ -336,17 +404,35 @@ class CodeGroup:
     ) -> HydrationPlan:
         """Plan which code goes into a prompt: the entities that the query names, then related ones, within a budget."""
         self._embeddings.ensure_model()
-        return self._hydration.plan(
-            query, self._access.resolve(caller), self._access.audience(caller), **options
-        )
+        project = self._access.project_keys(caller, options.get("project"))
+        audience = self._access.audience(caller)
+        return self._hydration.plan(query, self._access.resolve(caller), audience, project, **options)
+
+    def episodes(self, *, caller: Caller | None = None) -> tuple[Episode, ...]:
+        """Return the episodes that the caller may see, the latest first, with what each turn put into the prompt."""
+        return self._hydration.episodes(self._access.resolve(caller), self._access.audience(caller))
 
     def introspect(
-        self, episode: str, turn: int | None = None, *, caller: Caller | None = None, replay: bool = False
+        self,
+        episode: str,
+        turn: int | None = None,
+        *,
+        project: str | None = None,
+        caller: Caller | None = None,
+        replay: bool = False,
     ) -> Introspection:
-        """Return a plan of an episode; `replay` compares it with what the same query would select today."""
-        audience = self._access.audience(caller)
+        """Return a plan of an episode; `replay` compares it with what the same query would select today.
+
+        With `project`, the name or the path of an indexed folder, only its code is shown. A replay without it is limited
+        to the project that the plan was limited to.
+        """
         return self._hydration.introspect(
-            episode, turn, self._access.resolve(caller), audience, replay=replay
+            episode,
+            turn,
+            self._access.resolve(caller),
+            self._access.audience(caller),
+            self._access.project_keys(caller, project),
+            replay=replay,
         )
 
 
@@ -361,20 +447,30 @@ class AdminGroup:
         embeddings: EmbeddingService,
         maintainer: IndexMaintainer,
         hydration: HydrationSettings,
+        recipes: RecipeBook,
+        open_replays: OpenReplays,
+        reranker: RerankService,
     ) -> None:
         self.tokens = tokens
         """The access tokens of the servers."""
         self._access = access
         self._backend = backend
         self._hydration = hydration
+        self._recipes = recipes
         self._store = backend.records
         self._embeddings = embeddings
         self._maintainer = maintainer
+        self._open_replays = open_replays
+        self._reranker = reranker
 
     @property
     def levels(self) -> tuple[str, ...]:
         """The sensitivity levels, lowest first."""
         return tuple(self._access.policy.levels)
+
+    def add_recipe(self, recipe: Recipe) -> None:
+        """Make a recipe usable by its name, which no other has, until the database is closed."""
+        self._recipes.add(recipe)
 
     def callers_for(self, caller: Caller) -> dict[str, Caller]:
         """Return the callers whom this one may act for, by the name of their token."""
@@ -423,6 +519,8 @@ class AdminGroup:
 
     def behind(self) -> dict[str, int]:
         """Return how many changes each index on a server has not applied yet, by role."""
+        from sennit.engine.checks import index_lag
+
         return index_lag(self._backend)
 
     def check(self, *, quick: bool = False, progress: CheckProgress | None = None) -> list[Finding]:
@@ -430,7 +528,13 @@ class AdminGroup:
 
         Open the database anew for this, without background work: what a process holds in memory is not read again.
         """
-        return check_database(self._backend, self._hydration, quick=quick, progress=progress)
+        from sennit.engine.checks import check_database
+
+        found = check_database(self._backend, self._hydration, quick=quick, progress=progress)
+        if self._reranker.is_configured:
+            works, message = self._reranker.check()
+            found.append(Finding("reranker", "ok" if works else "problem", message))
+        return found
 
     @contextlib.contextmanager
     def export(self, *, everything: bool = False) -> Iterator[tuple[int, Iterator[Record]]]:
@@ -441,10 +545,33 @@ class AdminGroup:
         with self._store.snapshot(EVERYTHING if everything else self._access.audience(None)) as snapshot:
             yield snapshot.count(), snapshot.iter_records()
 
-    def optimise(self) -> None:
-        """Flush the buffers and merge the segments now, for the fastest searches. It is never required."""
+    @contextlib.contextmanager
+    def replays(self, requests: Iterable[SearchRequest]) -> Iterator[Iterator[Replay]]:
+        """Yield searches that can be ranked again by other recipes; each runs when it is read.
+
+        All have the same caller, and see the same snapshot, which stays open until the block ends.
+        """
+        wanted = check_instances(SearchRequest, requests, "replays()")
+        if len({request.caller for request in wanted}) > 1:
+            raise InvalidInput("The searches of replays() have different callers; call it once for each")
+        if not wanted:
+            yield iter(())
+            return
+        with self._open_replays(wanted) as found:
+            yield found
+
+    def optimise(self) -> int:
+        """Flush the buffers, merge the segments and delete all unused vectors now. It is never required.
+
+        Returns how many unused vectors were deleted: those of texts that have left the indexed files.
+        """
         self.flush()
         self._maintainer.merge(whole=True, wait=True)
+        return self._store.models.delete_unused(math.inf)
+
+    def unused_vectors(self) -> UnusedVectors:
+        """Return how many vectors are kept for texts that have left the indexed files, and their size."""
+        return self._store.models.unused()
 
     def flush(self) -> None:
         """Write the buffers to index segments now, so that the next process need not read them again."""

@@ -6,11 +6,13 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Final, NamedTuple, TypedDict, Unpack
 
 from sennit.engine.catalogue import StoreCatalogue
 from sennit.engine.plan_search import PlanSearch
+from sennit.engine.projects import within
 from sennit.engine.search_planner import SearchPlanner
 from sennit.engine.search_request import SearchRequest
 from sennit.engine.validation import check_count, check_episode
@@ -21,6 +23,8 @@ from sennit.hydration import (
     AnchorOptions,
     Budget,
     Candidate,
+    Episode,
+    EpisodeTurn,
     HydrationPlan,
     Introspection,
     PlanWarning,
@@ -30,7 +34,7 @@ from sennit.hydration import (
     make_plan,
 )
 from sennit.hydration.anchors import strip_extensions
-from sennit.hydration.introspection import restrict_plan, show_keys
+from sennit.hydration.introspection import restrict_plan, show_keys, summarise_plan
 from sennit.hydration.plan import PREVIEW_CHARACTERS, content_hash
 from sennit.pipeline import Pipeline
 from sennit.places import Places
@@ -46,6 +50,9 @@ log: Final = logging.getLogger("sennit.hydration")
 
 MAX_PLAN_TOKENS: Final = 10**7
 MAX_PLAN_ENTITIES: Final = 10_000
+
+MAX_LISTED_TURNS: Final = 200
+"""Turns that a list of episodes has, the latest ones."""
 
 RECIPE: Final = "code"
 """The recipe whose search ranks the candidates."""
@@ -82,6 +89,8 @@ class PlanOptions(TypedDict, total=False):
     max_entities: int | None
     allow_partial: bool
     """Shorten an entity that does not fit to its signature and relevant lines."""
+    project: str | None
+    """Take code only from this indexed folder, by its name or its path; None or `all` for every one."""
 
 
 class HydrationService:
@@ -107,13 +116,21 @@ class HydrationService:
         self._estimate_reported = False
 
     def plan(
-        self, query: str, caller: Caller, audience: Filter, **options: Unpack[PlanOptions]
+        self,
+        query: str,
+        caller: Caller,
+        audience: Filter,
+        folders: Sequence[str] = (),
+        **options: Unpack[PlanOptions],
     ) -> HydrationPlan:
-        """Make the plan for a query; within an episode, store it as the next turn."""
+        """Make the plan for a query; within an episode, store it as the next turn.
+
+        `audience` is what the caller may see, and `folders` the keys of those that the plan is limited to.
+        """
         request = self._check_request(query, options)
         turns = self._episodes.turns(caller.tenant, request.episode) if request.episode else []
         turn = (turns[-1] if turns else 0) + 1 if request.episode else 0
-        made = self._make(request, turn, caller, audience)
+        made = self._make(request, turn, caller, within(audience, folders))
         plan = made.plan
         if request.episode:
             stored = replace(plan, entries=tuple(replace(entry, preview="") for entry in plan.entries))
@@ -123,16 +140,46 @@ class HydrationService:
                 lambda turn: replace(stored, turn=turn).to_json(text=False),
                 plan.keys,
                 str(audience),
+                folders,
             )
             plan = replace(plan, turn=turn)
         plan = show_keys(plan, self._places().show_id)
         self._log(made, plan)
         return plan
 
+    def episodes(self, caller: Caller, audience: Filter) -> tuple[Episode, ...]:
+        """Return the episodes of callers who see the same as this one, the latest first; for the owner, all of them.
+
+        The query of a plan may quote what others may not see.
+        """
+        listed = [
+            one
+            for one in self._episodes.all(caller.tenant)
+            if caller.everything or one.stored.audience == str(audience)
+        ]
+        latest = sorted(listed, key=lambda one: one.created, reverse=True)[:MAX_LISTED_TURNS]
+        turns: dict[str, list[EpisodeTurn]] = {}
+        for one in latest:
+            plan = HydrationPlan.from_dict(json.loads(one.stored.plan))
+            shown = self._restrict(plan, caller, audience, same_audience=one.stored.audience == str(audience))
+            created = datetime.fromtimestamp(one.created, UTC)
+            turns.setdefault(one.episode, []).append(summarise_plan(shown, created))
+        return tuple(Episode(name, tuple(reversed(found))) for name, found in turns.items())
+
     def introspect(
-        self, episode: str, turn: int | None, caller: Caller, audience: Filter, *, replay: bool = False
+        self,
+        episode: str,
+        turn: int | None,
+        caller: Caller,
+        audience: Filter,
+        folders: Sequence[str] = (),
+        *,
+        replay: bool = False,
     ) -> Introspection:
-        """Return the plan of a turn (by default the last) as far as the caller may see it."""
+        """Return the plan of a turn (by default the last) as far as the caller may see it.
+
+        With `folders`, the keys of some, only what is of these; a replay is limited as the plan was.
+        """
         turns = self._episodes.turns(caller.tenant, check_episode(episode))
         if not turns:
             raise NotFound(f"There is no episode {episode!r}")
@@ -145,16 +192,18 @@ class HydrationService:
                 f"Episode {episode!r} has no turn {turn_number!r}; its turns: {turns[0]} to {turns[-1]}"
             )
         plan = HydrationPlan.from_dict(json.loads(stored.plan))
-        plan = self._restrict(plan, caller, audience, same_audience=stored.audience == str(audience))
+        same_audience = stored.audience == str(audience) and not folders
+        plan = self._restrict(plan, caller, within(audience, folders), same_audience=same_audience)
         changed = None
         if replay:
             request = PlanRequest(
                 plan.query, episode, self._budget(plan.max_tokens, plan.max_entities, plan.allow_partial)
             )
-            changed = compare_plans(plan, self._make(request, turn_number, caller, audience).plan)
+            limited = within(audience, folders or stored.project)
+            changed = compare_plans(plan, self._make(request, turn_number, caller, limited).plan)
         show = self._places().show_id
         changes = None if changed is None else changed.map_keys(show)
-        return Introspection(show_keys(plan, show), tuple(turns), changes)
+        return Introspection(show_keys(plan, show), tuple(turns), changes, tuple(folders) or stored.project)
 
     def _check_request(self, query: str, options: PlanOptions) -> PlanRequest:
         """Check the arguments; the settings give the default budget."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, overload
@@ -27,15 +27,12 @@ from sennit.filters import (
     parse_filter,
 )
 from sennit.ingest.changes import FolderChanges, count_changes
-from sennit.places import FOLDER_FIELD, Folder, path_to_text, shown_path
+from sennit.places import FOLDER_FIELD, Folder, Revision, path_to_text, shown_path
 from sennit.privacy import Caller
 from sennit.records import Json, Record, full_id
 from sennit.repositories.folders import IndexedFolders
 from sennit.search_parameters import COLLECTIONS, LIMIT
-from sennit.stores.contract import Backend, Snapshot
-
-PAGE_RECORDS: Final = 100
-"""Records of one page, unless the caller wants another number."""
+from sennit.stores.contract import Backend, Snapshot, UnusedVectors
 
 HIDDEN_FIELDS: Final = frozenset({"tenant", FOLDER_FIELD})
 """Fields that are not offered: a caller has one tenant, and the folder is an internal key."""
@@ -66,9 +63,15 @@ class FolderStatus:
     """The end of the last index run over the folder."""
     changes: FolderChanges | None = None
     """None if the folder was not compared."""
+    project: str = ""
+    """Its name as a project."""
+    revision: Revision | None = None
+    """The git revision of its records; None if it is not under git."""
 
     def to_dict(self) -> dict[str, Json]:
         return {
+            "project": self.project,
+            "revision": None if self.revision is None else self.revision.to_dict(),
             "path": self.path,
             "files": self.files,
             "records": self.records,
@@ -99,6 +102,19 @@ class ModelStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class RankerStatus:
+    """A learned ranker: what it was trained on, and whose searches it may rank."""
+
+    name: str
+    recipe: str
+    data: str
+    ranks_for: str
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"name": self.name, "recipe": self.recipe, "data": self.data, "ranks_for": self.ranks_for}
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """The state of a database, as a caller may see it."""
 
@@ -115,6 +131,11 @@ class Status:
     """Why vectors could not be computed in the background the last time."""
     behind: Mapping[str, int] = field(default_factory=dict)
     """How many changes the index of a role on a server has not applied yet. Searches find them nevertheless."""
+    unused_vectors: UnusedVectors = field(default_factory=UnusedVectors)
+    """Vectors of texts that have left the indexed files, kept for a branch that brings them back; 0 for a caller."""
+
+    rankers: tuple[RankerStatus, ...] = ()
+    """Learned rankers that may rank the caller's searches."""
 
     @property
     def pending_vectors(self) -> int:
@@ -133,6 +154,8 @@ class Status:
             "pending_vectors": self.pending_vectors,
             "last_error": self.last_error,
             "behind": dict(self.behind),
+            **({"rankers": [one.to_dict() for one in self.rankers]} if self.rankers else {}),
+            "unused_vectors": asdict(self.unused_vectors),
         }
 
 
@@ -202,16 +225,19 @@ class Inventory:
                 last_error=self._maintainer.last_error,
                 # How many changes there were, also of what a caller may not see.
                 behind=index_lag(self._backend) if unrestricted else {},
+                unused_vectors=self._store.models.unused() if unrestricted else UnusedVectors(),
             )
 
-    def collections(self, caller: Caller | None) -> tuple[NamedCount, ...]:
+    def collections(self, caller: Caller | None, project: str | None = None) -> tuple[NamedCount, ...]:
         """Return each collection with its number of records, the largest first."""
-        with self._store.snapshot(self._access.audience(caller)) as snapshot:
+        with self._store.snapshot(self._access.audience(caller, project)) as snapshot:
             return _counts(snapshot, "collection")
 
-    def files(self, caller: Caller | None, where: Filter) -> tuple[NamedCount, ...]:
+    def files(
+        self, caller: Caller | None, where: Filter, project: str | None = None
+    ) -> tuple[NamedCount, ...]:
         """Return each path with its number of records, in order."""
-        with self._store.snapshot(self._access.audience(caller)) as snapshot:
+        with self._store.snapshot(self._access.audience(caller, project)) as snapshot:
             counts = {
                 shown_path(folder.absolute(path)): number
                 for folder in self._folders.places().folders
@@ -232,13 +258,14 @@ class Inventory:
         limit: int,
         after: str | None,
         caller: Caller | None,
+        project: str | None = None,
     ) -> RecordPage:
         """Return the records that match a filter, page by page."""
         where = build_filter(filters, COLLECTIONS.check(collections))
         count = LIMIT.check(limit)
         tenant = self._access.resolve(caller).tenant
         start = None if after is None else full_id(tenant, check_id(after))
-        with self._store.snapshot(self._access.audience(caller)) as snapshot:
+        with self._store.snapshot(self._access.audience(caller, project)) as snapshot:
             found = snapshot.page(where, count + 1, start)
             total = snapshot.count(where)
         return RecordPage(tuple(found[:count]), total, found[count - 1].id if len(found) > count else None)
@@ -304,7 +331,11 @@ class Inventory:
             seconds = indexed_at.get(folder.key)
             moment = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
             path = path_to_text(folder.root)
-            out.append(FolderStatus(path, len(inside), sum(inside.values()), moment, found))
+            out.append(
+                FolderStatus(
+                    path, len(inside), sum(inside.values()), moment, found, folder.key, folder.revision
+                )
+            )
         return tuple(out)
 
 

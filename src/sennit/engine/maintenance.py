@@ -203,6 +203,10 @@ class IndexMaintainer:
                 self._log_embedding_error(error)
             except SennitError as error:
                 self._log_deferred(error)
+            except Exception:
+                if self._stop.is_set():
+                    return  # `close` has closed a connection that was in use.
+                raise
             self._attempts += 1
 
     def _pause(self, *, idle: bool) -> float | None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 from sennit.engine.search_request import SearchRequest
 from sennit.filters import Filter
-from sennit.ingest.editor import editor_keywords
-from sennit.llm import LanguageModel, LanguageSpec, create_language_model
-from sennit.llm.offline_transform import append_keywords
-from sennit.llm.transform import ModelTransformer, TransformedQuery, keep_query, transform_query
 from sennit.recipes import Recipe
 from sennit.settings import Settings
 from sennit.settings.sections import LanguageSettings
 from sennit.sources.base import NO_REWRITE, QueryRewrite, document_share
 from sennit.stores.contract import Backend
+
+if TYPE_CHECKING:
+    # Imported at the first use: most searches rewrite nothing.
+    from sennit.llm import LanguageModel
+    from sennit.llm.transform import ModelTransformer, TransformedQuery
 
 
 class ConfiguredModel:
@@ -30,6 +32,8 @@ class ConfiguredModel:
         llm = self._settings
         with self._lock:
             if self._model is None and llm.provider != "none":
+                from sennit.llm import LanguageSpec, create_language_model
+
                 spec = LanguageSpec(
                     provider=llm.provider,
                     model=llm.model,
@@ -68,6 +72,8 @@ class QueryRewriter:
         hints = self._editor_hints(request, audience)
         if not transforms and not hints:
             return NO_REWRITE
+        from sennit.llm.transform import keep_query
+
         query = request.query
         transformed = self._transform(query, audience) if transforms else keep_query(query)
         return QueryRewrite(
@@ -81,6 +87,8 @@ class QueryRewriter:
         code, limit = request.editor, self._settings.docs.editor_keywords
         if not code or not code.strip() or not limit:
             return ()
+        from sennit.ingest.editor import editor_keywords
+
         with self._snapshot(audience) as snapshot:
             return editor_keywords(
                 code,
@@ -90,6 +98,9 @@ class QueryRewriter:
             )
 
     def _transform(self, query: str, audience: Filter) -> TransformedQuery:
+        from sennit.llm.offline_transform import append_keywords
+        from sennit.llm.transform import ModelTransformer, keep_query, transform_query
+
         mode = self._settings.llm.transform
         model = self._model.get() if mode == "auto" else None
         if model is not None:

@@ -49,7 +49,7 @@ class SearchPlanner:
             request.explain,
             request.neighbours,
             self._since(request),
-            request.min_relevance,
+            request.min_relevance or recipe.min_relevance,
             caller.everything and not caller.tenant,
         )
 

@@ -9,16 +9,21 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sennit.engine.search_request import SearchRequest
 from sennit.errors import SennitError
-from sennit.feedback import MAX_QUERY_CHARACTERS, MAX_SHOWN, LoggedQuery, ShownHit
 from sennit.privacy import Caller
-from sennit.ranking.features import FEATURES_VERSION, trace_features
-from sennit.repositories.feedback import FeedbackOwner, FeedbackStore, NewFeedback
 from sennit.results import Hit, SearchResult, Trace
+from sennit.search_parameters import MAX_LOGGED_CHARACTERS, MAX_SHOWN
 from sennit.settings import FeedbackSettings
+from sennit.stores.contract import RecordsRole
+
+if TYPE_CHECKING:
+    # Imported at the first use: a search is remembered without them.
+    from sennit.feedback import LoggedQuery
+    from sennit.repositories.feedback import FeedbackStore
 
 log: Final = logging.getLogger(__name__)
 
@@ -55,6 +60,9 @@ class SearchNote(NamedTuple):
 
     def to_logged_query(self) -> LoggedQuery:
         """Return the search as it is recorded."""
+        from sennit.feedback import LoggedQuery, ShownHit
+        from sennit.ranking.features import FEATURES_VERSION
+
         teams = self.teams or [""] * len(self.hits)
         features = self.features or [()] * len(self.hits)
         return LoggedQuery(
@@ -83,12 +91,12 @@ def without_trace(result: SearchResult) -> SearchResult:
 class SearchRecorder:
     """The memory of one process, and the thread that writes. `is_on` is False where nothing is recorded."""
 
-    def __init__(self, store: FeedbackStore, settings: FeedbackSettings, *, background: bool) -> None:
+    def __init__(self, records: RecordsRole, settings: FeedbackSettings, *, background: bool) -> None:
         self.is_on = settings.record != "off"
         self._records_all = settings.record == "all"
         self.keeps_features = self.is_on and settings.features
         """Whether searches must be computed with a trace, because features are recorded."""
-        self._store = store
+        self._records = records
         self._days = settings.days
         self._recent: deque[SearchNote] = deque(maxlen=RECENT_SEARCHES)
         self._pending: deque[SearchNote] = deque()
@@ -100,6 +108,12 @@ class SearchRecorder:
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._next_prune = 0.0
+
+    @cached_property
+    def _store(self) -> FeedbackStore:
+        from sennit.repositories.feedback import FeedbackStore
+
+        return FeedbackStore(self._records)
 
     def note(
         self,
@@ -118,7 +132,7 @@ class SearchRecorder:
         noted = SearchNote(
             caller,
             result.query_id,
-            result.query[:MAX_QUERY_CHARACTERS],
+            result.query[:MAX_LOGGED_CHARACTERS],
             result.recipe,
             request.session_id,
             request.client_id,
@@ -161,6 +175,8 @@ class SearchRecorder:
     def _features(self, trace: Trace | None, shown: Sequence[Hit]) -> Sequence[tuple[float, ...]]:
         if not self.keeps_features or trace is None:
             return ()
+        from sennit.ranking.features import trace_features
+
         if all(hit.trace is trace for hit in shown):
             return trace_features(trace, shown)
         # An experiment has hits of two searches.
@@ -173,6 +189,8 @@ class SearchRecorder:
 
     def flush(self) -> None:
         """Write what is pending now."""
+        from sennit.repositories.feedback import FeedbackOwner, NewFeedback
+
         with self._lock:
             batch = [self._pending.popleft() for _ in range(len(self._pending))]
             if batch:

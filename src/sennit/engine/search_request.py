@@ -24,6 +24,7 @@ from sennit.search_parameters import (
     LOOK_BACK,
     MIN_RELEVANCE,
     NEIGHBOURS,
+    PROJECT,
     QUERY,
     RECENCY,
     RECIPE,
@@ -44,6 +45,7 @@ class SearchOptions(TypedDict, total=False):
     collection: str | Sequence[str]
     collections: Sequence[str]
     caller: Caller | None
+    project: str | None
     keywords: Sequence[str] | None
     include: Sequence[str]
     neighbours: int
@@ -61,7 +63,7 @@ class SearchOptions(TypedDict, total=False):
     explain: bool
 
 
-_OPTIONAL_TEXTS: Final = (EDITOR, LANGUAGE, SESSION_ID, CLIENT_ID)
+_OPTIONAL_TEXTS: Final = (EDITOR, LANGUAGE, SESSION_ID, CLIENT_ID, PROJECT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class SearchRequest:
     """One name or several: another way to give `collections`, never beside it."""
     caller: Caller | None = None
     """Who searches; None for the default caller of the database."""
+    project: str | None = None
+    """Search only this indexed folder, by its name or its path; None or `all` for every one."""
     keywords: Sequence[str] | None = None
     """Exact texts for the sources that search for them; None extracts them from the query."""
     include: Sequence[str] = ()

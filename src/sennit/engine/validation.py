@@ -38,6 +38,9 @@ USUAL_FIELDS: Final = (
 SAMPLED_RECORDS: Final = 1000
 """Records in which an error looks for the names of fields; all of them could take minutes."""
 
+PAGE_RECORDS: Final = 100
+"""Records of one page, unless the caller wants another number."""
+
 MAX_LISTED_NAMES: Final = 12
 """Names that an error lists."""
 

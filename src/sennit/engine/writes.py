@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,13 +16,15 @@ from sennit.engine.maintenance import IndexMaintainer
 from sennit.errors import AccessDenied, Conflict, InvalidInput, NotFound
 from sennit.facts import Fact, end_superseded_facts, is_fact
 from sennit.filters import Exists, Filter, matches
-from sennit.ingest.artifacts import ArtifactSplitter, chunk_records
 from sennit.records import CHUNK_COLLECTION, Record, full_id, split_id
 from sennit.repositories.facts import find_superseded
 from sennit.repositories.sessions import read_positions
 from sennit.stores.contract import NewVectors, RecordsRole, Transaction, WriteResult
 from sennit.stores.prepared_records import PreparedRecord, WritableRecords, prepare_record
 from sennit.turns import Turn, position_turns
+
+if TYPE_CHECKING:
+    from sennit.ingest.artifacts import ArtifactSplitter
 
 FLOAT16_BYTES: Final = 2
 """Bytes of one stored number of a vector."""
@@ -70,8 +72,14 @@ class WriteService:
             self._maintainer.wake()
         return transaction.result
 
-    def add_artifacts(self, documents: Sequence[Record], split: ArtifactSplitter) -> WriteResult:
+    def add_artifacts(
+        self, documents: Sequence[Record], split: ArtifactSplitter | None = None
+    ) -> WriteResult:
         """Add or replace whole documents with their chunks; those of an earlier version are removed."""
+        # Chunking is not needed by a process that only searches.
+        from sennit.ingest.artifacts import chunk_records, split_artifact
+
+        split = split or split_artifact
         records: list[Record] = []
         for whole in documents:
             if whole.collection == "default":

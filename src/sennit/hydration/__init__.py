@@ -4,7 +4,7 @@ Pure functions over what a store finds.
 """
 
 from sennit.hydration.anchors import AnchorOptions, Catalogue, find_anchors
-from sennit.hydration.introspection import Introspection, PlanChanges, compare_plans
+from sennit.hydration.introspection import Episode, EpisodeTurn, Introspection, PlanChanges, compare_plans
 from sennit.hydration.plan import (
     Anchor,
     Candidate,
@@ -25,6 +25,8 @@ __all__ = [
     "Catalogue",
     "CodeUnit",
     "DroppedEntity",
+    "Episode",
+    "EpisodeTurn",
     "HydrationPlan",
     "Introspection",
     "PlanChanges",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from sennit.hydration.plan import DroppedEntity, HydrationPlan, PlannedEntity
 from sennit.hydration.planner import CONTAINED
@@ -38,6 +39,8 @@ class Introspection:
     """The plan without the texts of its entities."""
     turns: tuple[int, ...]
     changes: PlanChanges | None = None
+    project: tuple[str, ...] = ()
+    """The indexed folders that the plan is limited to; none for all."""
 
     def to_dict(self) -> dict[str, Json]:
         """Return the plan under the names that programs rely on."""
@@ -56,7 +59,63 @@ class Introspection:
             "dropped": [_dropped_to_dict(one) for one in plan.dropped],
             "warnings": [warning.to_dict() for warning in plan.warnings],
         }
+        if self.project:
+            out["project"] = list(self.project)
         return out if self.changes is None else {**out, "replay": self.changes.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTurn:
+    """What one turn of an episode put into the prompt, in numbers."""
+
+    turn: int
+    created: datetime
+    query: str
+    tokens: int
+    max_tokens: int
+    anchors: int
+    """Entities that the query or the episode names."""
+    semantic: int
+    """Entities that were found for the query."""
+    dropped: int
+
+    def to_dict(self) -> dict[str, Json]:
+        return {
+            "turn": self.turn,
+            "created": self.created.isoformat(),
+            "query": self.query,
+            "tokens": self.tokens,
+            "max_tokens": self.max_tokens,
+            "anchors": self.anchors,
+            "semantic": self.semantic,
+            "dropped": self.dropped,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """An episode and its turns, in order."""
+
+    name: str
+    turns: tuple[EpisodeTurn, ...]
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"episode_id": self.name, "turns": [turn.to_dict() for turn in self.turns]}
+
+
+def summarise_plan(plan: HydrationPlan, created: datetime) -> EpisodeTurn:
+    """Return the numbers of a plan."""
+    anchors = sum(entry.is_anchor for entry in plan.entries)
+    return EpisodeTurn(
+        plan.turn,
+        created,
+        plan.query,
+        plan.tokens,
+        plan.max_tokens,
+        anchors,
+        len(plan.entries) - anchors,
+        len(plan.dropped),
+    )
 
 
 def _entity_to_dict(entry: PlannedEntity) -> dict[str, Json]:

@@ -17,6 +17,9 @@ PREVIEW_CHARACTERS: Final = 200
 TYPE_KINDS: Final = frozenset({"class", "struct", "enum", "interface", "trait", "type"})
 """Kinds that a capitalised word inside a sentence may name."""
 
+ANCHOR_PREFIX: Final = "anchor:"
+"""How the reason of an anchor in a plan begins."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeUnit:
@@ -147,6 +150,11 @@ class PlannedEntity:
     """The text in the prompt; an episode does not store it."""
     partial: bool = False
     """Whether the text is shortened."""
+
+    @property
+    def is_anchor(self) -> bool:
+        """Whether the query or the episode names it."""
+        return self.reason.startswith(ANCHOR_PREFIX)
 
     def to_dict(self, *, text: bool = True) -> dict[str, Json]:
         out: dict[str, Json] = {

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from sennit.hydration.plan import (
+    ANCHOR_PREFIX,
     PREVIEW_CHARACTERS,
     Anchor,
     Candidate,
@@ -116,7 +117,7 @@ class _Draft:
         shown = self._choose_forms(units, sizes, containers)
         outlined = 0
         for anchor in ordered:
-            unit, reason = anchor.unit, f"anchor:{anchor.reason}"
+            unit, reason = anchor.unit, f"{ANCHOR_PREFIX}{anchor.reason}"
             form = shown.get(unit.key)
             container = None if form is not None else self._container_of(unit)
             if form is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,10 @@ from sennit.embedding.vector_ops import normalise_rows
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Equal, Filter, Range, matches
 from sennit.graph.fact_matches import QueryInformation
-from sennit.periods import Period, QueryTime, read_time
-from sennit.places import Locate
+from sennit.places import FindRevision, Locate
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.rank_scale import RankScale
-from sennit.ranking.stages import read_fields
+from sennit.ranking.stages import no_ranker, read_fields
 from sennit.records import Json, Record
 from sennit.stores.contract import (
     BM25,
@@ -37,6 +36,11 @@ from sennit.stores.contract import (
     Snapshot,
     Steps,
 )
+
+if TYPE_CHECKING:
+    # Not imported at runtime: a new process that searches once needs none of it.
+    from sennit.periods import Period, QueryTime
+    from sennit.ranking.ranker import Ranker
 
 EmbedQuery = Callable[[Model | None, str], NDArray[np.float32]]
 
@@ -108,11 +112,17 @@ class SearchContext:
         rewrite: QueryRewrite = NO_REWRITE,
         vector: Sequence[float] | None = None,
         locate: Locate = attrgetter("path"),
+        find_ranker: Callable[[str], Ranker] = no_ranker,
+        find_revision: FindRevision = lambda _: "",
     ) -> None:
         """`vector` is that of the query, if it was given and is not to be computed."""
         self.text = text
         self.locate = locate
         """Returns the path of a record as it is shown."""
+        self.find_ranker = find_ranker
+        """Returns the learned ranker of a name for the caller."""
+        self.find_revision = find_revision
+        """Returns the revision of the folder of a record."""
         self._given_vector = None if vector is None else np.array(vector, np.float32)
         self.rewrite = rewrite
         self.snapshot = snapshot
@@ -137,6 +147,8 @@ class SearchContext:
     @cached_property
     def time(self) -> QueryTime:
         """What the query says about time. The pipeline takes a period away in which nothing was said."""
+        from sennit.periods import read_time
+
         return read_time(self.text, self.now)
 
     @cached_property
@@ -318,6 +330,15 @@ class Source(Protocol):
 
     def scores(self, request: SourceRequest, keys: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the score of each record for the query; nan where the source has none."""
+        ...
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A source or an index that has something to do once in a process, which does not count against a deadline."""
+
+    def prepare(self) -> None:
+        """Do it, or return at once if it is done. It waits for no server."""
         ...
 
 

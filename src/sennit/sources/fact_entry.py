@@ -12,7 +12,8 @@ from sennit.filters import Exists, Filter
 from sennit.graph.fact_matches import MIN_MATCH, QueryInformation, meaning_matches
 from sennit.records import Record
 from sennit.sources.base import SearchContext
-from sennit.stores.contract import ScoredKeys
+from sennit.stores.contract import ScoredKeys, Steps
+from sennit.stores.search_steps import run_steps, together
 
 FACTS: Final = Exists("metadata.subject") & Exists("metadata.relation") & Exists("metadata.object")
 
@@ -22,10 +23,10 @@ OVERFETCH: Final = 4
 MAX_WEIGHED_FACTS: Final = 5000
 """To find the weightiest facts, at most this many are read, the newest first."""
 
-WordSearch = Callable[[list[tuple[int, float]], int, Filter], ScoredKeys]
+WordSearch = Callable[[list[tuple[int, float]], int, Filter], Steps[ScoredKeys]]
 """Finds records by weighted term hashes: the terms, how many, and a filter."""
 
-MeaningSearch = Callable[[int, Filter], ScoredKeys]
+MeaningSearch = Callable[[int, Filter], Steps[ScoredKeys]]
 """Finds the records nearest to the query: how many, and a filter."""
 
 
@@ -47,12 +48,16 @@ def find_entry_facts(
 ) -> list[EntryFact]:
     """Return the valid facts whose own text matches the query, best first."""
     facts = FACTS & where
-    found = by_words(context.information.expanded, OVERFETCH * count, facts)
-    meant: dict[int, float] = {}
+    searches = [by_words(context.information.expanded, OVERFETCH * count, facts)]
     if by_meaning is not None:
-        near = by_meaning(OVERFETCH * count, facts)
+        searches += [by_meaning(OVERFETCH * count, facts), by_meaning(1, where)]
+    # Where the indexes are on one server, it is asked once.
+    found, *nearest = run_steps(together(searches))
+    meant: dict[int, float] = {}
+    if nearest:
+        near, best = nearest
         cosines = dict(zip(near.keys.tolist(), near.scores.tolist(), strict=True))
-        meant = meaning_matches(cosines, float(by_meaning(1, where).scores.max(initial=0.0)))
+        meant = meaning_matches(cosines, float(best.scores.max(initial=0.0)))
     out = []
     for row, record in context.records(dict.fromkeys((*found.keys.tolist(), *meant))).items():
         coverage = fact_coverage(context.information, record)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sennit.errors import SourceError
 from sennit.facts import ended_at, weight_of
 from sennit.filters import Filter
 from sennit.graph.entity_linking import NameMatches, find_mentions
@@ -17,9 +17,20 @@ from sennit.graph.names import DECLARED, Hashes, as_signed, name_hash, words_of
 from sennit.graph.traversal import Edge, ReachedFact, WalkOptions, walk
 from sennit.ranking.fusion import order
 from sennit.records import Record
-from sennit.sources.base import SearchContext, SourceRequest
+from sennit.sources.base import Prepared, SearchContext, SourceRequest
 from sennit.sources.fact_entry import EntryFact, fact_coverage, find_entry_facts, find_weightiest_facts
-from sennit.stores.contract import GraphRole, GraphView, KeywordQuery, KeywordRole, ScoredKeys, VectorRole
+from sennit.stores.contract import (
+    GraphRole,
+    GraphView,
+    KeywordQuery,
+    KeywordRole,
+    PartialKeys,
+    ScoredKeys,
+    Snapshot,
+    SteppedIndex,
+    Steps,
+    VectorRole,
+)
 
 NAME: Final = "graph"
 
@@ -70,11 +81,16 @@ class GraphSource:
         self._index = index
         self._keyword = keyword
         self._vector = vector
-        self.inline = not index.capabilities.waits
+        self.inline = not any(role.capabilities.waits for role in (index, keyword, vector))
         self.options = options or WalkOptions()
         self._by_meaning = by_meaning
         # One search calls `search` and then `scores`; both use the same walk.
         self._cache: WeakKeyDictionary[SearchContext, _WalkResult] = WeakKeyDictionary()
+
+    def prepare(self) -> None:
+        """Let the index import its client."""
+        if isinstance(self._index, Prepared):
+            self._index.prepare()
 
     def search(self, request: SourceRequest) -> ScoredKeys:
         walked = self._cached_walk(request)
@@ -190,16 +206,43 @@ def _endpoints(record: Record) -> list[int]:
 def _entry_facts(
     request: SourceRequest, indexes: _Indexes, is_valid: Callable[[Record], bool]
 ) -> list[EntryFact]:
+    """The facts whose own text matches. Without the indexes of words and vectors, only names lead into the graph."""
     context, vector = request.context, indexes.vector
     snapshot = context.snapshot
+    problems: list[str] = []
 
-    def search_words(terms: list[tuple[int, float]], count: int, where: Filter) -> ScoredKeys:
-        return indexes.keyword.search(snapshot, KeywordQuery(terms, request.bm25), count, where)
+    def search_words(terms: list[tuple[int, float]], count: int, where: Filter) -> Steps[ScoredKeys]:
+        query = KeywordQuery(terms, request.bm25)
+        return _search(indexes.keyword, snapshot, query, count, where, problems)
 
-    by_meaning = None
-    if vector is not None and snapshot.model is not None and context.vector.any():
-        by_meaning = partial(vector.search, snapshot, context.vector)
-    return find_entry_facts(context, search_words, by_meaning, request.limit, request.where, is_valid)
+    def search_meaning(count: int, where: Filter) -> Steps[ScoredKeys]:
+        assert vector is not None
+        return _search(vector, snapshot, context.vector, count, where, problems)
+
+    has_meaning = vector is not None and snapshot.model is not None and context.vector.any()
+    found = find_entry_facts(
+        context, search_words, search_meaning if has_meaning else None, request.limit, request.where, is_valid
+    )
+    for problem in dict.fromkeys(problems):
+        context.warn(request.list_name or NAME, f"facts were not searched by their text: {problem}")
+    return found
+
+
+def _search(
+    index: Any, snapshot: Snapshot, query: Any, count: int, where: Filter, problems: list[str]
+) -> Steps[ScoredKeys]:
+    """What an index finds; nothing, and a problem, where it does not answer."""
+    try:
+        if isinstance(index, SteppedIndex):
+            found = yield from index.steps(snapshot, query, count, where)
+        else:
+            found = index.search(snapshot, query, count, where)
+    except SourceError as error:
+        problems.append(str(error))
+        return ScoredKeys.empty()
+    if isinstance(found, PartialKeys):
+        problems.append(found.problem)
+    return found
 
 
 def _heaviest_edges(edges: Iterable[Edge], count: int) -> list[Edge]:

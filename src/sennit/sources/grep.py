@@ -50,6 +50,10 @@ class UnindexedAccess:
             metadata={} if folder is None else {**folder.metadata, FOLDER_FIELD: folder.key},
         )
 
+    def folder_record(self, folder: Folder) -> Record:
+        """Return what every passage of the files of a folder has in common."""
+        return self.file_record(Path(folder.root), FileOwner(folder, "", list))
+
     def to_record(self, passage: Passage, owner: FileOwner) -> Record:
         """Return a passage as a record."""
         file = self.file_record(passage.real, owner)
