@@ -6,18 +6,19 @@ import ipaddress
 import signal
 import socket
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sennit.errors import InvalidInput
 
 if TYPE_CHECKING:
+    import asyncio
+
     from starlette.types import ASGIApp
 
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 """Names of the loopback interface as they appear in a Host header."""
 
 LISTEN_BACKLOG: Final = 512
-
 MAX_TOKEN_CHARACTERS: Final = 200
 """Longer tokens are rejected without a lookup. Tokens issued by sennit have 48 characters."""
 
@@ -62,14 +63,24 @@ def bearer_token(authorization: Sequence[str]) -> str:
     return token if scheme.lower() == "bearer" and len(token) <= MAX_TOKEN_CHARACTERS else ""
 
 
-def run_server(app: ASGIApp, listener: socket.socket, **limits: Any) -> None:
-    """Serve until SIGINT or SIGTERM. Requests in flight are finished first."""
+def run_server(
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    protocol: type[asyncio.Protocol] | Literal["h11"] = "h11",
+    event_loop: Literal["asyncio", "uvloop"] = "asyncio",
+    **limits: Any,
+) -> None:
+    """Serve until SIGINT or SIGTERM. Requests in flight are finished first.
+
+    Protocol and loop are always the named ones, whatever else is installed. The defaults are those in plain Python.
+    """
     import uvicorn
 
     config = uvicorn.Config(
         app,
-        # Always the same parser, whatever else is installed. h11 is the stricter one.
-        http="h11",
+        http=protocol,
+        loop=event_loop,
         ws="none",
         lifespan="on",
         # uvicorn's default configuration logs to standard output.

@@ -171,7 +171,7 @@ def test_error_before_the_first_event_is_a_response_and_no_stream(service: Servi
 
 
 def test_slow_model_gets_504_or_an_error_event(serve: StartService, chat: ChatServer) -> None:
-    limits = HttpOptions(limits=Limits(timeout_seconds=0.5))
+    limits = HttpOptions(limits=Limits(timeout_seconds=1.0))
     begun = events(PATHS["openai"], ["It is ", "a loan "])[:2]
     chat.script = [Response(act=hang), Response(act=hang), streamed(begun, then_hang=True)]
     with serve(limits, **chat.settings()) as service:

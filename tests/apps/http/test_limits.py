@@ -53,7 +53,7 @@ def gate() -> Iterator[Gate]:
 def slow(service: Service) -> None:
     """Add a recipe that blocks at the gate."""
     recipe = Recipe(name="slow", sources=(SourceConfig(source="gate"),), fusion=RRF())
-    service.db.recipes["slow"] = recipe  # type: ignore[index]
+    service.db.recipes.add(recipe)
 
 
 def wait_at_the_gate(service: Service) -> Any:

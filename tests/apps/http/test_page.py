@@ -183,6 +183,16 @@ def test_state_counts_the_last_hour_and_the_report_is_for_the_owner(service: Ser
     hour = service.get("/v1/state", "reader").json()["hour"]
     assert len(hour) == 60
     assert sum(minute["searches"] for minute in hour) == 1
+    asked = service.get("/v1/state", "reader").json()["sources"]
+    assert {one["name"]: (one["searches"], one["failed"]) for one in asked} == {
+        "keyword": (1, 0),
+        "vector": (1, 0),
+        "links": (1, 0),
+    }
+    assert all(0 < one["p50"] <= one["p95"] for one in asked)
+    assert set(next(minute["sources"] for minute in hour if minute["searches"])) == {
+        one["name"] for one in asked
+    }
     assert_error(service.get("/v1/report", "reader"), 403, "forbidden")
     report = service.get("/v1/report", "owner")
     assert report.json()["records"] >= 4

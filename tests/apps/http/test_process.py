@@ -251,6 +251,32 @@ def test_malformed_http_does_not_stop_the_service(
     assert "Traceback" not in server.log.read_text()
 
 
+def test_what_is_not_http_gets_an_error_as_json(server: RunningServer) -> None:
+    address = httpx.URL(server.url)
+    with socket.create_connection((address.host, address.port), timeout=TIMEOUT_SECONDS) as odd:
+        odd.sendall(b"GET /v1/why?query=" + b"x" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        head, _, body = odd.makefile("rb").read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/json" in head
+    assert json.loads(body)["error"]["code"] == "bad_request"
+
+
+def test_a_head_without_end_is_refused(server: RunningServer, sample: SampleDatabase) -> None:
+    address = httpx.URL(server.url)
+    response = b""
+    with socket.create_connection((address.host, address.port), timeout=TIMEOUT_SECONDS) as odd:
+        odd.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ")
+        with contextlib.suppress(ConnectionError):
+            for _ in range(64):
+                odd.sendall(b"x" * 16_384)
+        with contextlib.suppress(ConnectionError):
+            response = odd.recv(4096)
+    # The connection may be reset before the response is read.
+    assert response == b"" or response.startswith(b"HTTP/1.1 400 ")
+    with client(server, sample) as asked:
+        assert asked.get("/healthz").status_code == 200
+
+
 # Starting
 
 

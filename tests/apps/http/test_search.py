@@ -30,6 +30,14 @@ def test_search_returns_hits_with_all_fields(service: Service) -> None:
     assert "trace" not in found
 
 
+@pytest.mark.parametrize("query", ["vineyard grapes", "quantum chromodynamics"])
+def test_every_hit_says_whether_it_fits(service: Service, query: str) -> None:
+    found = service.search(query)
+    assert found["hits"]
+    assert [hit["fits"] for hit in found["hits"]] == [hit.fits for hit in service.db.search(query)]
+    assert found["fits"] is (query == "vineyard grapes")
+
+
 def test_search_parameters_are_passed_to_the_engine(service: Service) -> None:
     assert service.search("March", recipe="keyword")["hits"][0]["sources"] == ["keyword"]
     assert len(service.search("vineyard", limit=1)["hits"]) == 1

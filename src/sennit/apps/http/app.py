@@ -33,6 +33,7 @@ from sennit.apps.http.middleware import RequestMiddleware
 from sennit.apps.http.request_context import get_request_context
 from sennit.apps.http.routes import ROUTERS
 from sennit.errors import SennitError
+from sennit.settings import SettingsFile
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -66,6 +67,8 @@ class HttpOptions:
     log_queries: bool = False
     sign_in: SignIn | None = None
     """A one-time code for the web page, beside the tokens of the database."""
+    recipe_file: SettingsFile | None = None
+    """The settings file in which administrators may save recipes; None if nobody may."""
 
 
 def make_app(db: Database, options: HttpOptions | None = None) -> ASGIApp:
@@ -100,6 +103,7 @@ def make_app(db: Database, options: HttpOptions | None = None) -> ASGIApp:
             open_access=options.open_access,
             read_only=options.read_only,
             sign_in=options.sign_in,
+            recipe_file=options.recipe_file,
         ),
         host_policy=options.host_policy,
         metrics=Metrics(),

@@ -15,6 +15,7 @@ from sennit.apps.http.assets import ASSETS
 from sennit.apps.http.errors import HttpError
 from sennit.apps.sockets import bearer_token
 from sennit.privacy import Caller
+from sennit.settings import SettingsFile
 
 if TYPE_CHECKING:
     from sennit.apps.http.executor import DatabaseExecutor
@@ -45,6 +46,8 @@ class Principal:
     """False for a request without a valid token on a public route."""
     acting: Caller | None = None
     """The caller of the token, if the request acts for another."""
+    recipe_file: SettingsFile | None = None
+    """Where the caller may save recipes: for administrators of a service that allows it."""
     session_token: str = field(default="", repr=False)
     """The token that the one-time code of this request is exchanged for; empty for a request with a token."""
 
@@ -88,6 +91,8 @@ class Authenticator:
     open_access: bool = False
     read_only: bool = False
     sign_in: SignIn | None = field(default=None, repr=False)
+    recipe_file: SettingsFile | None = None
+    """The file in which administrators may save recipes; None if nobody may."""
 
     def authenticate(self, authorization: list[str], path: str, acting_for: list[str]) -> Principal:
         """The principal of a request to this path. Raises HttpError 401 if a valid token is missing."""
@@ -95,7 +100,7 @@ class Authenticator:
         if not acting_for or path in PUBLIC_PATHS:
             return principal
         other = self._find_other(acting_for, principal.caller)
-        return replace(principal, caller=other, can_write=False, acting=principal.caller)
+        return replace(principal, caller=other, can_write=False, recipe_file=None, acting=principal.caller)
 
     def _authenticate(self, authorization: list[str], path: str) -> Principal:
         if self.open_access:
@@ -115,20 +120,28 @@ class Authenticator:
                 if session is None and path == SIGN_IN_PATH:
                     session = self.sign_in.exchange(token)
                 if session is not None:
-                    return replace(session, can_write=session.can_write and not self.read_only)
+                    # It belongs to the user of this machine who started the service.
+                    return self._with_rights(session, session.can_write, is_administrator=True)
         if found is not None:
-            return Principal(
-                found.caller,
-                found.write and not self.read_only,
-                found.name,
-                can_give_feedback=not self.read_only,
-            )
+            principal = Principal(found.caller, token_name=found.name)
+            is_administrator = found.caller.everything and not found.caller.tenant
+            return self._with_rights(principal, found.write, is_administrator=is_administrator)
         if path in PUBLIC_PATHS:
             return ANONYMOUS
         message = (
             "Unknown token." if authorization else "A token is required: send 'Authorization: Bearer TOKEN'."
         )
         raise HttpError(401, message, {"www-authenticate": "Bearer"})
+
+    def _with_rights(self, principal: Principal, can_write: bool, *, is_administrator: bool) -> Principal:
+        """The principal with what it may do on this service."""
+        can_write = can_write and not self.read_only
+        return replace(
+            principal,
+            can_write=can_write,
+            can_give_feedback=not self.read_only,
+            recipe_file=self.recipe_file if can_write and is_administrator else None,
+        )
 
     def _find_other(self, acting_for: list[str], signed_in: Caller) -> Caller:
         """The caller whom the header `X-Sennit-As` names, if the signed-in one may act for that caller."""

@@ -98,7 +98,8 @@ class Metrics:
 
     def record_search(self, result: SearchResult) -> None:
         """Count a search, and the sources that failed in it."""
-        self.recent.add(result.milliseconds, [failure.source for failure in result.degraded])
+        failed = [failure.source for failure in result.degraded]
+        self.recent.add(result.milliseconds, failed, result.source_milliseconds)
         self._search_seconds.labels(result.recipe).observe(result.milliseconds / 1000)
         self.record_failures(result.degraded)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ class _Minute:
     searches: int = 0
     durations: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
     degraded: Counter[str] = field(default_factory=Counter)
+    sources: dict[str, deque[float]] = field(default_factory=dict)
 
 
 class RecentSearches:
@@ -31,8 +32,10 @@ class RecentSearches:
         self._minutes: deque[_Minute] = deque(maxlen=MINUTES)
         self._lock = threading.Lock()
 
-    def add(self, milliseconds: float, degraded: Iterable[str]) -> None:
-        """Count a search."""
+    def add(
+        self, milliseconds: float, degraded: Iterable[str], sources: Mapping[str, float] | None = None
+    ) -> None:
+        """Count a search; `sources` is how long each of its sources took."""
         number = int(self._clock() // 60)
         with self._lock:
             if not self._minutes or self._minutes[-1].number != number:
@@ -41,6 +44,8 @@ class RecentSearches:
             minute.searches += 1
             minute.durations.append(milliseconds)
             minute.degraded.update(degraded)
+            for name, duration in (sources or {}).items():
+                minute.sources.setdefault(name, deque(maxlen=MAX_SAMPLES)).append(duration)
 
     def to_list(self) -> list[dict[str, Any]]:
         """The last hour, the oldest minute first, with a row for every minute."""
@@ -52,17 +57,37 @@ class RecentSearches:
                 for number in range(last - MINUTES + 1, last + 1)
             ]
 
+    def sources(self) -> list[dict[str, Any]]:
+        """The sources that were asked in the last hour, by name, with how often, their durations and their failures."""
+        first = int(self._clock() // 60) - MINUTES + 1
+        durations: dict[str, list[float]] = {}
+        failed: Counter[str] = Counter()
+        with self._lock:
+            for minute in self._minutes:
+                if minute.number >= first:
+                    failed.update(minute.degraded)
+                    for name, taken in minute.sources.items():
+                        durations.setdefault(name, []).extend(taken)
+        return [
+            {"name": name, "searches": len(taken), **_quantiles(taken), "failed": failed[name]}
+            for name, taken in sorted(durations.items())
+        ]
+
 
 def _describe(minute: _Minute) -> dict[str, Any]:
-    ordered = sorted(minute.durations)
+    return {
+        "minute": minute.number * 60,
+        "searches": minute.searches,
+        **_quantiles(minute.durations),
+        "degraded": dict(minute.degraded),
+        "sources": {name: _quantiles(taken) for name, taken in sorted(minute.sources.items())},
+    }
+
+
+def _quantiles(durations: Iterable[float]) -> dict[str, float]:
+    ordered = sorted(durations)
 
     def quantile(share: float) -> float:
         return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 3) if ordered else 0.0
 
-    return {
-        "minute": minute.number * 60,
-        "searches": minute.searches,
-        "p50": quantile(0.5),
-        "p95": quantile(0.95),
-        "degraded": dict(minute.degraded),
-    }
+    return {"p50": quantile(0.5), "p95": quantile(0.95)}

@@ -18,7 +18,6 @@ from sennit.feedback import (
     MAX_GRADE,
     MAX_MESSAGE_CHARACTERS,
     MAX_NAME_CHARACTERS,
-    MAX_SHOWN,
     Feedback,
 )
 from sennit.privacy import Caller
@@ -33,8 +32,10 @@ from sennit.search_parameters import (
     LANGUAGE,
     LIMIT,
     LOOK_BACK,
+    MAX_SHOWN,
     MIN_RELEVANCE,
     NEIGHBOURS,
+    PROJECT,
     QUERY,
     RECENCY,
     RECIPE,
@@ -124,6 +125,12 @@ def look_back_hours(value: float | Literal["default"] | None) -> float | bool:
     return True if value == "default" else value
 
 
+Project = Annotated[
+    str,
+    AfterValidator(PROJECT.check),
+    Field(description=PROJECT.help, json_schema_extra=PROJECT.schema),
+]
+
 MinRelevance = Annotated[
     float,
     AfterValidator(MIN_RELEVANCE.check),
@@ -196,6 +203,7 @@ class SearchBody(RequestBody):
     recipe: Recipe | None = None
     limit: Limit | None = None
     filters: Filters | None = None
+    project: Project | None = None
     collections: Collections = []
     include: Include = []
     keywords: Keywords | None = None
@@ -318,6 +326,25 @@ StageTables = Annotated[
 ]
 
 
+class Threshold(RequestBody):
+    """The thresholds of a source. What is null is off."""
+
+    min_score: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    max_distance: (
+        Annotated[
+            float,
+            Field(ge=0, le=2, description="Records at this distance or farther are not found."),
+        ]
+        | None
+    ) = None
+
+
+Thresholds = Annotated[
+    dict[str, Threshold],
+    Field(max_length=100, description="Other thresholds of sources, by the name of the source."),
+]
+
+
 class RecipeBody(RequestBody):
     """A recipe, and what to change in it."""
 
@@ -328,6 +355,23 @@ class RecipeBody(RequestBody):
     recipe: Recipe
     fusion: FusionTable | None = None
     stages: StageTables | None = None
+    thresholds: Thresholds = {}
+    min_relevance: MinRelevance = 0.0
+
+
+class SaveRecipeBody(RecipeBody):
+    """A changed recipe, and the name to save it under."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"name": "tuned", "recipe": "rrf", "fusion": {"method": "rrf", "k": 20.0}}]
+        }
+    )
+
+    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARACTERS)]
+    write: Annotated[
+        bool, Field(description="Write it to the settings file. Default: only show what would be written.")
+    ] = False
 
 
 class TrialBody(SearchBody):
@@ -341,10 +385,11 @@ class TrialBody(SearchBody):
 
     fusion: FusionTable | None = None
     stages: StageTables | None = None
+    thresholds: Thresholds = {}
 
     def to_request(self, caller: Caller, recipe: RecipeValue | None = None) -> SearchRequest:
         values = dict(self) | {"explain": True, "recipe": recipe}
-        del values["fusion"], values["stages"]
+        del values["fusion"], values["stages"], values["thresholds"]
         return SearchRequest(**values, caller=caller)
 
 
@@ -366,6 +411,7 @@ class AskBody(RequestBody):
         Annotated[Limit, Field(description="Maximum number of sections to answer from. Default: 5.")] | None
     ) = None
     filters: Filters | None = None
+    project: Project | None = None
     editor: Editor | None = None
     language: Language | None = None
     transform: Annotated[
@@ -388,6 +434,7 @@ class PlanBody(RequestBody):
     )
 
     query: Query
+    project: Project | None = None
     episode: (
         Annotated[
             Name,

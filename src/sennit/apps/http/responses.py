@@ -51,6 +51,7 @@ class HitResponse(ResponseModel):
     relevance: Annotated[
         float, Field(ge=0, le=1, description="The calibrated chance that it answers the query.")
     ]
+    fits: Annotated[bool, Field(description="Whether it is relevant enough to count as an answer.")]
     score: Annotated[float, Field(description="What the hits are ordered by. Its scale is the recipe's.")]
     citation: Annotated[str, Field(description="Where the text is from: path with lines, URL, or id.")]
     sources: Annotated[list[str], Field(description="The candidate lists that contain it.")]
@@ -63,6 +64,10 @@ class HitResponse(ResponseModel):
     sensitivity: str
     scope: str
     metadata: dict[str, Any]
+    project: Annotated[str, Field(description="The indexed folder that it comes from, by name.")] = ""
+    revision: Annotated[
+        str, Field(description="The git revision that was indexed, such as `main@1a2b3c4d-dirty`.")
+    ] = ""
     passage: Annotated[
         str, Field(description="The text with its neighbours, if the request asked for them.")
     ] = ""
@@ -85,6 +90,7 @@ class SearchResponse(ResponseModel):
     hints: Annotated[
         list[HintResponse], Field(description="Without hits: why, and what would find something.")
     ] = []
+    project: Annotated[str, Field(description="The project that the search was limited to.")] = ""
     trace: Annotated[dict[str, Any], Field(description="With `explain`: what every stage did.")] = {}
 
 
@@ -143,6 +149,23 @@ class CollectionsResponse(ResponseModel):
     collections: list[NamedCountResponse]
 
 
+class ProjectResponse(ResponseModel):
+    """An indexed folder that a search can be limited to."""
+
+    name: Annotated[str, Field(description="Its name, which `project` of a request takes.")]
+    path: str
+    revision: Annotated[
+        dict[str, Any] | None,
+        Field(description="The git commit that was indexed: `commit`, `branch`, and whether it was `dirty`."),
+    ]
+
+
+class ProjectsResponse(ResponseModel):
+    """The projects, by name."""
+
+    projects: list[ProjectResponse]
+
+
 class SessionsResponse(ResponseModel):
     """The sessions, by name."""
 
@@ -152,6 +175,11 @@ class SessionsResponse(ResponseModel):
 class FolderResponse(ResponseModel):
     """An indexed folder."""
 
+    project: Annotated[str, Field(description="Its name, which `project` of a request takes.")]
+    revision: Annotated[
+        dict[str, Any] | None,
+        Field(description="The git commit that was indexed: `commit`, `branch`, and whether it was `dirty`."),
+    ]
     path: str
     files: int
     records: int
@@ -195,6 +223,8 @@ class CitationResponse(ResponseModel):
     title: str
     location: Annotated[str, Field(description="Path with lines, URL, or id.")]
     url: str | None
+    project: Annotated[str, Field(description="The indexed folder that it comes from, by name.")]
+    revision: Annotated[str, Field(description="The git revision that was indexed.")]
 
 
 class PageResponse(ResponseModel):
@@ -450,7 +480,36 @@ class IntrospectionResponse(ResponseModel):
     entities: list[IntrospectedEntity]
     dropped: list[IntrospectedDrop]
     warnings: list[PlanWarning]
+    project: Annotated[
+        list[str], Field(description="The projects that the plan is limited to; none for all.")
+    ] = []
     replay: Annotated[ReplayDifference | None, Field(description="With `replay`.")] = None
+
+
+class EpisodeTurnResponse(ResponseModel):
+    """What one turn of an episode put into the prompt, in numbers."""
+
+    turn: Annotated[int, Field(ge=1)]
+    created: str
+    query: str
+    tokens: int
+    max_tokens: int
+    anchors: Annotated[int, Field(description="Entities that the query or the episode names.")]
+    semantic: Annotated[int, Field(description="Entities that were found for the query.")]
+    dropped: int
+
+
+class EpisodeResponse(ResponseModel):
+    """An episode and its turns, in order."""
+
+    episode_id: str
+    turns: list[EpisodeTurnResponse]
+
+
+class EpisodesResponse(ResponseModel):
+    """The episodes that the caller may see, the latest first."""
+
+    episodes: list[EpisodeResponse]
 
 
 class WriteResponse(ResponseModel):
@@ -496,6 +555,7 @@ class CallerResponse(ResponseModel):
     scopes: list[str]
     everything: bool
     levels: Annotated[list[str], Field(description="The sensitivity levels, lowest first.")]
+    saves_recipes: Annotated[bool, Field(description="Whether it may write recipes to the settings file.")]
     callers: Annotated[list[OtherCaller], Field(description="The tokens that it may act for.")]
 
 
@@ -516,11 +576,38 @@ class RecipesResponse(ResponseModel):
     recipes: list[RecipeResponse]
 
 
+class SavedRecipeResponse(ResponseModel):
+    """A recipe as a table of sennit.toml, and whether it was saved."""
+
+    name: str
+    toml: str
+    saved: bool
+    file: Annotated[
+        str | None,
+        Field(description="The file it is written to; null if the caller may not save recipes here."),
+    ]
+
+
 class FieldsResponse(ResponseModel):
     """Names of fields, or values of one field with their number of records."""
 
     fields: list[str] = []
     values: list[NamedCountResponse] = []
+
+
+class QuantilesResponse(ResponseModel):
+    """Durations in milliseconds."""
+
+    p50: Annotated[float, Field(description="The median.")]
+    p95: float
+
+
+class SourceHourResponse(QuantilesResponse):
+    """A source in the last hour."""
+
+    name: str
+    searches: Annotated[int, Field(description="How often it was asked, of the searches that were kept.")]
+    failed: int
 
 
 class MinuteResponse(ResponseModel):
@@ -531,6 +618,9 @@ class MinuteResponse(ResponseModel):
     p50: Annotated[float, Field(description="The median duration in milliseconds.")]
     p95: float
     degraded: Annotated[dict[str, int], Field(description="How often each source failed.")]
+    sources: Annotated[
+        dict[str, QuantilesResponse], Field(description="How long each source took that was asked.")
+    ]
 
 
 class StateResponse(ResponseModel):
@@ -538,6 +628,7 @@ class StateResponse(ResponseModel):
 
     status: StatusResponse
     hour: list[MinuteResponse]
+    sources: Annotated[list[SourceHourResponse], Field(description="Each source in the last hour.")]
 
 
 class ReportResponse(ResponseModel):
@@ -548,6 +639,7 @@ class ReportResponse(ResponseModel):
     platform: str
     settings: dict[str, Any]
     hour: list[MinuteResponse]
+    sources: list[SourceHourResponse]
 
 
 class HealthResponse(ResponseModel):

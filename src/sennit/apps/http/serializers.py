@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic_core import to_json
+
 from sennit.apps.http.errors import redact_locations
 from sennit.context.status import status_message
 from sennit.facts import is_fact
+from sennit.filters import filter_to_dict, parse_filter
 from sennit.records import Json, Record
 from sennit.results import cite_record
 
 if TYPE_CHECKING:
     from sennit.engine import Database
     from sennit.engine.answers import Answer
-    from sennit.results import Degraded, Hit, Page, SearchResult, Why
+    from sennit.results import Degraded, Hit, SearchResult, Why
 
 DEFAULT_FIELDS: Final[Mapping[str, Json]] = {
     field.name: {} if field.name == "metadata" else field.default  # type: ignore[misc]
@@ -31,20 +32,20 @@ DEFAULT_FIELDS: Final[Mapping[str, Json]] = {
 
 def encode_json(values: Mapping[str, Any]) -> bytes:
     """Encode as UTF-8 JSON. NaN and infinity become null."""
-    try:
-        return json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except ValueError:
-        return json.dumps(_without_nan(values), ensure_ascii=False, separators=(",", ":")).encode()
+    return to_json(values, inf_nan_mode="null")
 
 
 def serialize_search(result: SearchResult, db: Database) -> dict[str, Any]:
     """The response to a search."""
     values: dict[str, Any] = result.to_dict()
-    values["hits"] = [_hit(hit) for hit in result]
+    values["hits"] = [_record(hit) for hit in values["hits"]]
     if result.pages:
-        values["pages"] = [_page(page) for page in result.pages]
+        values["pages"] = [_page(page) for page in values["pages"]]
     values["degraded"] = serialize_degraded(result.degraded, db)
     values["status"] = status_message(result)
+    if result.trace is not None:
+        # As tools take it, which cannot parse the text.
+        values["trace"]["filters"] = filter_to_dict(parse_filter(result.trace.filter or None))
     for source in values.get("trace", {}).get("sources", ()):
         if source["error"] is not None:
             source["error"] = redact_locations(source["error"], _database_path(db))
@@ -54,8 +55,8 @@ def serialize_search(result: SearchResult, db: Database) -> dict[str, Any]:
 def serialize_answer(answer: Answer, db: Database, *, prompt: bool) -> dict[str, Any]:
     """The response to a question, with the system prompt if `prompt` is set."""
     values: dict[str, Any] = answer.to_dict()
-    values["pages"] = [_page(page) for page in answer.pages]
-    values["examples"] = [_hit(hit) for hit in answer.examples]
+    values["pages"] = [_page(page) for page in values["pages"]]
+    values["examples"] = [_record(hit) for hit in values["examples"]]
     for example in values["examples"]:
         example.pop("explanation", None)  # the request has no `explain`
     values["degraded"] = serialize_degraded(answer.degraded, db)
@@ -104,14 +105,8 @@ def _database_path(db: Database) -> str | None:
     return None if db.path is None else str(db.path)
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
-    return _record(hit.to_dict())
-
-
-def _page(page: Page) -> dict[str, Any]:
-    values: dict[str, Any] = page.to_dict()
-    values["chunks"] = [_record(chunk) for chunk in values["chunks"]]
-    return values
+def _page(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {**given, "chunks": [_record(chunk) for chunk in given["chunks"]]}
 
 
 def _record(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,11 +140,3 @@ def _context_item(hit: Hit) -> dict[str, Any]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _without_nan(item) for key, item in value.items()}
-    return [_without_nan(item) for item in value] if isinstance(value, (list, tuple)) else value

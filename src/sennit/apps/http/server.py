@@ -21,6 +21,7 @@ import sennit
 from sennit.apps.http.app import HttpOptions, make_app
 from sennit.apps.http.logs import configure_logging, log, log_event
 from sennit.apps.http.metrics import MULTIPROCESS_DIR
+from sennit.apps.http.protocol import BoundedHttpProtocol
 from sennit.apps.sockets import run_server, socket_url
 from sennit.errors import SennitError, StoreError
 from sennit.settings import load_settings
@@ -83,6 +84,8 @@ def _run(db: Database, listener: socket.socket, options: HttpOptions) -> None:
     run_server(
         make_app(db, options),
         listener,
+        protocol=BoundedHttpProtocol,
+        event_loop="asyncio" if sys.platform == "win32" else "uvloop",  # uvloop does not exist for Windows
         limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(options.limits.timeout_seconds) + SHUTDOWN_GRACE_SECONDS,

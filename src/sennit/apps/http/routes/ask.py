@@ -45,6 +45,7 @@ async def ask(body: requests.AskBody, context: ReadRequest) -> Response:
         recipe=body.recipe,
         limit=body.limit,
         filters=body.filters,
+        project=body.project,
         editor=body.editor,
         language=body.language,
         transform=body.transform,

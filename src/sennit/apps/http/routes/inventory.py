@@ -11,7 +11,7 @@ from sennit.apps.http.bodies import JSON_TYPE, StrictRoute
 from sennit.apps.http.errors import redact_locations
 from sennit.apps.http.request_context import ReadRequest, RequestContext
 from sennit.apps.http.serializers import encode_json, serialize_record
-from sennit.engine.inventory import PAGE_RECORDS
+from sennit.engine.validation import PAGE_RECORDS
 from sennit.records import MAX_ID_BYTES
 
 router: Final = APIRouter(tags=["inventory"], route_class=StrictRoute, responses=responses.ERROR_RESPONSES)
@@ -30,8 +30,12 @@ async def status(context: ReadRequest) -> Response:
 def describe_status(context: RequestContext) -> dict[str, Any]:
     """The status as the caller may see it."""
     values: dict[str, Any] = context.db.status(caller=context.caller).to_dict()
-    # Where the database is concerns the operator alone.
-    del values["database"]
+    if context.caller.everything and not context.caller.tenant:
+        # Numbers about all records, also those of other tenants: for the operator.
+        values["behind"] = context.db.admin.behind()
+        values["pending_vectors"] = context.db.admin.pending_vectors()
+    # Where the database is concerns the operator alone; the vectors that files have left are of all tenants.
+    del values["database"], values["unused_vectors"]
     for folder in values["folders"]:
         del folder["changes"]
     if values["last_error"] is not None:
@@ -42,12 +46,23 @@ def describe_status(context: RequestContext) -> dict[str, Any]:
 @router.get(
     "/v1/collections", summary="List collections", responses={200: {"model": responses.CollectionsResponse}}
 )
-async def collections(context: ReadRequest) -> Response:
+async def collections(context: ReadRequest, project: requests.Project | None = None) -> Response:
     """Each collection with its number of records, the largest first."""
 
     def work() -> bytes:
-        found = context.db.collections(caller=context.caller)
+        found = context.db.collections(project=project, caller=context.caller)
         return encode_json({"collections": [one.to_dict() for one in found]})
+
+    return Response(await context.run(work), media_type=JSON_TYPE)
+
+
+@router.get("/v1/projects", summary="List projects", responses={200: {"model": responses.ProjectsResponse}})
+async def projects(context: ReadRequest) -> Response:
+    """Each indexed folder that a search can be limited to, with its git revision."""
+
+    def work() -> bytes:
+        found = context.db.files.projects(caller=context.caller)
+        return encode_json({"projects": [one.to_dict() for one in found]})
 
     return Response(await context.run(work), media_type=JSON_TYPE)
 
@@ -68,6 +83,7 @@ async def list_records(
     context: ReadRequest,
     where: requests.FilterParameter = "",
     collection: Annotated[requests.Collections, Query(description="Only these collections.")] = [],  # noqa: B006
+    project: requests.Project | None = None,
     limit: Annotated[requests.Limit, Query(description="Records of one page.")] = PAGE_RECORDS,
     after: Annotated[
         str | None, Query(max_length=2 * MAX_ID_BYTES, description="The `next` of the page before.")
@@ -77,7 +93,12 @@ async def list_records(
 
     def work() -> bytes:
         page = context.db.records(
-            where or None, collections=collection, limit=limit, after=after, caller=context.caller
+            where or None,
+            collections=collection,
+            limit=limit,
+            after=after,
+            project=project,
+            caller=context.caller,
         )
         listed = [serialize_record(record) for record in page]
         return encode_json({"records": listed, "total": page.total, "next": page.next})

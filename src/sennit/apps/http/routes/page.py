@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -68,6 +68,7 @@ async def show_caller(context: ReadRequest) -> Response:
                 "clearance": caller.clearance,
                 "scopes": sorted(caller.scopes),
                 "everything": caller.everything,
+                "saves_recipes": principal.recipe_file is not None,
                 "levels": list(context.db.admin.levels) if signed_in.everything else [],
                 "callers": [
                     {
@@ -82,16 +83,6 @@ async def show_caller(context: ReadRequest) -> Response:
         )
 
     return Response(await context.run(work), media_type=JSON_TYPE)
-
-
-@router.get("/v1/recipes", summary="List recipes", responses={200: {"model": responses.RecipesResponse}})
-async def list_recipes(context: ReadRequest) -> Response:
-    """Every recipe with all its settings, as a table of sennit.toml."""
-    recipes: list[dict[str, Any]] = [
-        {"name": name, **recipe.to_dict()} for name, recipe in context.db.recipes.items()
-    ]
-    default = context.db.settings.search.recipe
-    return Response(encode_json({"default": default, "recipes": recipes}), media_type=JSON_TYPE)
 
 
 @router.get("/v1/fields", summary="Complete fields", responses={200: {"model": responses.FieldsResponse}})

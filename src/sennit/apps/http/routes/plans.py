@@ -37,6 +37,7 @@ async def plan(body: requests.PlanBody, context: ReadRequest) -> Response:
     def work() -> bytes:
         hydration_plan = context.db.plan(
             body.query,
+            project=body.project,
             episode=body.episode,
             max_tokens=body.max_tokens,
             max_entities=body.max_entities,
@@ -45,6 +46,17 @@ async def plan(body: requests.PlanBody, context: ReadRequest) -> Response:
         )
         values = _redact_warnings(hydration_plan.to_dict(), context)
         return encode_json(values | {"prompt": hydration_plan.prompt})
+
+    return Response(await context.run(work), media_type=JSON_TYPE)
+
+
+@router.get("/v1/episodes", summary="List episodes", responses={200: {"model": responses.EpisodesResponse}})
+async def list_episodes(context: ReadRequest) -> Response:
+    """The episodes of callers who see the same, the latest first, with the tokens and entities of each turn."""
+
+    def work() -> bytes:
+        found = context.db.code.episodes(caller=context.caller)
+        return encode_json({"episodes": [one.to_dict() for one in found]})
 
     return Response(await context.run(work), media_type=JSON_TYPE)
 
@@ -60,6 +72,10 @@ async def introspect(
     turn: Annotated[
         int | None, Query(ge=1, le=requests.MAX_INT64, description="Default: the last turn.")
     ] = None,
+    project: Annotated[
+        requests.Project | None,
+        Query(description="Only code of this project, by its name or path. Default: all of the plan."),
+    ] = None,
     replay: Annotated[
         bool, Query(description="Compare the plan with what the query would select today.")
     ] = False,
@@ -67,7 +83,9 @@ async def introspect(
     """Each entity with its reason, priority, tokens, position and content, and each dropped entity with the reason."""
 
     def work() -> bytes:
-        introspection = context.db.introspect(episode_id, turn, caller=context.caller, replay=replay)
+        introspection = context.db.introspect(
+            episode_id, turn, project=project, caller=context.caller, replay=replay
+        )
         return encode_json(_redact_warnings(introspection.to_dict(), context))
 
     return Response(await context.run(work), media_type=JSON_TYPE)

@@ -48,6 +48,9 @@ async def get_context(
     query: requests.UrlQuery,
     limit: requests.Limit | None = None,
     recipe: requests.Recipe = "memory",
+    project: requests.Project | None = None,
+    where: requests.FilterParameter = "",
+    collection: Annotated[requests.Collections, Query(description="Only these collections.")] = [],  # noqa: B006
     look_back: requests.LookBackParameter | None = None,
     min_relevance: requests.MinRelevance = 0.0,
     recency: requests.Recency | None = None,
@@ -64,6 +67,9 @@ async def get_context(
             provenance=provenance,
             recipe=recipe,
             limit=limit,
+            project=project,
+            filters=where or None,
+            collections=collection,
             look_back=requests.look_back_hours(look_back),
             min_relevance=min_relevance,
             recency=recency,
@@ -92,6 +98,7 @@ async def why(
     record_id: Annotated[str, Query(alias="id", min_length=1, max_length=4096)],
     recipe: requests.Recipe | None = None,
     limit: requests.Limit | None = None,
+    project: requests.Project | None = None,
     filters: Annotated[str, Query(max_length=MAX_URL_QUERY_CHARACTERS, description="As text.")] = "",
     collections: Annotated[requests.Collections, Query()] = [],  # noqa: B006 - FastAPI copies it
     keywords: Annotated[requests.Keywords, Query()] = [],  # noqa: B006
@@ -111,6 +118,7 @@ async def why(
             record_id,
             recipe=recipe,
             limit=limit,
+            project=project,
             filters=filters or None,
             collections=collections,
             keywords=keywords or None,

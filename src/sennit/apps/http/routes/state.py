@@ -30,7 +30,10 @@ async def show_state(context: ReadRequest) -> Response:
     """The status, and the searches of this process in the last hour: durations and degraded sources by minute."""
 
     def work() -> bytes:
-        return encode_json({"status": describe_status(context), "hour": context.metrics.recent.to_list()})
+        recent = context.metrics.recent
+        return encode_json(
+            {"status": describe_status(context), "hour": recent.to_list(), "sources": recent.sources()}
+        )
 
     return Response(await context.run(work), media_type=JSON_TYPE)
 
@@ -65,6 +68,7 @@ def _report(context: RequestContext) -> dict[str, Any]:
         "models": status["models"],
         "last_error": status["last_error"],
         "hour": context.metrics.recent.to_list(),
+        "sources": context.metrics.recent.sources(),
     }
 
 

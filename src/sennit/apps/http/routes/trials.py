@@ -9,12 +9,13 @@ from fastapi import APIRouter, Response
 
 from sennit.apps.http import requests, responses
 from sennit.apps.http.bodies import JSON_TYPE, StrictRoute
+from sennit.apps.http.changed_recipes import changed_recipe
 from sennit.apps.http.request_context import ReadRequest, RequestContext
 from sennit.apps.http.serializers import encode_json, serialize_search
 from sennit.engine.search_request import SearchRequest
 from sennit.evaluation.metrics import compute_metrics
 from sennit.ranking.diversity import MMR, jaccard
-from sennit.recipes import Recipe, find_recipe, recipe_from_dict
+from sennit.recipes import Recipe, find_recipe
 from sennit.results import SearchResult
 
 router: Final = APIRouter(tags=["search"], route_class=StrictRoute, responses=responses.ERROR_RESPONSES)
@@ -36,7 +37,7 @@ async def try_recipe(body: requests.TrialBody, context: ReadRequest) -> Response
     """
 
     def work() -> bytes:
-        recipe = _changed_recipe(body, context)
+        recipe = changed_recipe(body, context)
         result = context.db.search(body.to_request(context.caller, recipe))
         values = serialize_search(result, context.db)
         return encode_json({**values, "similarity": _similarity(recipe, result, context)})
@@ -55,7 +56,7 @@ async def measure_recipe(body: requests.RecipeBody, context: ReadRequest) -> Res
     def work() -> bytes:
         judgements = _judgements(context)
         before = _rank(judgements, find_recipe(body.recipe, context.db.recipes), context)
-        after = _rank(judgements, _changed_recipe(body, context), context)
+        after = _rank(judgements, changed_recipe(body, context), context)
         scores = [compute_metrics(judgements, rankings) if judgements else {} for rankings in (before, after)]
         queries = [
             {
@@ -71,17 +72,6 @@ async def measure_recipe(body: requests.RecipeBody, context: ReadRequest) -> Res
         return encode_json({"queries": queries, **means})
 
     return Response(await context.run(work), media_type=JSON_TYPE)
-
-
-def _changed_recipe(body: requests.RecipeBody | requests.TrialBody, context: RequestContext) -> Recipe:
-    name = body.recipe or context.db.settings.search.recipe
-    recipe = find_recipe(name, context.db.recipes)
-    table: dict[str, Any] = {"base": name}
-    if body.fusion is not None:
-        table["fusion"] = body.fusion
-    if body.stages is not None:
-        table["stages"] = body.stages
-    return recipe_from_dict(name, table, context.db.recipes) if len(table) > 1 else recipe
 
 
 def _similarity(recipe: Recipe, result: SearchResult, context: RequestContext) -> dict[str, Any] | None:
