@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from sennit.apps.cli.exit_codes import MEANINGS
 from sennit.apps.cli.program import COMMANDS, program
@@ -249,3 +250,41 @@ def test_quiet_suppresses_log_warnings(filled_cli: Cli, home: Path) -> None:
     (home / ".sennit" / "index" / "keyword" / "manifest.json").write_text("{}")
     assert "sennit: " in filled_cli("search", "ferry").stderr
     assert filled_cli("search", "ferry", "-q").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "same_as"),
+    [
+        ("help", "--help"),
+        ("help search", "search --help"),
+        ("help tokens add", "tokens add --help"),
+        ("version", "--version"),
+    ],
+)
+def test_help_and_version_are_commands_too(words: str, same_as: str) -> None:
+    found, expected = (CliRunner().invoke(program, one.split()) for one in (words, same_as))
+    assert found.exit_code == 0
+    assert found.stdout == expected.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("rm x", "Did you mean 'remove'?"),
+        ("add x", "Did you mean 'index', 'import' or 'remember'?"),
+        ("tokens create ana", "Did you mean 'add'?"),
+        ("facts delete x", "Did you mean 'remove'?"),
+        ("rankers lst", "Did you mean 'list'?"),
+        ("config frobnicate", "'sennit config --help' lists the commands."),
+    ],
+)
+def test_a_command_of_other_programs_suggests_ours(words: str, advice: str) -> None:
+    result = CliRunner().invoke(program, words.split(), prog_name="sennit")
+    assert result.exit_code == 2
+    assert advice in result.stderr
+
+
+def test_a_group_without_a_command_prints_its_help_and_no_error() -> None:
+    result = CliRunner().invoke(program, ["facts"], prog_name="sennit")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Usage: sennit facts")

@@ -61,6 +61,7 @@ def test_json_is_the_whole_result(filled_cli: Cli) -> None:
     assert answer["hits"][0] | {"score": 0, "relevance": 1} == {
         "rank": 1,
         "relevance": 1,
+        "fits": True,
         "score": 0,
         "citation": "boat",
         "sources": ["keyword", "vector"],

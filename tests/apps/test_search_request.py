@@ -37,6 +37,7 @@ from sennit.search_parameters import (
     LOOK_BACK,
     MIN_RELEVANCE,
     NEIGHBOURS,
+    PROJECT,
     QUERY,
     RECENCY,
     RECIPE,
@@ -374,7 +375,7 @@ def test_the_name_of_a_recipe_has_a_bound_everywhere(interfaces: Interfaces, sea
 
 
 def test_every_field_has_a_bound_or_a_type_of_its_own() -> None:
-    declared = {bound.parameter.name for bound in BOUNDS.values()} | {RECIPE.name}
+    declared = {bound.parameter.name for bound in BOUNDS.values()} | {RECIPE.name, PROJECT.name}
     typed = {"filters", "caller", "transform", "rewrite", "vector", "explain", "now"}
     names = {field.name for field in fields(SearchRequest)}
     assert names == declared | typed
@@ -394,7 +395,7 @@ def resolve(schema: dict[str, Any]) -> dict[str, Any]:
     "parameter",
     [
         *(QUERY, RECIPE, LIMIT, COLLECTIONS, KEYWORDS, INCLUDE, NEIGHBOURS, LOOK_BACK),
-        *(EDITOR, LANGUAGE, MIN_RELEVANCE, RECENCY),
+        *(EDITOR, LANGUAGE, MIN_RELEVANCE, RECENCY, PROJECT),
     ],
     ids=lambda p: p.name,
 )

@@ -40,6 +40,17 @@ class ToolCall(NamedTuple):
     """The provenance of what it writes."""
     arguments: dict[str, Any]
     can_write: bool = True
+    folders: Sequence[str] = ()
+    """Where the client works: the first that is in a project chooses it for a call that names none."""
+
+    @property
+    def project(self) -> str | None:
+        """The project of the call; None for all."""
+        given = self.arguments.get("project")
+        if given is not None:
+            return str(given)
+        found = (self.db.files.project_at(folder) for folder in self.folders)
+        return next((project for project in found if project is not None), None)
 
 
 class ToolResponse(NamedTuple):
@@ -97,7 +108,7 @@ def grep_search(call: ToolCall) -> ToolResponse:
         hidden=arguments.get("hidden", False),
     )
     keywords = [arguments["query"], *arguments.get("more_keywords", ())]
-    found = call.db.files.grep(keywords, options=options, caller=call.caller)
+    found = call.db.files.grep(keywords, options=options, project=call.project, caller=call.caller)
     return _response(render_passages(found, arguments.get("limit", 10), _budget(call)))
 
 
@@ -114,6 +125,7 @@ def vector_search(call: ToolCall) -> ToolResponse:
         limit=call.arguments.get("limit"),
         filters=call.arguments.get("filters"),
         min_relevance=call.arguments.get("min_relevance", 0.0),
+        project=call.project,
         caller=call.caller,
     )
     return _response(render_texts(result, _searched(call, recipe), _budget(call)))
@@ -129,7 +141,7 @@ def read_file(call: ToolCall) -> ToolResponse:
     if "first_line" in arguments or "last_line" in arguments:
         first = arguments.get("first_line", 1)
         lines = (first, arguments.get("last_line", END_OF_FILE))
-    read = call.db.files.read(arguments["path"], lines=lines, caller=call.caller)
+    read = call.db.files.read(arguments["path"], lines=lines, project=call.project, caller=call.caller)
     text = sanitize(read.text)
     location = f"{one_line(read.path)}:{read.first}-{read.last} of {read.lines:,} lines. {DATA_NOTICE}"
     values = {
@@ -218,7 +230,7 @@ def list_records(call: ToolCall) -> ToolResponse:
     )
     state = call.db.status(caller=call.caller)
     collections = [(one.name, one.records) for one in state.collections]
-    folders = [(one.path, one.files, one.records) for one in state.folders]
+    folders = [one.to_dict() for one in state.folders]
     held = {one.name for one in state.collections}
     recipes = [
         name for name, recipe in call.db.recipes.items() if held.intersection(recipe.searched() or held)
@@ -248,6 +260,7 @@ def plan_context(call: ToolCall) -> ToolResponse:
         max_tokens=arguments.get("max_tokens"),
         max_entities=arguments.get("max_entities"),
         allow_partial=arguments.get("allow_partial", False),
+        project=call.project,
         caller=call.caller,
     )
     notes = [f"Warning: {one_line(warning.message)}" for warning in plan.warnings]
@@ -272,6 +285,7 @@ def ask(call: ToolCall) -> ToolResponse:
         filters=arguments.get("filters"),
         editor=arguments.get("editor"),
         language=arguments.get("language"),
+        project=call.project,
         caller=call.caller,
     )
     # Removing an invisible character can turn text into a citation, so the citations are checked again.
@@ -312,6 +326,7 @@ def build_request(call: ToolCall) -> tuple[SearchRequest, Recipe]:
         recipe=recipe,
         limit=arguments.get("limit"),
         filters=arguments.get("filters"),
+        project=call.project,
         caller=call.caller,
         keywords=keywords,
         include=include,

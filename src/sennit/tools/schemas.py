@@ -118,6 +118,7 @@ KEYWORDS: Final[Schema] = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
     "description": "Exact texts to grep for, such as identifiers; selects the recipe `files`.",
 }
+PROJECT: Final = string("An indexed folder, by name or path, or `all`. Default: the one you work in.")
 TOKENS: Final = integer(
     f"Budget for the returned text; default {MAX_TOKENS}. What is cut is reported.", MIN_TOKENS
 )
@@ -134,7 +135,10 @@ LANGUAGE: Final = string("The language of that code.")
 INCLUDE_MEMORY: Final = boolean("Also search `memory`.")
 
 _IN_SEARCH: Final[Mapping[str, Schema]] = {
-    **{name: {"type": "string"} for name in ("query", "semantic_query", "recipe", "editor", "language")},
+    **{
+        name: {"type": "string"}
+        for name in ("query", "semantic_query", "recipe", "editor", "language", "project")
+    },
     "filters": {"type": "object"},
     "exact_keywords": {"anyOf": KEYWORDS["anyOf"]},
     "limit": {"type": "integer"},
@@ -177,8 +181,10 @@ _RESULT: Final = {
         "snippet",
         "citation",
         "url",
+        "project",
         passage=_STRING,
     ),
+    "revisions": {"type": "object"},
     "truncated": _BOOLEAN,
     "degraded": DEGRADED,
     "hints": _STRINGS,
@@ -218,7 +224,7 @@ RECORDS: Final = object_with(
     total=_COUNT,
     next=_NULLABLE_STRING,
     collections=rows("name", "records"),
-    folders=rows("path", "files", "records"),
+    folders=rows("project", "path", "revision", "files", "records"),
     recipes=_STRINGS,
     records=rows("id", "citation", "collection", "kind", "title", "snippet"),
 )
@@ -266,7 +272,7 @@ ANSWER: Final = object_with(
     query_id=_STRING,
     query=_STRING,
     text=_STRING,
-    citations=rows("number", "id", "title", "location", "url"),
+    citations=rows("number", "id", "title", "location", "url", "project", "revision"),
     model=_NULLABLE_STRING,
     degraded=DEGRADED,
 )

@@ -50,8 +50,9 @@ async def test_failed_model_is_reported_and_found_sentences_answer(
     documented: SampleDatabase, chat: ChatServer
 ) -> None:
     chat.script = [Response(500)]
+    # The server starts in the folder of another project.
     async with Client(documented.server_parameters(env=chat.environment())) as client:
-        answer = await client.call_tool("ask", QUESTION)
+        answer = await client.call_tool("ask", {**QUESTION, "project": "all"})
     with structured_content_of(answer) as values:
         assert [one["source"] for one in values["degraded"]] == ["answer"]
         assert "A lease is a loan" in values["text"]

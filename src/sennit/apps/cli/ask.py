@@ -9,7 +9,13 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import query_words, rewrite_options, search_option
+from sennit.apps.cli.options import (
+    choose_project,
+    project_option,
+    query_words,
+    rewrite_options,
+    search_option,
+)
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.places import shown_path
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
 )
 @search_option(LIMIT, "-n", "--limit", help_text="Maximum number of sections to answer from.", default=5)
 @rewrite_options
+@project_option
 @click.option("--prompt", is_flag=True, help="Print the system prompt instead of an answer.")
 @common_options
 @pass_session
@@ -42,6 +49,7 @@ def ask(
     editor: str | None,
     language: str | None,
     transform: bool | None,
+    project: str | None,
     prompt: bool,
 ) -> int:
     """Answer a question from the indexed documents, with citations.
@@ -61,6 +69,7 @@ def ask(
             editor=editor,
             language=language,
             transform=transform is not False,
+            project=choose_project(session, db, project),
             write=not prompt,
         )
         if not session.json:

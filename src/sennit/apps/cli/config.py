@@ -9,9 +9,10 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.session import Session, common_options, load_settings, pass_session
+from sennit.apps.cli.suggestions import CommandGroup
 
 
-@click.group(invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
+@click.group(cls=CommandGroup, invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
 @common_options
 @click.pass_context
 @pass_session

@@ -77,6 +77,14 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--metric", type=TEXT, default="nDCG@10", show_default=True, help="Metric to compare and to plot."
 )
 @click.option("--plot", metavar="FILE", type=_FILE, help="Write the metric with its intervals as SVG.")
+@click.option(
+    "--ranker",
+    "rankers",
+    metavar="FILE",
+    type=_FILE,
+    multiple=True,
+    help="A ranker that a measured recipe names, as 'sennit learn --output' wrote it; repeatable.",
+)
 @click.option("--cache", metavar="DIR", type=_FOLDER, help="Keep the databases there for the next run.")
 @click.option(
     "--write", metavar="FILE", type=_FILE, help="Write the tables between the markers of this page."
@@ -100,6 +108,7 @@ def eval_(
     against: Path | None,
     metric: str,
     plot: Path | None,
+    rankers: tuple[Path, ...],
     cache: Path | None,
     write: Path | None,
 ) -> None:
@@ -116,6 +125,8 @@ def eval_(
     With --compare or --against, it also reports the mean difference with its confidence interval, p-values of the
     paired randomisation test and t-test, corrected for several comparisons, and the queries that got worse, with why.
 
+    With --ranker, a recipe with the stage learned is measured with and without its ranker.
+
     With --code, a folder has annotations/PROJECT.json: questions and the files that answer them. The report has a
     row for each project and one for all.
     """
@@ -124,8 +135,11 @@ def eval_(
     from sennit.evaluation.datasets import read_collection
     from sennit.evaluation.report import degraded_warnings, measurement_to_dict
     from sennit.evaluation.run import EvaluationOptions, evaluate
+    from sennit.ranking.ranker import ranker_from_json, read_ranker_file
 
     if code:
+        if rankers:
+            raise InvalidInput("--ranker is not for --code: a ranker is learned from folders without it.")
         from sennit.evaluation.code import evaluate_code, read_code_collections
 
         evaluate = partial(evaluate_code, ablation=ablation)
@@ -148,6 +162,7 @@ def eval_(
         max_queries=limit_queries,
         now=None if now is None else parse_clock(now),
         explain=compare is not None or against is not None,
+        rankers=[ranker_from_json(read_ranker_file(file)) for file in rankers],
         cache_dir=cache,
     )
     check_metric(metric)

@@ -25,6 +25,7 @@ STORE_FAILED: Final = 4
 SOURCES_FAILED: Final = 5
 PROBLEMS_FOUND: Final = 6
 REFUSED: Final = 7
+NOT_CONFIRMED: Final = 8
 INTERRUPTED: Final = 130
 
 MEANINGS: Final[dict[int, str]] = {
@@ -36,6 +37,7 @@ MEANINGS: Final[dict[int, str]] = {
     SOURCES_FAILED: "no search source answered, or the embedding model failed",
     PROBLEMS_FOUND: "doctor found problems, or could not repair all of them",
     REFUSED: "the file may not be read, or contains no text",
+    NOT_CONFIRMED: "held-out queries do not confirm what was found, so nothing was written",
     INTERRUPTED: "interrupted",
 }
 

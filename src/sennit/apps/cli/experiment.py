@@ -9,13 +9,14 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
+from sennit.apps.cli.suggestions import CommandGroup
 
 if TYPE_CHECKING:
     from sennit.evaluation.experiments import ExperimentReport
     from sennit.repositories.experiments import Experiment
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 @common_options
 def experiment() -> None:
     """Compare two recipes on live searches.

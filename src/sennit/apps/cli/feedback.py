@@ -11,6 +11,7 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
+from sennit.apps.cli.suggestions import CommandGroup
 from sennit.errors import InvalidInput, NotFound
 from sennit.feedback import ACTIONS
 
@@ -25,7 +26,7 @@ _EVERYTHING: Final = click.option(
 _PATH: Final = click.Path(path_type=Path)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 @common_options
 def feedback() -> None:
     """Record what was done with results, and list, export, import and forget it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.options import folder_option, open_for_files
+from sennit.apps.cli.options import choose_project, folder_option, open_for_files, project_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.apps.locations import file_link
 from sennit.context.sanitize import sanitize_for_terminal
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="Number of passages."
 )
+@project_option
 @folder_option("Search this folder")
 @common_options
 @pass_session
@@ -52,6 +53,7 @@ def grep(
     hidden: bool,
     no_ignore: bool,
     limit: int,
+    project: str | None,
     folders: tuple[Path, ...],
 ) -> None:
     """Find exact text in files, and show ten lines before and after each match.
@@ -68,7 +70,7 @@ def grep(
     options = GrepOptions(
         regex=regex, case=case, globs=globs, hidden=hidden, ignored=no_ignore, max_passages=limit
     )
-    answer = _grep(session, keywords, options, folders)
+    answer = _grep(session, keywords, options, folders, project)
     if session.json:
         output.write_json({"keywords": list(keywords), **answer.to_dict()})
         return
@@ -96,11 +98,15 @@ def show_passage(passage: Passage) -> None:
 
 
 def _grep(
-    session: Session, keywords: tuple[str, ...], options: GrepOptions, folders: tuple[Path, ...]
+    session: Session,
+    keywords: tuple[str, ...],
+    options: GrepOptions,
+    folders: tuple[Path, ...],
+    project: str | None,
 ) -> GrepResult:
     if folders:
         from sennit.folders import grep as grep_folders
 
         return grep_folders(folders, keywords, options)
     with open_for_files(session, "search") as db:
-        return db.files.grep(keywords, options=options)
+        return db.files.grep(keywords, options=options, project=choose_project(session, db, project))

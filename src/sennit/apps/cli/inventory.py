@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.options import FILTER_HELP
+from sennit.apps.cli.options import FILTER_HELP, choose_project, project_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.apps.locations import display_citation
 from sennit.errors import InvalidInput, NotFound
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sennit.engine.inventory import FolderStatus, NamedCount, RecordPage, Status
     from sennit.ingest.changes import FolderChanges
+    from sennit.stores.contract import UnusedVectors
 
 LIST_RECORDS: Final = 20
 """Records that `list` prints, unless --limit says otherwise: one screen."""
@@ -63,6 +64,7 @@ def status(session: Session) -> None:
 @click.option("--after", metavar="ID", type=TEXT, help="Continue after this record.")
 @click.option("--files", is_flag=True, help="List files, with the number of their records.")
 @click.option("--sessions", is_flag=True, help="List sessions, with the number of their turns.")
+@project_option
 @common_options
 @pass_session
 def list_(
@@ -73,6 +75,7 @@ def list_(
     after: str | None,
     files: bool,
     sessions: bool,
+    project: str | None,
 ) -> None:
     """List the records, or the files or sessions that they come from.
 
@@ -85,11 +88,15 @@ def list_(
     if files and sessions:
         raise InvalidInput("Give --files or --sessions, not both.")
     with session.open() as db:
-        if files or sessions:
-            found = db.files.paths(filters, collections=collections) if files else db.memory.sessions()
-            _show_counts(session, found, "file" if files else "session")
+        if sessions:
+            _show_counts(session, db.memory.sessions(), "session")
+            return
+        project = choose_project(session, db, project)
+        if files:
+            found = db.files.paths(filters, collections=collections, project=project)
+            _show_counts(session, found, "file")
         else:
-            page = db.records(filters, collections=collections, limit=limit, after=after)
+            page = db.records(filters, collections=collections, limit=limit, after=after, project=project)
             _show_records(session, page, [db.files.locate(record) for record in page])
 
 
@@ -131,8 +138,12 @@ def show_status(state: Status) -> None:
     roles = ", ".join(f"{role}: {home}" for role, home in state.roles.items())
     _row("database", output.one_line(shown_path(state.database)))
     _row("roles", roles)
-    for role, changes in state.behind.items():
-        _row(f"{role} index", f"{changes:,} changes behind" if changes else "has applied every change")
+    if state.behind:
+        lags = {
+            role: f"{changes:,} changes behind" if changes else "up to date"
+            for role, changes in state.behind.items()
+        }
+        _row("indexes", ", ".join(f"{role}: {lag}" for role, lag in lags.items()))
     _row("records", f"{state.records:,}")
     if state.collections:
         output.write_line()
@@ -144,10 +155,12 @@ def show_status(state: Status) -> None:
     if state.folders:
         output.write_line()
         output.write_table(
-            ("folder", "files", "records", "indexed", "since then"),
+            ("project", "folder", "revision", "files", "records", "indexed", "since then"),
             [
                 (
+                    folder.project,
                     shown_path(folder.path),
+                    "" if folder.revision is None else str(folder.revision),
                     f"{folder.files:,}",
                     f"{folder.records:,}",
                     describe_age(folder.indexed_at),
@@ -155,7 +168,7 @@ def show_status(state: Status) -> None:
                 )
                 for folder in state.folders
             ],
-            right=(1, 2),
+            right=(3, 4),
         )
     if state.models:
         output.write_line()
@@ -173,9 +186,48 @@ def show_status(state: Status) -> None:
             ],
             right=(2, 3, 4),
         )
+    if state.unused_vectors.count:
+        output.write_line()
+        _row("unused", f"{_describe_unused(state.unused_vectors)}; 'sennit optimise' deletes them")
+    if state.rankers:
+        output.write_line()
+        output.write_table(
+            ("ranker", "recipe", "learned from", "ranks for"),
+            [(one.name, one.recipe, one.data, one.ranks_for) for one in state.rankers],
+        )
     output.write_line()
     for line in _advice(state):
         output.write_line(line)
+
+
+def _describe_unused(unused: UnusedVectors) -> str:
+    from sennit.apps.cli.index_progress import format_bytes
+
+    size = format_bytes(unused.bytes)
+    return f"{output.pluralize(unused.count, 'vector')} of earlier texts ({size}), kept for a branch that returns"
+
+
+@click.command()
+@common_options
+@pass_session
+def optimise(session: Session) -> None:
+    """Merge the index segments, apply every change to indexes on servers, and delete unused vectors.
+
+    \b
+    Example:
+      sennit optimise
+
+    It is never required. An unused vector belongs to a text that has left the indexed files; it is kept so that going
+    back to another branch embeds nothing.
+    """
+    with session.open() as db:
+        size = db.admin.unused_vectors().bytes
+        deleted = db.admin.optimise()
+    if session.json:
+        output.write_json({"deleted_vectors": deleted, "deleted_bytes": size if deleted else 0})
+    else:
+        freed = f" and deleted {output.pluralize(deleted, 'unused vector')}" if deleted else ""
+        output.write_note(session, f"Merged the index segments{freed}.")
 
 
 def _row(name: str, value: str) -> None:
@@ -193,7 +245,10 @@ def _advice(state: Status) -> Iterable[str]:
         yield f"{state.pending_vectors:,} vectors are still to come; until then, keyword search finds these records."
     if state.last_error is not None:
         yield f"Vectors could not be computed: {output.one_line(state.last_error)}"
-    if state.records and not outdated and not state.pending_vectors and state.last_error is None:
+    is_behind = any(state.behind.values())
+    if is_behind:
+        yield "Searches find what an index has not applied yet all the same. To send it to the servers now: sennit migrate"
+    if state.records and not (outdated or state.pending_vectors or state.last_error is not None or is_behind):
         yield "Everything is up to date."
 
 

@@ -22,6 +22,11 @@ DEFAULT_PORT: Final = 8766
 
 @click.command()
 @click.option("-r", "--recipe", type=TEXT, help="Default recipe of the tools; see 'sennit recipes'.")
+@click.option(
+    "--project",
+    type=TEXT,
+    help="Project of calls that name none. Default: that of the client's roots, or of the current folder.",
+)
 @click.option("--read-only", is_flag=True, help="Offer no tools that write.")
 @click.option("--clearance", type=TEXT, help="Highest sensitivity that callers see.")
 @click.option("--scope", "scopes", type=TEXT, multiple=True, help="Scope that callers see; repeatable.")
@@ -38,6 +43,7 @@ DEFAULT_PORT: Final = 8766
 def mcp(
     session: Session,
     recipe: str | None,
+    project: str | None,
     read_only: bool,
     clearance: str | None,
     scopes: tuple[str, ...],
@@ -92,7 +98,9 @@ def mcp(
         gc.enable()
 
     database = LazyDatabase(open_database)
-    server = make_server(database, read_only=read_only)
+    # A client that starts the server does so in the folder that it works in; one on the network is elsewhere.
+    folder = None if http else os.getcwd()  # noqa: PTH109 - the same as everywhere
+    server = make_server(database, read_only=read_only, project=project, folder=folder)
     if not http:
         serve_stdio(server)
         return

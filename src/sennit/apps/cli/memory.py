@@ -10,8 +10,9 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import build_request, search_option
+from sennit.apps.cli.options import build_request, choose_project, project_option, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
+from sennit.apps.cli.suggestions import CommandGroup
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, NotFound
 from sennit.search_parameters import LIMIT, LOOK_BACK, MIN_RELEVANCE, RECENCY
@@ -110,6 +111,7 @@ def _read_turns(file: Path, name: str | None) -> list[Turn]:
 @search_option(LOOK_BACK, "--look-back")
 @search_option(MIN_RELEVANCE, "--min-relevance")
 @search_option(RECENCY, "--recency")
+@project_option
 @click.option("--provenance", is_flag=True, help="Add the source of each line.")
 @common_options
 @pass_session
@@ -121,6 +123,7 @@ def context(
     look_back: float | None,
     min_relevance: float | None,
     recency: str | None,
+    project: str | None,
     provenance: bool,
 ) -> int:
     """Print the memories about QUERY as a block for a system prompt.
@@ -133,15 +136,16 @@ def context(
     """
     from sennit.engine.groups import CONTEXT_QUERY
 
-    request = build_request(
-        " ".join(query) or CONTEXT_QUERY,
-        recipe=recipe,
-        limit=limit,
-        look_back=look_back,
-        min_relevance=min_relevance,
-        recency=recency,
-    )
     with session.open() as db:
+        request = build_request(
+            " ".join(query) or CONTEXT_QUERY,
+            recipe=recipe,
+            limit=limit,
+            look_back=look_back,
+            min_relevance=min_relevance,
+            recency=recency,
+            project=choose_project(session, db, project),
+        )
         found = db.memory.context(request, provenance=provenance)
     result, block = found.result, found.block
     if session.json:
@@ -155,7 +159,7 @@ def context(
     return OK if result.answered else SOURCES_FAILED
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 @common_options
 def facts() -> None:
     """Add, list, import, extract and remove facts.

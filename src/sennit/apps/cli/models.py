@@ -9,13 +9,14 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
+from sennit.apps.cli.suggestions import CommandGroup
 from sennit.errors import EmbeddingError, InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from sennit.engine import Database
 
 
-@click.group(invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
+@click.group(cls=CommandGroup, invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
 @common_options
 @click.pass_context
 def models(ctx: click.Context) -> None:

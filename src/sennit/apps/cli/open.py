@@ -49,6 +49,7 @@ def open_(session: Session, port: int | None, no_browser: bool, read_only: bool,
         from sennit.apps.http.auth import SignIn
         from sennit.apps.http.logs import configure_logging
         from sennit.apps.http.server import serve as serve_in_process
+        from sennit.settings import SettingsFile
     except ImportError as error:
         raise MissingExtra("The web page", "http") from error
     with session.open() as db, _listen(port) as listener:
@@ -64,7 +65,8 @@ def open_(session: Session, port: int | None, no_browser: bool, read_only: bool,
         if not no_browser:
             # A text browser would keep this thread until it is closed.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        serve_in_process(db, listener, HttpOptions(read_only=read_only, sign_in=sign_in))
+        options = HttpOptions(read_only=read_only, sign_in=sign_in, recipe_file=SettingsFile())
+        serve_in_process(db, listener, options)
 
 
 def _listen(port: int | None) -> socket.socket:

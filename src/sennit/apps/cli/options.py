@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from sennit.apps.cli import output
 from sennit.apps.cli.session import TEXT, Command, Session
 from sennit.errors import InvalidInput, NotFound
-from sennit.search_parameters import AutoShare, Count, Hours, Parameter, Share, Texts
+from sennit.search_parameters import PROJECT, AutoShare, Count, Hours, Parameter, Share, Texts
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -84,6 +86,30 @@ def _bounds(parameter: Parameter) -> str:
         if isinstance(parameter, Count | Hours | Share | AutoShare)
         else ""
     )
+
+
+project_option: Final = search_option(
+    PROJECT,
+    "--project",
+    help_text="Only this indexed folder, by name or path; 'all' for every one. Default: the one you are in.",
+)
+
+
+def choose_project(session: Session, db: Database, given: str | None) -> str | None:
+    """Return the project of a command: the given one, or that of the current folder; a note says so."""
+    if given is not None:
+        return given
+    found = current_project(db)
+    if found is not None:
+        output.write_note(session, f"In project {output.one_line(found)}; --project all includes the others.")
+    return found
+
+
+def current_project(db: Database) -> str | None:
+    """Return the project of the current folder, if it has one."""
+    with contextlib.suppress(OSError):  # the current folder is gone
+        return db.files.project_at(Path.cwd())
+    return None
 
 
 def build_request(

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.options import query_words
+from sennit.apps.cli.options import choose_project, project_option, query_words, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
+from sennit.search_parameters import PROJECT
 
 if TYPE_CHECKING:
     from sennit.hydration import HydrationPlan, Introspection
@@ -34,6 +35,7 @@ MAX_NAMED_WARNINGS: Final = 5
 @click.option(
     "--partial", is_flag=True, help="Shorten an entity that does not fit to its signature and matching lines."
 )
+@project_option
 @common_options
 @pass_session
 def plan(
@@ -43,6 +45,7 @@ def plan(
     max_tokens: int | None,
     max_entities: int | None,
     partial: bool,
+    project: str | None,
 ) -> None:
     """Print the code that a task needs, within a token budget.
 
@@ -60,6 +63,7 @@ def plan(
             max_tokens=max_tokens,
             max_entities=max_entities,
             allow_partial=partial,
+            project=choose_project(session, db, project),
         )
     _write_warnings(session, new_plan)
     if session.json:
@@ -111,9 +115,14 @@ def _write_warnings(session: Session, plan: HydrationPlan) -> None:
 @click.argument("episode", type=TEXT)
 @click.option("--turn", type=int, help="Number of the turn, from 1. Default: the last.")
 @click.option("--replay", is_flag=True, help="Compare with a plan for the same query today.")
+@search_option(
+    PROJECT,
+    "--project",
+    help_text="Only code of this indexed folder, by name or path. Default: the whole plan.",
+)
 @common_options
 @pass_session
-def introspect(session: Session, episode: str, turn: int | None, replay: bool) -> None:
+def introspect(session: Session, episode: str, turn: int | None, replay: bool, project: str | None) -> None:
     """Show what a plan of EPISODE included, why, and what it dropped.
 
     \b
@@ -121,7 +130,7 @@ def introspect(session: Session, episode: str, turn: int | None, replay: bool) -
       sennit introspect fix-login --turn 2
     """
     with session.open() as db:
-        found = db.introspect(episode, turn, replay=replay)
+        found = db.introspect(episode, turn, project=project, replay=replay)
     if session.json:
         output.write_json(found.to_dict())
     else:
@@ -132,7 +141,8 @@ def _show(found: Introspection) -> None:
     plan = found.plan
     heading = f"{plan.episode}, turn {plan.turn} of {found.turns[-1]}"
     output.write_line(f"{click.style(output.one_line(heading), bold=True)}  {output.one_line(plan.query)}")
-    output.write_line(f"{plan.tokens:,} of {plan.max_tokens:,} tokens ({plan.tokenizer})")
+    limited = f", in {output.one_line(', '.join(found.project))}" if found.project else ""
+    output.write_line(f"{plan.tokens:,} of {plan.max_tokens:,} tokens ({plan.tokenizer}){limited}")
     for notice in plan.warnings:
         if not notice.key:  # the others are in the table of dropped entities
             output.write_warning(output.one_line(notice.message))

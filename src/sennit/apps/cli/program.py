@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple, NoReturn
 import click
 
 import sennit
-from sennit.apps.cli.exit_codes import EPILOG, INTERRUPTED, OK, describe_error, exit_code_for
+from sennit.apps.cli.exit_codes import EPILOG, INTERRUPTED, OK, USAGE, describe_error, exit_code_for
 from sennit.apps.cli.output import write_error
 from sennit.apps.cli.session import common_options
+from sennit.apps.cli.suggestions import CommandGroup
 
 
 class CommandEntry(NamedTuple):
@@ -122,14 +123,22 @@ SECTIONS: Final = (
             "config": CommandEntry(f"{_CLI}.config:config", "Show every setting and where it comes from."),
             "models": CommandEntry(f"{_CLI}.models:models", "Show, install and change embedding models."),
             "doctor": CommandEntry(f"{_CLI}.doctor:doctor", "Check the database, and repair its indexes."),
+            "optimise": CommandEntry(
+                f"{_CLI}.inventory:optimise", "Merge index segments, and delete unused vectors."
+            ),
             "migrate": CommandEntry(
                 f"{_CLI}.migrate:migrate", "Move the database to another place or server."
             ),
             "eval": CommandEntry(f"{_CLI}.eval:eval_", "Measure search quality and speed on labelled data."),
+            "tune": CommandEntry(
+                f"{_CLI}.tune:tune", "Find better numbers for a recipe on your own queries."
+            ),
             "judge": CommandEntry(f"{_CLI}.judge:judge", "Grade results by hand, for 'sennit eval'."),
             "feedback": CommandEntry(
                 f"{_CLI}.feedback:feedback", "Record, list and export what people did with results."
             ),
+            "learn": CommandEntry(f"{_CLI}.learn:learn", "Learn a ranking from judgements or feedback."),
+            "rankers": CommandEntry(f"{_CLI}.learn:rankers", "List, store and remove learned rankers."),
             "experiment": CommandEntry(
                 f"{_CLI}.experiment:experiment", "Compare two recipes on live searches."
             ),
@@ -146,7 +155,7 @@ class _ReaderGone(Exception):
     """The process that reads our output has closed the pipe."""
 
 
-class Program(click.Group):
+class Program(CommandGroup):
     """A group that imports only the command that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -159,17 +168,6 @@ class Program(click.Group):
         module, _, attribute = entry.target.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            similar = get_close_matches(args[0], COMMANDS, n=1)
-            advice = f"Did you mean {similar[0]!r}?" if similar else "'sennit --help' lists the commands."
-            ctx.fail(f"There is no command {args[0]!r}. {advice}")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         width = max(map(len, COMMANDS))
@@ -189,9 +187,16 @@ class Program(click.Group):
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> NoReturn:
         """Run a command and exit; every error becomes a sentence and an exit code."""
-        arguments = list(sys.argv[1:] if args is None else args)
+        arguments = _as_options(list(sys.argv[1:] if args is None else args))
         extra["standalone_mode"] = False
         sys.exit(_run(lambda: super(Program, self).main(arguments, *others, **extra), arguments))
+
+
+def _as_options(args: list[str]) -> list[str]:
+    """Return the arguments with the options that `help` and `version` stand for, which other programs have as commands."""
+    if args[:1] == ["help"]:
+        return [*args[1:], "--help"]
+    return ["--version"] if args == ["version"] else args
 
 
 def _run(command: Callable[[], object], args: list[str]) -> int:
@@ -208,6 +213,9 @@ def _run(command: Callable[[], object], args: list[str]) -> int:
         return OK
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return USAGE
     except Exception as error:  # noqa: BLE001 - the outermost handler
         if os.environ.get("SENNIT_DEBUG"):
             import traceback

@@ -14,7 +14,7 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import NOT_FOUND, OK, REFUSED, USAGE, ErrorMessage
-from sennit.apps.cli.options import folder_option, open_for_files
+from sennit.apps.cli.options import folder_option, open_for_files, project_option
 from sennit.apps.cli.session import Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 
@@ -46,10 +46,13 @@ def _parse_lines(_ctx: click.Context, _param: click.Parameter, value: str | None
 @click.option(
     "--lines", metavar="FIRST-LAST", callback=_parse_lines, help="Print only these lines: 10-20, 10- or 10."
 )
+@project_option
 @folder_option("Allow reading from this folder")
 @common_options
 @pass_session
-def read(session: Session, path: str, lines: LineRange | None, folders: tuple[Path, ...]) -> int:
+def read(
+    session: Session, path: str, lines: LineRange | None, project: str | None, folders: tuple[Path, ...]
+) -> int:
     """Print a UTF-8 text file, if it is in an allowed folder.
 
     \b
@@ -63,12 +66,14 @@ def read(session: Session, path: str, lines: LineRange | None, folders: tuple[Pa
     from sennit.folders import ReadError
 
     try:
-        found = _read(session, path, lines, folders)
+        found = _read(session, path, lines, project, folders)
     except ReadError as error:
         if session.json:
             output.write_error(ErrorMessage("ReadError", str(error)), as_json=True)
         else:
             click.echo(sanitize_for_terminal(str(error)), err=True)
+            if error.code == "NOT_TEXT" and not folders:
+                output.write_note(session, "'sennit get' prints what was indexed of such a file.")
         return EXIT_CODES.get(error.code, REFUSED)
     if session.json:
         output.write_json(asdict(found))
@@ -79,13 +84,17 @@ def read(session: Session, path: str, lines: LineRange | None, folders: tuple[Pa
     return OK
 
 
-def _read(session: Session, path: str, lines: LineRange | None, folders: tuple[Path, ...]) -> FileText:
+def _read(
+    session: Session, path: str, lines: LineRange | None, project: str | None, folders: tuple[Path, ...]
+) -> FileText:
     if folders:
         from sennit.folders import Folders
 
         allowed = Folders(folders)
         return _read_first(path, lambda name: allowed.read(name, lines))
     with open_for_files(session, "read") as db:
+        if project is not None:
+            return db.files.read(path, lines=lines, project=project)
         return _read_first(path, lambda name: db.files.read(name, lines=lines))
 
 

@@ -10,7 +10,15 @@ import click
 from sennit.apps.cli import output
 from sennit.apps.cli.excerpts import ExcerptOptions
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import FILTER_HELP, build_request, query_words, rewrite_options, search_option
+from sennit.apps.cli.options import (
+    FILTER_HELP,
+    build_request,
+    choose_project,
+    project_option,
+    query_words,
+    rewrite_options,
+    search_option,
+)
 from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
 from sennit.apps.locations import display_citation, record_link
 from sennit.errors import InvalidInput
@@ -42,6 +50,7 @@ _SEARCH_OPTIONS: Final = (
     search_option(
         COLLECTIONS, "-c", "--collection", "collections", help_text="Search only this collection; repeatable."
     ),
+    project_option,
     search_option(LIMIT, "-n", "--limit"),
     click.option(
         "-f",
@@ -117,6 +126,7 @@ def search(
     with session.open() as db:
         if paths_from is not None:
             options["filters"] = _restrict(db, options["filters"], paths_from)
+        options["project"] = choose_project(session, db, options["project"])
         result = db.search(build_request(query, **options))
     if session.json:
         output.write_json(result.to_dict())
@@ -162,6 +172,7 @@ def why(session: Session, /, query: str, reference: str, **options: Any) -> int:
     The last argument is the ID, and the words before it are the query. ID is what the search prints: an id or the beginning of one, or a file with lines.
     """
     with session.open() as db:
+        options["project"] = choose_project(session, db, options["project"])
         found = db.why(build_request(query, **options), reference)
     if session.json:
         output.write_json(found.to_dict())

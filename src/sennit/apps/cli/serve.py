@@ -62,6 +62,11 @@ DEFAULT_PORT: Final = 8765
     show_default=True,
     help="Worker processes; each uses a core and the memory of a database.",
 )
+@click.option(
+    "--save-recipes",
+    is_flag=True,
+    help="Let administrators (tokens with --everything --write) save recipes in your settings file.",
+)
 @click.option("--log-queries", is_flag=True, help="Log the query text.")
 @common_options
 @pass_session
@@ -78,6 +83,7 @@ def serve(
     max_requests: int,
     rate: float,
     workers: int,
+    save_recipes: bool,
     log_queries: bool,
 ) -> None:
     """Serve search, context and writes over HTTP, until interrupted.
@@ -98,9 +104,12 @@ def serve(
         from sennit.apps.http.logs import configure_logging
         from sennit.apps.http.server import WorkerConfig, serve_with_workers
         from sennit.apps.http.server import serve as serve_in_process
+        from sennit.settings import SettingsFile
     except ImportError as error:
         raise MissingExtra("The HTTP service", "http") from error
 
+    if save_recipes and workers > 1:
+        raise InvalidInput("--save-recipes works with one worker: another would not know a saved recipe.")
     options = HttpOptions(
         limits=Limits(
             max_body_bytes=max_body,
@@ -114,6 +123,7 @@ def serve(
         open_access=is_open,
         read_only=read_only,
         log_queries=log_queries,
+        recipe_file=SettingsFile() if save_recipes else None,
     )
     with _open_database(session, is_open=is_open) as db, listen(host, port) as listener:
         if session.json:

@@ -6,9 +6,10 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
+from sennit.apps.cli.suggestions import CommandGroup
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 @common_options
 def tokens() -> None:
     """Create, list and revoke the tokens of HTTP and MCP callers.

@@ -10,12 +10,13 @@ import click
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, USAGE
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
+from sennit.apps.cli.suggestions import CommandGroup
 from sennit.errors import InvalidInput
 from sennit.tools import FORMATS, ToolFormat, Tools, describe_tools
 from sennit.tools.toolset import select_tools
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option(
     "--format",
     "form",

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from sennit.apps.cli.options import current_project, project_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.errors import InvalidInput, MissingExtra
 
@@ -14,9 +15,10 @@ from sennit.errors import InvalidInput, MissingExtra
 @click.command()
 @click.argument("query", metavar="[QUERY]...", type=TEXT, nargs=-1)
 @click.option("-r", "--recipe", type=TEXT, help="Initial recipe: one of 'sennit recipes', or grep.")
+@project_option
 @common_options
 @pass_session
-def tui(session: Session, query: tuple[str, ...], recipe: str | None) -> None:
+def tui(session: Session, query: tuple[str, ...], recipe: str | None, project: str | None) -> None:
     """Search, read and explain in a full-screen terminal interface.
 
     \b
@@ -41,4 +43,7 @@ def tui(session: Session, query: tuple[str, ...], recipe: str | None) -> None:
         name = recipe or db.settings.search.recipe
         if name != GREP:
             find_recipe(name, db.recipes)
-        SennitApp(db, recipe=name, query=" ".join(query)).run()
+        if project is None:
+            project = current_project(db)
+        db.audience(project=project)  # an unknown project is an error before the screen changes
+        SennitApp(db, recipe=name, project=project, query=" ".join(query)).run()

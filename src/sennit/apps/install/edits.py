@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from sennit.apps.install import jsonc
 from sennit.errors import InvalidInput
+from sennit.settings.toml_text import toml_key, toml_value
 
 Format = Literal["json", "toml"]
 
@@ -205,8 +206,8 @@ def _indent_unit(text: str, root: jsonc.Node) -> str:
 
 def _write_toml(text: str, path: Sequence[str], entry: Mapping[str, Any]) -> Edit:
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines = [f"[{'.'.join(map(_toml_key, path))}]"]
-    lines += [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in entry.items()]
+    lines = [f"[{'.'.join(map(toml_key, path))}]"]
+    lines += [f"{toml_key(key)} = {toml_value(value)}" for key, value in entry.items()]
     table = newline.join(lines) + newline
     place = _toml_table(text, path)
     if place is None:
@@ -235,14 +236,3 @@ def _toml_table(text: str, path: Sequence[str]) -> tuple[int, int] | None:
         return None
     following = _TOML_HEADER.search(text, header.end())
     return header.start(), following.start() if following else len(text)
-
-
-def _toml_key(key: str) -> str:
-    return key if re.fullmatch(r"[\w-]+", key, re.ASCII) else _toml_value(key)
-
-
-def _toml_value(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml_value, value))}]"
-    # The escapes of JSON are escapes of TOML, except that it forbids U+007F.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

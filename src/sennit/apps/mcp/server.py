@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
 
 import anyio
 import anyio.to_thread
@@ -34,6 +35,9 @@ TOKEN_KEY: Final = "sennit.token"  # noqa: S105 - the name of a key
 
 MAX_CLIENT_NAME_CHARACTERS: Final = 80
 
+ROOTS_SECONDS: Final = 2.0
+"""How long a client has to say which folders it works in."""
+
 
 class LazyDatabase:
     """The database of a server: opened at the first use, closed with the server."""
@@ -60,9 +64,17 @@ Context = ServerRequestContext[LazyDatabase, Any]
 
 
 def make_server(
-    database: LazyDatabase, *, read_only: bool = False, progress_seconds: float = PROGRESS_SECONDS
+    database: LazyDatabase,
+    *,
+    read_only: bool = False,
+    project: str | None = None,
+    folder: str | None = None,
+    progress_seconds: float = PROGRESS_SECONDS,
 ) -> Server[LazyDatabase]:
-    """Build a server over a database. The way it is opened, or the token, decides what a caller may see."""
+    """Build a server over a database. The way it is opened, or the token, decides what a caller may see.
+
+    A call that names no project is limited to `project`, or else to the one that a root of the client or `folder` is in.
+    """
     descriptions = {tool.name: _describe(tool) for tool in TOOLS}
     limiter = anyio.CapacityLimiter(MAX_CONCURRENT_CALLS)
 
@@ -91,8 +103,19 @@ def make_server(
                 types.INVALID_PARAMS, f"There is no tool {one_line(params.name)[:60]!r} here. Tools: {known}."
             )
 
+        takes_project = "project" in tool.input_schema["properties"]
+        folders = await _client_folders(ctx, folder) if takes_project and project is None else ()
+
         def work() -> types.CallToolResult:
-            return _run_tool(tool, database, client_name, token, params.arguments, can_write=can_write(token))
+            def make_call(arguments: dict[str, Any]) -> ToolCall:
+                db = database.get()
+                caller = token.caller if token is not None else replace(db.caller, name=client_name)
+                source = f"mcp:{client_name}" if client_name else "mcp"
+                if takes_project and project is not None:
+                    arguments.setdefault("project", project)
+                return ToolCall(db, caller, source, arguments, can_write(token), folders)
+
+            return _run_tool(tool, params.arguments, make_call)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_report_progress, ctx, tool, progress_seconds)
@@ -131,26 +154,31 @@ def _describe(tool: Tool) -> types.Tool:
 
 
 def _run_tool(
-    tool: Tool,
-    database: LazyDatabase,
-    client_name: str,
-    token: Token | None,
-    given: dict[str, Any] | None,
-    *,
-    can_write: bool,
+    tool: Tool, given: dict[str, Any] | None, make_call: Callable[[dict[str, Any]], ToolCall]
 ) -> types.CallToolResult:
-    def make_call(arguments: dict[str, Any]) -> ToolCall:
-        db = database.get()
-        caller = token.caller if token is not None else replace(db.caller, name=client_name)
-        source = f"mcp:{client_name}" if client_name else "mcp"
-        return ToolCall(db, caller, source, arguments, can_write)
-
     result = run_tool(tool, given, make_call)
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=block) for block in result.blocks],
         structured_content=result.structured_content,
         is_error=result.is_error,
     )
+
+
+async def _client_folders(ctx: Context, folder: str | None) -> tuple[str, ...]:
+    """The folders that the client works in: its roots if it has any, else the folder of the server."""
+    params = ctx.session.client_params
+    if params is None or params.capabilities.roots is None:
+        return () if folder is None else (folder,)
+    roots: tuple[str, ...] = ()
+    with anyio.move_on_after(ROOTS_SECONDS), suppress(MCPError):
+        found = await ctx.session.send_request(types.ListRootsRequest(), types.ListRootsResult)
+        roots = tuple(_path_of(str(root.uri)) for root in found.roots)
+    return roots or (() if folder is None else (folder,))
+
+
+def _path_of(uri: str) -> str:
+    """The path of a file URI."""
+    return unquote(urlsplit(uri).path)
 
 
 async def _report_progress(ctx: Context, tool: Tool, interval_seconds: float) -> None:

@@ -19,16 +19,25 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from sennit.apps.cli.exit_codes import describe_error
-from sennit.apps.tui.dialogs import KeyHelp, RecipeDialog
+from sennit.apps.tui.dialogs import KeyHelp, ProjectDialog, RecipeDialog
 from sennit.apps.tui.editor import editor_command
 from sennit.apps.tui.explain import ExplainPane
-from sennit.apps.tui.items import GREP, ResultList, ResultRow, list_recipes, run_query, shorten_path
+from sennit.apps.tui.items import (
+    GREP,
+    ResultList,
+    ResultRow,
+    list_projects,
+    list_recipes,
+    run_query,
+)
 from sennit.apps.tui.preview import PreviewPane
 from sennit.apps.tui.preview_content import PreviewContent, load_preview, record_preview
 from sennit.apps.tui.results import ResultsPane
 from sennit.apps.tui.text import BOLD, DIM, ERROR, PLAIN, sanitize_title
+from sennit.engine.projects import NO_PROJECT
 from sennit.errors import InvalidInput, SennitError
 from sennit.filters import parse_filter
+from sennit.places import ALL_PROJECTS, shown_path
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -108,19 +117,22 @@ class SennitApp(App[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "recipe", show=False),
+        Binding("ctrl+p", "project", show=False),
         Binding("ctrl+o", "open", show=False),
         Binding("ctrl+f", "edit_filter", show=False),
         Binding("f1", "keys", show=False),
         Binding("ctrl+c,ctrl+q", "quit", show=False, priority=True),
     ]
 
-    def __init__(self, db: Database, *, recipe: str, query: str = "") -> None:
+    def __init__(self, db: Database, *, recipe: str, project: str | None = None, query: str = "") -> None:
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         # Over a slow connection, the user would wait for every frame.
         self.animation_level = "none"
         self._db = db
         self.recipe = recipe
+        self.project = project
+        """The project that searches are limited to; None for all."""
         self._initial_query = query
         self._search_number = 0
         self._is_searching = False
@@ -129,7 +141,7 @@ class SennitApp(App[None]):
 
     def _database_name(self) -> str:
         path = self._db.path
-        return self._db.admin.location if path is None else shorten_path(str(path))
+        return self._db.admin.location if path is None else shown_path(str(path))
 
     def compose(self) -> ComposeResult:
         # Kept as attributes, because a timer or a search may end after the screen has been removed.
@@ -203,17 +215,17 @@ class SennitApp(App[None]):
             return
         self._is_searching = True
         self.set_timer(SLOW_SEARCH_SECONDS, partial(self._show_searching, self._search_number))
-        self._search(self._search_number, query, self.recipe, filters)
+        self._search(self._search_number, query, self.recipe, filters, self.project)
 
     def _show_searching(self, search_number: int) -> None:
         if search_number == self._search_number and self._is_searching:
             self._set_status("searching…", DIM)
 
     @work(thread=True, group="search", exit_on_error=False)
-    def _search(self, search_number: int, query: str, recipe: str, filters: str) -> None:
+    def _search(self, search_number: int, query: str, recipe: str, filters: str, project: str | None) -> None:
         outcome: ResultList | Exception
         try:
-            outcome = run_query(self._db, query, recipe, filters)
+            outcome = run_query(self._db, query, recipe, filters, project)
         except Exception as error:  # noqa: BLE001 - every error is shown on the screen
             outcome = error
         self.post_message(SearchFinished(search_number, outcome))
@@ -258,7 +270,8 @@ class SennitApp(App[None]):
         self._status.update(line)
 
     def _show_recipe(self) -> None:
-        self._prompt.update(Text(f"{sanitize_title(self.recipe)} ❯ "))
+        limited = "" if self.project in NO_PROJECT else f" in {sanitize_title(str(self.project))}"
+        self._prompt.update(Text(f"{sanitize_title(self.recipe)}{limited} ❯ "))
 
     @on(ResultsPane.SelectionChanged)
     def _selection_changed(self, event: ResultsPane.SelectionChanged) -> None:
@@ -331,11 +344,24 @@ class SennitApp(App[None]):
             self.screen.set_focus(self._results)
 
     def action_recipe(self) -> None:
-        self.push_screen(RecipeDialog(list_recipes(self._db), self.recipe), self._use_recipe)
+        self.push_screen(RecipeDialog(list_recipes(self._db, self.project), self.recipe), self._use_recipe)
 
     def _use_recipe(self, recipe: str | None) -> None:
         if recipe is not None and recipe != self.recipe:
             self.recipe = recipe
+            self._show_recipe()
+            self._start_search()
+
+    def action_project(self) -> None:
+        choices = list_projects(self._db)
+        if len(choices) == 1:
+            self._set_status("There are no projects: no folder is indexed.", PLAIN)
+            return
+        self.push_screen(ProjectDialog(choices, self.project or ALL_PROJECTS), self._use_project)
+
+    def _use_project(self, project: str | None) -> None:
+        if project is not None and project != (self.project or ALL_PROJECTS):
+            self.project = None if project == ALL_PROJECTS else project
             self._show_recipe()
             self._start_search()
 

@@ -1,4 +1,4 @@
-"""Dialogs: the list of keys, and the choice of a recipe."""
+"""Dialogs: the list of keys, and the choice of a recipe or a project."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from sennit.apps.tui.items import RecipeChoice
+from sennit.apps.tui.items import ProjectChoice, RecipeChoice
 from sennit.apps.tui.pane import ScrollPane
 from sennit.apps.tui.text import ACCENT, BOLD, DIM, NUMBER, PLAIN, sanitize_title, truncate
 
@@ -27,6 +27,7 @@ KEYS: Final = (
     ("f  Ctrl+F", "filter the results, such as kind = 'note'"),
     ("e", "explain: rank and score in every source"),
     ("r  Ctrl+R", "choose the recipe"),
+    ("p  Ctrl+P", "choose the project"),
     ("o  Ctrl+O", "open the file in $EDITOR, at the line"),
     ("y", "copy the citation"),
     ("+  -", "record that the result helped, or is wrong"),
@@ -54,7 +55,7 @@ class ChoiceList(ScrollPane):
     """Rows, one of which can be chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j,tab,r,ctrl+r", "move(1)", show=False),
+        Binding("down,j,tab,r,ctrl+r,p,ctrl+p", "move(1)", show=False),
         Binding("up,k,shift+tab", "move(-1)", show=False),
         Binding("home,g", "go(0)", show=False),
         Binding("end,G", "go(-1)", show=False),
@@ -94,20 +95,40 @@ class ChoiceList(ScrollPane):
         self.post_message(self.Chosen(self._selected))
 
 
-class RecipeDialog(ModalScreen[str | None]):
-    """A list of recipes to choose from."""
+class ChoiceDialog(ModalScreen[str | None]):
+    """A list of names to choose from."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,left,h", "dismiss", show=False)]
 
-    def __init__(self, choices: Sequence[RecipeChoice], current: str) -> None:
+    def __init__(
+        self, title: tuple[str, str], names: Sequence[str], rows: Sequence[Text], current: str
+    ) -> None:
         super().__init__()
-        self._names = [choice.name for choice in choices]
+        self._title = title
+        self._names = names
+        self._rows = rows
         self._current = current
+
+    def compose(self) -> ComposeResult:
+        selected = self._names.index(self._current) if self._current in self._names else 0
+        window = ChoiceList(self._rows, selected, id="choices")
+        window.add_class("window")
+        window.set_title(*self._title)
+        yield window
+
+    def on_choice_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        self.dismiss(self._names[event.index])
+
+
+class RecipeDialog(ChoiceDialog):
+    """A list of recipes to choose from."""
+
+    def __init__(self, choices: Sequence[RecipeChoice], current: str) -> None:
         shown = [RecipeChoice(*map(sanitize_title, choice)) for choice in choices]
         name_width = max(len(choice.name) for choice in shown)
         count_width = max(len(choice.records) for choice in shown)
         about_width = max(len(choice.about) for choice in shown)
-        self._rows = [
+        rows = [
             Text.assemble(
                 (f"{choice.name:<{name_width}}  ", BOLD),
                 (f"{choice.records:>{count_width}}  ", DIM if choice.records == "0" else NUMBER),
@@ -116,12 +137,22 @@ class RecipeDialog(ModalScreen[str | None]):
             )
             for choice in shown
         ]
+        names = [choice.name for choice in choices]
+        super().__init__(("recipe", "with the number of records it searches"), names, rows, current)
 
-    def compose(self) -> ComposeResult:
-        window = ChoiceList(self._rows, self._names.index(self._current), id="choices")
-        window.add_class("window")
-        window.set_title("recipe", "with the number of records it searches")
-        yield window
 
-    def on_choice_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.dismiss(self._names[event.index])
+class ProjectDialog(ChoiceDialog):
+    """A list of projects to choose from."""
+
+    def __init__(self, choices: Sequence[ProjectChoice], current: str) -> None:
+        shown = [ProjectChoice(*map(sanitize_title, choice)) for choice in choices]
+        name_width = max(len(choice.name) for choice in shown)
+        rows = [
+            Text.assemble(
+                (f"{choice.name:<{name_width}}  ", BOLD),
+                f"{choice.folder}  ",
+                (choice.revision, ACCENT),
+            )
+            for choice in shown
+        ]
+        super().__init__(("project", ""), [choice.name for choice in choices], rows, current)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sennit.apps.cli.excerpts import ExcerptOptions, excerpt_lines, is_code, quotes_file
 from sennit.context.status import ONLY_NEAREST, status_message
+from sennit.places import ALL_PROJECTS, shown_path
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -81,16 +80,39 @@ class RecipeChoice(NamedTuple):
     about: str
 
 
-def run_query(db: Database, query: str, recipe: str, filters: str = "") -> ResultList:
+class ProjectChoice(NamedTuple):
+    """A project, its folder and its git revision."""
+
+    name: str
+    folder: str
+    revision: str
+
+
+def run_query(
+    db: Database, query: str, recipe: str, filters: str = "", project: str | None = None
+) -> ResultList:
     """Search with a recipe, or grep, which takes no filter."""
     if recipe == GREP and GREP not in db.recipes:
-        return from_grep(query, db.files.grep([query]))
-    return from_search(db.search(query, recipe=recipe, filters=filters or None, explain=True))
+        return from_grep(query, db.files.grep([query], project=project))
+    return from_search(
+        db.search(query, recipe=recipe, filters=filters or None, project=project, explain=True)
+    )
 
 
-def list_recipes(db: Database) -> list[RecipeChoice]:
+def list_projects(db: Database) -> list[ProjectChoice]:
+    """List the projects, after the choice of all of them."""
+    return [
+        ProjectChoice(ALL_PROJECTS, "", ""),
+        *(
+            ProjectChoice(one.name, shown_path(one.path), "" if one.revision is None else str(one.revision))
+            for one in db.files.projects()
+        ),
+    ]
+
+
+def list_recipes(db: Database, project: str | None = None) -> list[RecipeChoice]:
     """List the recipes, each with the number of records in its collections."""
-    counts = {one.name: one.records for one in db.collections()}
+    counts = {one.name: one.records for one in db.collections(project=project)}
     recipes = []
     for name, recipe in db.recipes.items():
         searched = recipe.collections or counts
@@ -133,7 +155,7 @@ def _item_from_hit(hit: Hit, query: str, query_id: str) -> ResultRow:
         query_id=query_id,
         rank=hit.rank,
         title=hit.title,
-        short_citation=shorten_path(hit.citation),
+        short_citation=shown_path(hit.citation),
         citation=hit.citation,
         path=hit.location,
         lines=hit.record.lines,
@@ -163,7 +185,7 @@ def _item_from_passage(rank: int, passage: Passage) -> ResultRow:
     return ResultRow(
         rank=rank,
         title="",
-        short_citation=shorten_path(passage.citation),
+        short_citation=shown_path(passage.citation),
         citation=passage.citation,
         path=passage.path,
         lines=(passage.first, passage.last),
@@ -173,12 +195,3 @@ def _item_from_passage(rank: int, passage: Passage) -> ResultRow:
         keywords=passage.keywords,
         matched=tuple((number, line) for number, line, matches in passage.numbered() if matches),
     )
-
-
-def shorten_path(citation: str) -> str:
-    """Return a path relative to the current folder, or with `~` below the home folder, or unchanged."""
-    for folder, prefix in ((Path.cwd(), ""), (Path.home(), f"~{os.sep}")):
-        start = f"{folder}{os.sep}"
-        if citation.startswith(start) and folder != folder.parent:
-            return f"{prefix}{citation.removeprefix(start)}"
-    return citation

@@ -83,6 +83,7 @@ class MainPane(ScrollPane):
         Binding("f", "app.edit_filter", show=False, priority=True),
         Binding("e", "app.explain", show=False, priority=True),
         Binding("r", "app.recipe", show=False, priority=True),
+        Binding("p", "app.project", show=False, priority=True),
         Binding("o", "app.open", show=False, priority=True),
         Binding("y", "app.copy", show=False, priority=True),
         Binding("plus", "app.feedback('click')", show=False, priority=True),
