@@ -36,6 +36,15 @@ export function append(element, children) {
   return element;
 }
 
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Make an element of a drawing. */
+export function svg(tag, properties, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  setProperties(element, properties);
+  return append(element, children);
+}
+
 /** Replace the children of an element. */
 export function fill(element, ...children) {
   element.replaceChildren();
@@ -76,7 +85,7 @@ export function download(name, text) {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-/** A modal dialog with a title; Escape and the button close it, and the focus returns. */
+/** A modal dialog with a title; Escape and the button close it, and the browser returns the focus. */
 export function showDialog(title, ...content) {
   const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
   const close = h("button.plain", { type: "button", onclick: () => dialog.close() }, "Close");
@@ -84,20 +93,37 @@ export function showDialog(title, ...content) {
     h("header", h("h2#dialog-title", title), close),
     h("div.dialog-body", { tabindex: "0", role: "region", "aria-label": title }, content),
   ]);
-  const opener = document.activeElement;
-  dialog.addEventListener("close", () => {
-    dialog.remove();
-    if (opener?.isConnected) opener.focus();
-  });
+  // The event comes after the browser has returned the focus: to set it here would take it from whoever has it since.
+  dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   document.body.append(dialog);
   dialog.showModal();
   return dialog;
 }
 
+/** A menu that Escape, and a click or a focus elsewhere, close. */
+export function menu(summary, items) {
+  const details = h("details.menu", summary, items);
+  details.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !details.open) return;
+    details.open = false;
+    summary.focus();
+  });
+  details.addEventListener("focusout", (event) => {
+    if (event.relatedTarget && !details.contains(event.relatedTarget)) details.open = false;
+  });
+  const close = (event) => !details.contains(event.target) && (details.open = false);
+  details.addEventListener("toggle", () => {
+    if (details.open) document.addEventListener("pointerdown", close);
+    else document.removeEventListener("pointerdown", close);
+  });
+  return details;
+}
+
 /** Tabs with arrow keys. `tabs` is a list of {id, label, panel}. */
 export function tabs(label, entries, onchange) {
   const list = h("div.tabs", { role: "tablist", "aria-label": label });
+  let current = entries[0].id;
   const select = (id, focus = false) => {
     for (const entry of entries) {
       const chosen = entry.id === id;
@@ -106,7 +132,8 @@ export function tabs(label, entries, onchange) {
       entry.panel.hidden = !chosen;
       if (chosen && focus) entry.tab.focus();
     }
-    onchange?.(id);
+    if (id !== current) onchange?.(id);
+    current = id;
   };
   entries.forEach((entry, at) => {
     entry.panel.id = `panel-${entry.id}`;
