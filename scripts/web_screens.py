@@ -17,18 +17,89 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import sennit
-from sennit import Caller, Fact
+from sennit import Caller, Fact, Turn
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 IMAGES: Final = ROOT / "docs" / "img"
 PROGRAM: Final = Path(sys.executable).with_name("sennit")
 SIZES: Final = {"wide": (1280, 800), "phone": (390, 844)}
 QUESTION: Final = "how are scores of keyword and vector search fused?"
+FREQUENT_COLOURS: Final = 176
+"""Colours of a picture that are kept exactly."""
+JUDGED: Final = ("why is my result empty", "which embedding models are there", "how do I filter by date")
+
+
+def fact(subject: str, relation: str, object_: str, month: int, id_: str = "", supersedes: str = "") -> Fact:
+    """A fact from the first of a month of 2026 on."""
+    former = (supersedes,) if supersedes else ()
+    return Fact(
+        id=id_,
+        subject=subject,
+        relation=relation,
+        object=object_,
+        timestamp=datetime(2026, month, 1, tzinfo=UTC),
+        supersedes=former,
+    )
+
+
+FACTS: Final = [
+    fact("Rajesh", "lives in", "Pune", 2, "f1"),
+    fact("Rajesh", "married to", "Priya", 2),
+    fact("Priya", "sister of", "Meera", 2),
+    fact("Meera", "lives in", "Panaji", 3),
+    fact("Rajesh", "works at", "Kiln Labs", 2, "f3"),
+    fact("Rajesh", "plans a trip to", "Goa", 3),
+    fact("Priya", "works at", "City Hospital", 3),
+    fact("Rajesh", "lives in", "Mumbai", 9, "f2", "f1"),
+    fact("Rajesh", "works at", "Harbour Studio", 10, "f4", "f3"),
+    fact("Harbour Studio", "is in", "Mumbai", 10),
+    fact("Panaji", "is in", "Goa", 3),
+]
+
+SAID: Final = {
+    "2026-03 trip": (3, ["Rajesh: Meera says Panaji is quiet in March", "Priya: Then let us book Goa before the fares rise", "Rajesh: I asked for the second week off"]),
+    "2026-06 move": (6, ["Priya: City Hospital can transfer me to Mumbai", "Rajesh: Kiln Labs has no office there, I would have to look around", "Priya: Harbour Studio was hiring, ask Anil"]),
+    "2026-09 flat": (9, ["Rajesh: The flat in Mumbai has a study and a balcony", "Priya: Sign it, the lease begins on the first"]),
+}  # fmt: skip
+
+FIND_ADMISSIBLE: Final = """async (query) => {
+  const { post } = await import('/web/api.js');
+  const { trace } = await post('/v1/search', { query, explain: true });
+  for (const { id } of trace.candidates.filter((one) => !one.kept)) {
+    if ((await post('/v1/why', { query, reference: id })).changes.length >= 3) return id;
+  }
+}"""
+"""The first candidate that was dropped and that several kinds of change admit."""
+
+EPISODES: Final = {
+    "fusion constants": [
+        "how does rank_fusion.py compute RRF",
+        "add a weight to RRF in rank_fusion.py",
+        "test the weighted RRF against Weighted",
+        "explain mmr in diversity.py",
+    ],
+    "relevance": ["how is relevance estimated", "what does calibration.py call lift"],
+}
+
+
+def make_turns() -> list[Turn]:
+    """What two people said over months."""
+    return [
+        Turn(
+            session=session,
+            speaker=line.partition(": ")[0],
+            text=line.partition(": ")[2],
+            timestamp=datetime(2026, month, 12, 18, minute, tzinfo=UTC),
+        )
+        for session, (month, lines) in SAID.items()
+        for minute, line in enumerate(lines)
+    ]
 
 
 def make_database(folder: Path) -> Path:
@@ -45,30 +116,12 @@ def make_database(folder: Path) -> Path:
         db.index(["docs", "ranking"])
         db.add([json.loads(line) for line in (samples / "demo.jsonl").read_text().splitlines()])
         db.index("conversation.txt", collection="history")
-        at = datetime(2026, 3, 1, tzinfo=UTC)
-        db.add_facts(
-            [
-                Fact(id="f1", subject="Rajesh", relation="lives in", object="Pune", timestamp=at),
-                Fact(subject="Rajesh", relation="married to", object="Priya", timestamp=at),
-                Fact(subject="Priya", relation="has a sister", object="Meera", timestamp=at),
-                Fact(
-                    subject="Rajesh", relation="planning", object="Goa", text="a trip in March", timestamp=at
-                ),
-            ]
-        )
-        moved = datetime(2026, 9, 1, tzinfo=UTC)
-        db.add_facts(
-            [
-                Fact(
-                    id="f2",
-                    subject="Rajesh",
-                    relation="lives in",
-                    object="Mumbai",
-                    timestamp=moved,
-                    supersedes=["f1"],
-                )
-            ]
-        )
+        db.add_turns(make_turns())
+        for one in FACTS:
+            db.add_facts([one])
+        for episode, tasks in EPISODES.items():
+            for task in tasks:
+                db.plan(task, episode=episode, max_tokens=4000)
         db.admin.tokens.issue("assistant", Caller(name="assistant"))
         db.admin.tokens.issue("family", Caller(clearance="private", scopes={"family"}, name="family"))
         db.wait()
@@ -98,25 +151,43 @@ def open_browser(playwright: Any) -> Browser:
 
 
 def draw_search(page: Page) -> None:
-    page.get_by_label("Search", exact=True).fill(QUESTION)
-    page.locator("article").first.wait_for()
+    search(page, QUESTION)
+    if (page.viewport_size or {})["width"] > 700:
+        page.locator("article").nth(1).hover()
+
+
+def search(page: Page, query: str) -> None:
+    with page.expect_response("**/v1/search"):
+        page.get_by_label("Search", exact=True).fill(query)
     page.locator(".flow[data-drawn]").wait_for()
-    page.locator("article").nth(1).hover()
+    page.wait_for_timeout(100)
 
 
 def draw_why(page: Page) -> None:
-    draw_search(page)
-    page.locator(".flow-box").focus()
-    for key in ("Home", "PageDown", "ArrowDown", "ArrowDown", "ArrowDown", "Enter"):
-        page.keyboard.press(key)
+    record = page.evaluate(FIND_ADMISSIBLE, QUESTION)
+    visit(page, f"search?tab=why&q={quote(QUESTION)}&record={quote(record)}")
     page.locator(".changes li").first.wait_for()
+    show_panel(page)
+
+
+def draw_facts(page: Page) -> None:
+    visit(page, "search?tab=facts&recipe=memory&q=" + "where+does+Rajesh+live")
+    page.locator(".fact").first.wait_for()
+    show_panel(page)
+
+
+def show_panel(page: Page) -> None:
+    """On a phone, the panel is below the results."""
+    if (page.viewport_size or {})["width"] < 700:
+        page.locator(".inside-view").evaluate("(one) => scrollTo(0, one.offsetTop - 96)")
 
 
 def draw_tune(page: Page) -> None:
-    visit(page, "tune?recipe=memory&q=" + "what+does+Priya+say+about+Goa")
+    visit(page, "tune?q=" + JUDGED[0].replace(" ", "+"))
     page.locator(".ranking li").first.wait_for()
-    page.get_by_label("weight of vector").fill("0.4")
+    page.get_by_label("weight of keyword").fill("1.4")
     page.locator(".badge.good").wait_for()
+    page.locator(".ndcg").wait_for()
 
 
 def draw_prompt(page: Page) -> None:
@@ -124,16 +195,20 @@ def draw_prompt(page: Page) -> None:
     page.locator(".budget, .problem").first.wait_for()
 
 
+def draw_episodes(page: Page) -> None:
+    visit(page, "prompt?episode=fusion+constants&turn=3")
+    page.locator(".budget").wait_for()
+
+
 def draw_memory(page: Page) -> None:
-    visit(page, "memory?entity=Rajesh")
+    visit(page, "memory?entity=Rajesh&session=2026-06+move")
     page.locator(".fact").first.wait_for()
-    page.locator(".row-line button").first.click()
     page.locator(".turn").first.wait_for()
 
 
 def draw_state(page: Page) -> None:
     visit(page, "state")
-    page.locator(".chart").wait_for()
+    page.locator(".chart").first.wait_for()
 
 
 def visit(page: Page, address: str) -> None:
@@ -141,14 +216,43 @@ def visit(page: Page, address: str) -> None:
     page.goto(f"{page.url.partition('#')[0]}#/{address}")
 
 
+def judge(page: Page) -> None:
+    """Grade the first results of some queries, so that there is something to measure."""
+    for query in JUDGED:
+        search(page, query)
+        for at, grade in enumerate("310"):
+            article = page.locator("article").nth(at)
+            article.focus()
+            page.keyboard.press(grade)
+            article.locator("[aria-pressed=true]").wait_for()
+
+
 SCREENS: Final = {
     "search": draw_search,
     "why": draw_why,
+    "facts": draw_facts,
     "tune": draw_tune,
     "prompt": draw_prompt,
+    "episodes": draw_episodes,
     "memory": draw_memory,
     "state": draw_state,
 }
+
+
+def reduce_colours(picture: Image.Image) -> Image.Image:
+    """Return the picture with 256 colours: the frequent ones as they are, so that no surface is tinted."""
+    counted: Any = picture.getcolors(1 << 24)
+    frequent = [colour for _, colour in sorted(counted, reverse=True)[:FREQUENT_COLOURS]]
+    others = [colour for _, colour in counted if colour not in set(frequent)]
+    palette = Image.new("P", (1, 1))
+    if others:
+        rare = Image.new("RGB", (len(others), 1))
+        rare.putdata(others)
+        spread = rare.quantize(256 - FREQUENT_COLOURS, Image.Quantize.MEDIANCUT).getpalette() or []
+    else:
+        spread = []
+    palette.putpalette([channel for colour in frequent for channel in colour] + spread)
+    return picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
 def main() -> None:
@@ -166,6 +270,7 @@ def main() -> None:
             page.on("pageerror", lambda error: print(f"error: {error}"))
             page.goto(address)
             page.get_by_role("searchbox").wait_for()
+            judge(page)
             for name in options.names:
                 for size, (width, height) in SIZES.items():
                     page.set_viewport_size({"width": width, "height": height})
@@ -176,10 +281,9 @@ def main() -> None:
                         page.locator("nav").wait_for()
                         SCREENS[name](page)
                         page.wait_for_timeout(150)
-                        picture = Image.open(io.BytesIO(page.screenshot()))
-                        target = options.out / f"web-{name}-{size}-{theme}.png"
-                        picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE).save(
-                            target, optimize=True
+                        picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+                        reduce_colours(picture).save(
+                            options.out / f"web-{name}-{size}-{theme}.png", optimize=True
                         )
             browser.close()
 

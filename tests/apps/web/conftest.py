@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
@@ -44,7 +44,8 @@ def web_sample(tmp_path_factory: pytest.TempPathFactory) -> SampleDatabase:
 def server(web_sample: SampleDatabase) -> Iterator[RunningServer]:
     config = web_sample.path.parent / "sennit.toml"
     config.write_text('[recipes."<img src=x onerror=alert(1)>"]\nbase = "default"\n')
-    with run_server(web_sample) as server:
+    # A file that the environment names is the user's own, so that recipes may be saved there.
+    with run_server(web_sample, "--save-recipes", env={"SENNIT_CONFIG": str(config)}) as server:
         yield server
 
 
@@ -58,6 +59,7 @@ class Visit:
     foreign: list[str] = field(default_factory=list)
     answers: list[Response] = field(default_factory=list)
     """Every response of the API since the last navigation that a test made."""
+    loads: int = 0
 
     @property
     def bodies(self) -> list[str]:
@@ -67,11 +69,23 @@ class Visit:
     def go(self, address: str = "") -> None:
         self.page.goto(f"{self.server.url}/{address}")
 
+    def open_view(self, address: str) -> None:
+        """Load a view anew: another query makes it another document."""
+        self.loads += 1
+        self.go(f"?{self.loads}#/{address}")
+
     def search(self, query: str) -> None:
         box = self.page.get_by_role("searchbox")
         box.wait_for()
         box.fill(query)
         self.page.locator(".flow[data-drawn]").wait_for()
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Call the service with the token of the tab."""
+        return self.page.evaluate(
+            "async ([method, path, body]) => (await import('/web/api.js')).call(method, path, { body: body ?? undefined })",
+            [method, path, body],
+        )
 
 
 Visits = Callable[[str], Visit]
@@ -97,7 +111,7 @@ def visits(browser: Browser, server: RunningServer, web_sample: SampleDatabase) 
                 one.foreign.append(request.url)
 
         def note_response(response: Response) -> None:
-            if "/v1/" in response.url and response.status == 200:
+            if ("/v1/" in response.url or "/introspect/" in response.url) and response.status == 200:
                 one.answers.append(response)
 
         page.on("console", note_console)

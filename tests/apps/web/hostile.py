@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import sennit
-from sennit import Record
+from sennit import Fact, Record, Turn
 
 BLNS = Path(__file__).resolve().parents[4] / "shared" / "data" / "security" / "blns" / "blns.json"
 
@@ -47,3 +47,24 @@ def hostile_records(path: Path, folder: Path) -> None:
             ]
         )
         db.index([folder])
+        lines = [text.replace("\0", "") for text in PAYLOADS]
+        db.add_turns([Turn(session=line, speaker=line, text=f"hostileturn {line}") for line in lines])
+        db.add_facts(
+            [Fact(subject=f"Mallory {line}", relation=line, object="Hostileville") for line in lines]
+            + [
+                Fact(
+                    subject="Zorro", relation="hides in", object="Vineyard", sensitivity="private", scope="me"
+                )
+            ]
+        )
+        db.add_turns(
+            [
+                Turn(
+                    session="hidden talk",
+                    speaker="Zorro",
+                    text="unseen words",
+                    sensitivity="private",
+                    scope="me",
+                )
+            ]
+        )

@@ -29,6 +29,12 @@ export const session = {
   },
 };
 
+let onReached = () => {};
+/** Hear of every call whether the service answered it. */
+export function whenReached(action) {
+  onReached = action;
+}
+
 let onUnauthorized = () => {};
 export function whenUnauthorized(action) {
   onUnauthorized = action;
@@ -52,8 +58,10 @@ export async function call(method, path, { body, signal, token = session.token, 
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
+    onReached(false);
     throw new ApiError(0, "unreachable", "The service does not answer. Is it still running?");
   }
+  onReached(true);
   const isJson = response.headers.get("content-type")?.startsWith("application/json");
   const value = isJson ? await response.json() : await response.text();
   if (response.ok) return value;

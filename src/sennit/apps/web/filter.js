@@ -52,6 +52,8 @@ export function filterBox(value, onchange) {
   let chosen = -1;
 
   const close = () => {
+    // What was asked before must not open the list again.
+    ask(async () => undefined);
     list.hidden = true;
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");
@@ -115,8 +117,8 @@ export function filterBox(value, onchange) {
     } else if ((event.key === "Enter" || event.key === "Tab") && chosen >= 0) {
       event.preventDefault();
       accept(list.children[chosen].querySelector("span").textContent);
-    } else if (event.key === "Escape" && !list.hidden) {
-      event.preventDefault();
+    } else if (event.key === "Escape") {
+      if (!list.hidden) event.preventDefault();
       close();
     }
   });

@@ -24,7 +24,7 @@ function isMatch(word, wanted) {
 
 /** Return at most `room` characters around the most matches, as nodes. */
 export function passage(text, wanted, room = 320) {
-  const flat = text.replace(/\s+/g, " ").trim();
+  const flat = text.replace(/```[\w-]*/g, " ").replace(/\s+/g, " ").trim();
   const matches = [...flat.matchAll(WORD)].filter(([word]) => isMatch(word, wanted)).map((found) => found.index);
   let start = 0;
   if (flat.length > room && matches.length) {

@@ -1,6 +1,6 @@
 // Starts the page: sign-in, navigation, theme, and the view that the address names.
 
-import { ApiError, get, post, session, whenUnauthorized } from "./api.js";
+import { ApiError, get, post, session, whenReached, whenUnauthorized } from "./api.js";
 import { announce, fill, h, showDialog } from "./dom.js";
 import { readAddress, visit } from "./address.js";
 import * as memory from "./memory.js";
@@ -186,7 +186,7 @@ async function show({ focus = false } = {}) {
     else stop?.();
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.status !== 401) fill(place, h("p.problem.card", { role: "alert" }, error.message));
+    if (error.status !== 401) fill(place, h("div.problem.card", { role: "alert" }, h("p", error.message), h("p", h("button", { type: "button", onclick: () => show() }, "Try again"))));
   }
   if (focus) main.focus({ preventScroll: true });
 }
@@ -219,7 +219,26 @@ async function signInByCode() {
   }
 }
 
+const RETRY_MILLISECONDS = 2000;
+let offline = null;
+
+/** Say that the service does not answer, until it does again. */
+function showReached(isReached) {
+  if (isReached === (offline === null)) return;
+  if (isReached) {
+    clearInterval(offline.timer);
+    offline.banner.remove();
+    offline = null;
+    announce("The service answers again.");
+    return;
+  }
+  const banner = h("p.offline", { role: "alert" }, "The service does not answer. What you see is what it said last. Start it again with ", h("code", "sennit open"), " or ", h("code", "sennit serve"), "; this page tries again by itself.");
+  top.after(banner);
+  offline = { banner, timer: setInterval(() => get("/healthz").catch(() => {}), RETRY_MILLISECONDS) };
+}
+
 applyTheme(localStorage.getItem(THEME) ?? "auto");
+whenReached(showReached);
 const problem = await signInByCode();
 whenUnauthorized(() => caller && showSignIn("The token is no longer valid."));
 window.addEventListener("hashchange", () => show({ focus: true }));

@@ -1,97 +1,123 @@
 // Memory and graph: sessions and what was said, and facts around an entity, as of any day.
 
 import { get, post, query, remove } from "./api.js";
-import { debounce, field, fill, h, plural, showDialog, toast } from "./dom.js";
+import { replaceAddress } from "./address.js";
+import { field, fill, h, plural, showDialog, toast } from "./dom.js";
+import { factsView, loadFacts } from "./facts.js";
 
 export const title = "Memory";
-const IS_FACT = "exists subject and exists relation and exists object";
-const MAX_FACTS = 1000;
-const DAY = 86400000;
+const MANY_SESSIONS = 8;
+const MAX_TURNS = 500;
 
 export async function show(main, parameters, caller) {
+  const place = { session: parameters.get("session") ?? "", entity: parameters.get("entity") ?? "", asOf: parameters.get("as_of") ?? "" };
   const sessionList = h("ul.rows");
+  const filter = h("input", { type: "search", placeholder: "Find a session", "aria-label": "Find a session", autocomplete: "off", spellcheck: "false" });
   const turns = h("ol.turns-list", { "aria-label": "Turns" });
-  const graph = h("div.facts-view");
+  const graph = h("div");
+  let sessions = [];
+  const remember = (changes) => {
+    Object.assign(place, changes);
+    replaceAddress("memory", { session: place.session, entity: place.entity, as_of: place.asOf });
+  };
   fill(
     main,
     h("h1", "Memory and graph"),
-    h("div.columns",
-      h("section.card", { "aria-label": "Sessions" }, h("h2", "Sessions"), sessionList, turns),
-      h("section.card", { "aria-label": "Facts" }, h("h2", "Facts"), graph)),
+    h(
+      "div.columns",
+      h("section.card", { "aria-label": "Sessions" }, h("h2", "Sessions"), filter, sessionList, turns),
+      h("section.card", { "aria-label": "Facts" }, h("h2", "Facts"), graph),
+    ),
   );
   const loadSessions = async () => {
-    const { sessions } = await get("/v1/sessions");
-    fill(sessionList, sessions.length ? sessions.map((one) => h("li.row-line",
-      h("button.row", { type: "button", onclick: () => loadTurns(one.name) }, h("strong", one.name), h("span.muted", plural(one.records, "turn"))),
-      caller.write && h("button.plain.danger", { type: "button", "aria-label": `Forget the session ${one.name}`, onclick: () => forgetSession(one.name) }, "Forget"))) : h("li.muted", "No conversations."));
+    sessions = (await get("/v1/sessions")).sessions;
+    filter.hidden = sessions.length < MANY_SESSIONS;
+    showSessions();
+  };
+  const showSessions = () => {
+    const wanted = filter.value.trim().toLowerCase();
+    const shown = sessions.filter((one) => one.name.toLowerCase().includes(wanted));
+    fill(
+      sessionList,
+      shown.map((one) =>
+        h(
+          "li.row-line",
+          h("button.row", { type: "button", "aria-pressed": String(one.name === place.session), onclick: () => loadTurns(one.name) }, h("strong", one.name), h("span.muted", plural(one.records, "turn"))),
+          caller.write && h("button.plain.danger", { type: "button", "aria-label": `Forget the session ${one.name}`, onclick: () => forgetSession(one.name) }, "Forget"),
+        ),
+      ),
+      !sessions.length && h("li.muted", "No conversations yet. ", h("code", "sennit index FILE --collection history"), " stores one, ", h("code", "sennit remember TEXT"), " a memory."),
+      sessions.length > 0 && !shown.length && h("li.muted", "No session has this name."),
+    );
   };
   const loadTurns = async (name) => {
-    const found = await get(`/v1/records?${query({ filter: `session = ${JSON.stringify(name)}`, limit: 500 })}`);
-    const sorted = found.records.sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
-    fill(turns, h("li", h("h3", name)), sorted.map((one) => h("li.turn", h("div", h("strong", one.metadata.speaker ?? one.kind), " ", h("time.muted", { datetime: one.timestamp ?? "" }, (one.timestamp ?? "").slice(0, 16).replace("T", " "))), h("p", one.text), caller.write && h("div", h("button.plain", { type: "button", onclick: () => correct(one, () => loadTurns(name)) }, "Correct"), h("button.plain.danger", { type: "button", onclick: () => forget(one, () => loadTurns(name)) }, "Forget")))));
+    remember({ session: name });
+    showSessions();
+    const found = await get(`/v1/records?${query({ filter: `session = ${JSON.stringify(name)}`, limit: MAX_TURNS })}`);
+    const sorted = found.records.sort((a, b) => (a.timestamp ?? "").localeCompare(b.timestamp ?? "") || (a.position ?? 0) - (b.position ?? 0));
+    let last = "";
+    const again = () => loadTurns(name);
+    fill(
+      turns,
+      h("li", h("h3", name)),
+      sorted.map((one) => {
+        const [date, time] = (one.timestamp ?? "").slice(0, 16).split("T");
+        const isNewDay = date && date !== last;
+        last = date;
+        return [
+          isNewDay && h("li.day", h("time", { datetime: date }, date)),
+          h(
+            "li.turn",
+            h("div", h("strong", one.metadata.speaker ?? one.kind), " ", time && h("time.muted", { datetime: one.timestamp }, time)),
+            h("p", one.text),
+            caller.write &&
+              h(
+                "div.row-actions",
+                h("button.plain", { type: "button", onclick: () => correct(one, again) }, "Correct"),
+                h("button.plain.danger", { type: "button", onclick: () => forget(one, again) }, "Forget"),
+              ),
+          ),
+        ];
+      }),
+      found.total > sorted.length && h("li.muted", `The first ${sorted.length} of ${found.total} turns.`),
+    );
   };
   const forgetSession = async (name) => {
     if (!(await ask(`Forget the session ${name}, and the facts that have no other source?`))) return;
     const { removed } = await remove(`/v1/sessions/${encodeURIComponent(name)}`);
     toast(`Forgot ${plural(removed, "record")}.`);
     fill(turns);
+    remember({ session: "" });
     await loadSessions();
   };
-  await Promise.all([loadSessions(), showFacts(graph, parameters.get("entity") ?? "", caller)]);
+  filter.addEventListener("input", showSessions);
+  await Promise.all([loadSessions(), showFacts(graph, { entity: place.entity, asOf: place.asOf }, caller, remember)]);
+  if (place.session) await loadTurns(place.session);
 }
 
-async function showFacts(graph, entity, caller) {
-  const found = await get(`/v1/records?${query({ filter: IS_FACT, limit: MAX_FACTS })}`);
-  const facts = found.records.map((record) => ({
-    record,
-    subject: record.metadata.subject,
-    relation: record.metadata.relation,
-    object: record.metadata.object,
-    from: record.timestamp ? Date.parse(record.timestamp) : null,
-    until: record.metadata.superseded_at ? Date.parse(record.metadata.superseded_at) : null,
-  }));
-  if (!facts.length) {
-    fill(graph, h("p.muted", "No facts."));
+async function showFacts(graph, wanted, caller, onchange) {
+  const found = await loadFacts();
+  if (!found.facts.length) {
+    fill(graph, h("p.muted", "No facts yet. ", h("code", "sennit facts add"), " stores one; a conversation gives them by ", h("code", "sennit facts extract"), "."));
     return;
   }
-  const times = facts.flatMap((fact) => [fact.from, fact.until]).filter((time) => time !== null);
-  const now = Math.max(Date.now(), ...times);
-  const first = Math.min(now - 30 * DAY, ...times) - DAY;
-  const slider = h("input", { type: "range", min: 0, max: Math.ceil((now - first) / DAY), value: Math.ceil((now - first) / DAY) });
-  const shown = h("span");
-  const names = [...new Set(facts.flatMap((fact) => [fact.subject, fact.object]))].sort();
-  const picker = h("input", { value: entity, list: "entities", placeholder: "all", autocomplete: "off" });
-  const list = h("ul.facts-list");
-  const count = h("p.muted", { role: "status" });
-  const draw = () => {
-    const at = first + Number(slider.value) * DAY;
-    shown.textContent = new Date(at).toISOString().slice(0, 10);
-    const near = around(facts, picker.value.trim());
-    const states = near.map((fact) => ({ fact, state: fact.from !== null && fact.from > at ? "future" : fact.until !== null && fact.until <= at ? "ended" : "valid" })).filter(({ state }) => state !== "future");
-    count.textContent = `${plural(states.filter(({ state }) => state === "valid").length, "fact")} valid on ${shown.textContent}, ${states.filter(({ state }) => state === "ended").length} superseded.`;
-    fill(list, states.sort((a, b) => a.fact.subject.localeCompare(b.fact.subject) || a.fact.relation.localeCompare(b.fact.relation)).map(({ fact, state }) => factLine(fact, state)));
-  };
-  const successor = (fact) => facts.find((other) => other !== fact && ([].concat(other.record.metadata.supersedes ?? []).includes(fact.record.id) || (other.subject === fact.subject && other.relation === fact.relation && other.from !== null && other.from === fact.until)));
-  const factLine = (fact, state) => {
-    const next = state === "ended" ? successor(fact) : null;
-    const name = (text) => h("button.entity", { type: "button", onclick: () => { picker.value = text; draw(); picker.focus(); } }, text);
-    return h(`li.fact.${state}`,
-      h("div.triple", name(fact.subject), h("span.relation", fact.relation), name(fact.object)),
-      h("p.muted", [fact.from ? `from ${new Date(fact.from).toISOString().slice(0, 10)}` : "always", fact.until ? ` until ${new Date(fact.until).toISOString().slice(0, 10)}` : "", next ? `, superseded by “${next.subject} ${next.relation} ${next.object}”` : ""].join("")),
-      caller.write && h("div", state === "valid" && h("button.plain", { type: "button", onclick: () => correctFact(fact, () => showFacts(graph, picker.value, caller)) }, "Correct"), h("button.plain.danger", { type: "button", onclick: () => forget(fact.record, () => showFacts(graph, picker.value, caller)) }, "Forget")));
-  };
-  slider.addEventListener("input", draw);
-  picker.addEventListener("input", debounce(draw, 80));
-  fill(graph, h("div.around", field("Around", picker), h("label.field", h("span.label", "As of ", shown), slider)), h("datalist#entities", names.map((name) => h("option", { value: name }))), count, list);
-  draw();
-}
-
-/** The facts about an entity, and those about what they name: two steps. */
-function around(facts, name) {
-  if (!name) return facts;
-  const near = new Set([name]);
-  for (const fact of facts) if (fact.subject === name || fact.object === name) near.add(fact.subject).add(fact.object);
-  return near.size > 1 ? facts.filter((fact) => near.has(fact.subject) || near.has(fact.object)) : facts.filter((fact) => `${fact.subject} ${fact.object}`.toLowerCase().includes(name.toLowerCase()));
+  const again = () => showFacts(graph, wanted, caller, onchange);
+  const view = factsView({
+    ...found,
+    ...wanted,
+    onchange: (chosen) => {
+      Object.assign(wanted, chosen);
+      onchange(chosen);
+    },
+    actions: (fact, state) =>
+      caller.write &&
+      h(
+        "div.row-actions",
+        state === "valid" && h("button.plain", { type: "button", onclick: () => correctFact(fact, again) }, "Correct"),
+        h("button.plain.danger", { type: "button", onclick: () => forget(fact.record, again) }, "Forget"),
+      ),
+  });
+  fill(graph, view);
 }
 
 function ask(question) {
@@ -109,28 +135,49 @@ async function forget(record, done) {
   await done();
 }
 
+/** A dialog with a form. `save` writes; what goes wrong stands in the dialog. */
+function edit(heading, label, control, save, done) {
+  const problem = h("p.problem", { role: "alert" });
+  const form = h(
+    "form.edit",
+    {
+      onsubmit: async (event) => {
+        event.preventDefault();
+        try {
+          toast(await save());
+        } catch (error) {
+          problem.textContent = error.message;
+          return;
+        }
+        dialog.close();
+        await done();
+      },
+    },
+    field(label, control),
+    problem,
+    h("button.primary", "Save"),
+  );
+  const dialog = showDialog(heading, form);
+  control.focus();
+}
+
 function correct(record, done) {
   const text = h("textarea", { rows: 5, value: record.text });
-  const form = h("form", { onsubmit: async (event) => {
-    event.preventDefault();
+  const save = async () => {
     const { citation, ...fields } = record;
     void citation;
     await post("/v1/records", { ...fields, text: text.value });
-    dialog.close();
-    toast("Corrected.");
-    await done();
-  } }, field("Text", text), h("button.primary", "Save"));
-  const dialog = showDialog("Correct", form);
+    return "Corrected.";
+  };
+  edit("Correct", "Text", text, save, done);
 }
 
 function correctFact(fact, done) {
   const object = h("input", { value: fact.object });
-  const form = h("form.inline", { onsubmit: async (event) => {
-    event.preventDefault();
-    await post("/v1/facts", { subject: fact.subject, relation: fact.relation, object: object.value, timestamp: new Date().toISOString(), supersedes: [fact.record.id], collection: fact.record.collection, sensitivity: fact.record.sensitivity, scope: fact.record.scope });
-    dialog.close();
-    toast("Corrected; the former fact stays in history.");
-    await done();
-  } }, field(`${fact.subject} ${fact.relation}`, object), h("button.primary", "Save"));
-  const dialog = showDialog("Correct the fact", form);
+  const { id, collection, sensitivity, scope } = fact.record;
+  const save = async () => {
+    await post("/v1/facts", { subject: fact.subject, relation: fact.relation, object: object.value, timestamp: new Date().toISOString(), supersedes: [id], collection, sensitivity, scope });
+    return "Corrected; the former fact stays in history.";
+  };
+  edit("Correct the fact", `${fact.subject} ${fact.relation}`, object, save, done);
 }

@@ -1,94 +1,196 @@
-// What enters the prompt: the memory block, or the plan of code within its budget, and the episodes.
+// What enters the prompt: the memory block, or the plan of code within its budget, and the episodes over time.
 
-import { get, post, query } from "./api.js";
+import { get, latest, post, query } from "./api.js";
+import { replaceAddress } from "./address.js";
 import { copyText, field, fill, h, plural } from "./dom.js";
+import { loadProjects, projectField } from "./project.js";
 
 export const title = "Prompt";
+const DEFAULT_TOKENS = 4000;
 
 export async function show(main, parameters, caller) {
-  const box = h("textarea", { rows: 2, placeholder: "A task or a question", spellcheck: "false" });
-  box.value = parameters.get("q") ?? "";
+  const place = {
+    q: parameters.get("q") ?? "",
+    kind: parameters.get("kind") === "plan" ? "plan" : "context",
+    budget: Number(parameters.get("budget")) || DEFAULT_TOKENS,
+    episode: parameters.get("episode") ?? "",
+    turn: Number(parameters.get("turn")) || 0,
+    project: parameters.get("project") ?? "",
+  };
+  const projects = await loadProjects();
+  const box = h("textarea", { rows: 2, placeholder: "A task or a question", spellcheck: "false", value: place.q });
   const kind = h("select", h("option", { value: "context" }, "memory block"), h("option", { value: "plan" }, "code plan"));
-  kind.value = parameters.get("kind") ?? "context";
-  const budget = h("input", { type: "number", min: 1, max: 1000000, value: 4000 });
-  const episode = h("input", { spellcheck: "false", placeholder: caller.write ? "none" : "needs write access", disabled: !caller.write });
+  kind.value = place.kind;
+  const budget = h("input", { type: "number", min: 1, max: 1000000, value: place.budget });
+  const episode = h("input", { spellcheck: "false", placeholder: caller.write ? "none: the plan is not stored" : "needs write access", disabled: !caller.write });
+  const planFields = [field("Budget in tokens", budget), field("Store in the episode", episode)];
   const out = h("div.cards.single", { "aria-live": "polite" });
+  const list = h("ul.episodes");
+  const turns = h("div.cards.single");
+  const inspecting = latest();
+
+  const remember = () => replaceAddress("prompt", { q: place.q, kind: place.kind === "plan" ? "plan" : "", budget: place.budget === DEFAULT_TOKENS ? "" : place.budget, episode: place.episode, turn: place.turn || "", project: place.project });
+  const showFields = () => {
+    for (const one of planFields) one.hidden = kind.value !== "plan";
+  };
   const run = async () => {
-    const text = box.value.trim();
-    if (!text) return;
+    place.q = box.value.trim();
+    place.kind = kind.value;
+    place.budget = Number(budget.value) || DEFAULT_TOKENS;
+    remember();
+    if (!place.q) return;
     fill(out, h("p.muted", "Planning …"));
     try {
-      if (kind.value === "context") fill(out, await memoryBlock(text));
-      else {
-        const body = { query: text, max_tokens: Number(budget.value) || 4000, ...(episode.value.trim() ? { episode: episode.value.trim() } : {}) };
-        fill(out, plan(await post("/v1/plan", body)));
-      }
+      if (place.kind === "context") return fill(out, await memoryBlock(place.q, place.project));
+      const name = episode.value.trim();
+      fill(out, plan(await post("/v1/plan", { query: place.q, max_tokens: place.budget, ...(name ? { episode: name } : {}), ...(place.project ? { project: place.project } : {}) })));
+      if (name) await loadEpisodes();
     } catch (error) {
       fill(out, h("p.problem", error.message));
     }
   };
-  const lookUp = h("input", { spellcheck: "false", placeholder: "name of an episode" });
-  const turns = h("div.cards.single");
-  const inspect = async (turn) => {
+
+  const loadEpisodes = async () => {
+    const { episodes } = await get("/v1/episodes");
+    fill(
+      list,
+      episodes.map((one) => episodeRow(one, (turn) => inspect(one.episode_id, turn))),
+      !episodes.length && h("li.muted", "No episodes yet. A code plan that names one is stored there, turn by turn: above, or by ", h("code", "sennit plan TASK --episode NAME"), "."),
+    );
+    markTurn();
+  };
+  const markTurn = () => {
+    for (const button of list.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.episode === place.episode && Number(button.dataset.turn) === place.turn));
+  };
+  const inspect = async (name, turn) => {
     try {
-      const found = await get(`/introspect/hydration/${encodeURIComponent(lookUp.value.trim())}?${query({ turn })}`);
+      const found = await inspecting((signal) => get(`/introspect/hydration/${encodeURIComponent(name)}?${query({ turn })}`, { signal }));
+      if (!found) return;
+      Object.assign(place, { episode: name, turn: found.turn });
+      remember();
+      markTurn();
       fill(
         turns,
-        h("div.turns", { role: "group", "aria-label": "Turns" }, found.turns.map((one) => h("button", { type: "button", "aria-pressed": String(one === found.turn), onclick: () => inspect(one) }, `turn ${one}`))),
-        plan({
-          ...found,
-          tokens: found.token_count,
-          entries: found.entities.map((one) => ({ ...one, key: one.entity_key, tokens: one.token_count, preview: one.content })),
-          dropped: found.dropped.map((one) => ({ ...one, key: one.entity_key, tokens: one.token_count })),
-        }, `Turn ${found.turn}`),
+        plan(
+          {
+            ...found,
+            tokens: found.token_count,
+            entries: found.entities.map((one) => ({ ...one, key: one.entity_key, tokens: one.token_count, preview: one.content })),
+            dropped: found.dropped.map((one) => ({ ...one, key: one.entity_key, tokens: one.token_count })),
+          },
+          `${name}, turn ${found.turn}`,
+        ),
       );
     } catch (error) {
       fill(turns, h("p.problem", error.message));
     }
   };
+
+  kind.addEventListener("change", showFields);
+  showFields();
   fill(
     main,
     h("h1", "What enters the prompt"),
-    h("form.request", { onsubmit: (event) => { event.preventDefault(); run(); } },
+    h(
+      "form.request.card",
+      { onsubmit: (event) => { event.preventDefault(); run(); } },
       field("Task", box),
-      h("div.options.two", field("What", kind), field("Budget in tokens", budget), field("Episode", episode)),
-      h("div", h("button.primary", "Plan"))),
+      h("div.options.two", field("What", kind), projectField(projects, place.project, (name) => { place.project = name; run(); }), planFields),
+      h("div", h("button.primary", "Show")),
+    ),
     out,
-    h("section.card", { "aria-label": "Episodes" }, h("h2", "Episodes"), h("p.muted", "A plan within an episode is stored. Here is what each turn put into the prompt."),
-      h("form.inline", { onsubmit: (event) => { event.preventDefault(); inspect(); } }, field("Episode", lookUp), h("button", "Show")), turns),
+    h("section.card", { "aria-label": "Episodes" }, h("h2", "Episodes"), h("p.muted", "What each turn of an episode put into the prompt: a bar is a turn, its height the share of the budget. Choose one to see its plan."), list, turns),
   );
-  if (box.value) run();
+  await loadEpisodes();
+  if (place.q) await run();
+  if (place.episode) await inspect(place.episode, place.turn || undefined);
 }
 
-async function memoryBlock(text) {
+function episodeRow(episode, onchoose) {
+  const last = episode.turns.at(-1);
+  return h(
+    "li.episode",
+    h("div.episode-name", h("strong", episode.episode_id), h("span.muted", `${plural(episode.turns.length, "turn")}, last `, h("time", { datetime: last.created }, last.created.slice(0, 16).replace("T", " ")))),
+    h(
+      "div.turn-bars",
+      { role: "group", "aria-label": `Turns of ${episode.episode_id}` },
+      episode.turns.map((one) => {
+        const share = Math.min(1, one.tokens / one.max_tokens);
+        const all = Math.max(1, one.anchors + one.semantic);
+        const label = `turn ${one.turn}: ${one.query}. ${one.tokens.toLocaleString("en")} of ${one.max_tokens.toLocaleString("en")} tokens, ${one.anchors} named, ${one.semantic} by meaning, ${one.dropped} cut`;
+        return h(
+          "button.turn-bar",
+          { type: "button", title: label, "aria-label": label, "aria-pressed": "false", "data-episode": episode.episode_id, "data-turn": one.turn, onclick: () => onchoose(one.turn) },
+          h("span.turn-fill", { style: { height: `${Math.max(6, 100 * share)}%` } }, h("span.anchor", { style: { "flex-grow": String(one.anchors / all) } }), h("span.semantic", { style: { "flex-grow": String(one.semantic / all) } })),
+          h("span.turn-number", one.turn),
+        );
+      }),
+    ),
+  );
+}
+
+async function memoryBlock(text, project) {
   const [block, found] = await Promise.all([
-    get(`/v1/context?${query({ query: text, format: "prompt", provenance: "true" })}`),
-    get(`/v1/context?${query({ query: text })}`),
+    get(`/v1/context?${query({ query: text, project, format: "prompt", provenance: "true" })}`),
+    get(`/v1/context?${query({ query: text, project })}`),
   ]);
-  return [
-    h("section.card", { "aria-label": "Block" },
-      h("div.bar", h("h2", "Memory block"), h("button", { type: "button", onclick: () => copyText(block, "the block") }, "Copy")),
-      h("p.muted", `${plural(found.results.length, "memory", "memories")}, about ${plural(Math.ceil(block.length / 4), "token")}.`),
-      block ? h("pre.output", { tabindex: "0", "aria-label": "Memory block" }, block) : h("p.muted", "Nothing is remembered about that.")),
-  ];
+  return h(
+    "section.card",
+    { "aria-label": "Block" },
+    h("div.bar", h("h2", "Memory block"), block && h("button", { type: "button", onclick: () => copyText(block, "the block") }, "Copy")),
+    h("p.muted", `${plural(found.results.length, "memory", "memories")}, about ${plural(Math.ceil(block.length / 4), "token")}.`),
+    block ? h("pre.output", { tabindex: "0", "aria-label": "Memory block" }, block) : h("p.muted", "Nothing is remembered about that."),
+  );
 }
 
 function plan(found, name = "Plan") {
   const used = found.tokens;
-  const isAnchor = (entry) => entry.reason.startsWith("anchor");
+  const isAnchor = (entry) => entry.reason.startsWith("anchor:");
+  const share = Math.round((100 * used) / found.max_tokens);
+  const reason = (text) => text.replace(/^anchor:/, "").replaceAll("_", " ");
   return [
-    h("section.card", { "aria-label": name },
+    h(
+      "section.card",
+      { "aria-label": name },
       h("div.bar", h("h2", name), found.prompt && h("button", { type: "button", onclick: () => copyText(found.prompt, "the block") }, "Copy")),
-      h("p", `${used.toLocaleString("en")} of ${found.max_tokens.toLocaleString("en")} tokens (${found.tokenizer}).`),
-      h("div.budget", { role: "img", "aria-label": `${Math.round((100 * used) / found.max_tokens)} % of the budget` },
-        found.entries.map((entry) => h(isAnchor(entry) ? "span.anchor" : "span.semantic", { title: `${entry.key}: ${entry.tokens} tokens`, style: { width: `${(100 * entry.tokens) / found.max_tokens}%` } }))),
+      found.query && found.turn > 0 && h("p", "“", found.query, "”", found.project?.length > 0 && h("span.muted", ` in ${found.project.join(", ")}`)),
+      h("p", h("strong", used.toLocaleString("en")), ` of ${found.max_tokens.toLocaleString("en")} tokens, ${share} %`, h("span.muted", ` (${found.tokenizer})`)),
+      h(
+        "div.budget",
+        { role: "img", "aria-label": `${share} % of the budget` },
+        found.entries.map((entry) => h(isAnchor(entry) ? "span.anchor" : "span.semantic", { title: `${entry.key}: ${entry.tokens} tokens`, style: { width: `${(100 * entry.tokens) / found.max_tokens}%` } })),
+      ),
       h("ul.legend", h("li", h("span.dot.anchor"), "named (anchors)"), h("li", h("span.dot.semantic"), "by meaning")),
-      h("table.numbers-table",
-        h("thead", h("tr", ["entity", "why", "tokens"].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", found.entries.map((entry) => h("tr", h("th", { scope: "row" }, h(isAnchor(entry) ? "span.dot.anchor" : "span.dot.semantic"), h("code", entry.key), entry.partial && h("span.badge", "shortened")), h("td", entry.reason), h("td", entry.tokens.toLocaleString("en"))))))),
-    found.dropped.length > 0 && h("section.card", { "aria-label": `Cut from ${name}` }, h("h2", "What the budget cut"),
-      h("table.numbers-table", h("thead", h("tr", ["entity", "selected by", "dropped because", "tokens"].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", found.dropped.map((one) => h("tr", h("th", { scope: "row" }, h("code", one.key)), h("td", one.selection_reason), h("td", one.reason), h("td", one.tokens.toLocaleString("en"))))))),
-    found.warnings.map((one) => h("p.problem", one.message)),
+      found.entries.length
+        ? table(
+            ["entity", "why", "tokens"],
+            found.entries.map((entry) => [
+              [h(isAnchor(entry) ? "span.dot.anchor" : "span.dot.semantic"), h("code", entry.key), entry.partial && h("span.badge", "shortened")],
+              reason(entry.reason),
+              entry.tokens.toLocaleString("en"),
+            ]),
+          )
+        : h("p.muted", "No code belongs to it."),
+    ),
+    found.dropped.length > 0 &&
+      h(
+        "section.card",
+        { "aria-label": `Cut from ${name}` },
+        h("h2", "What the budget cut"),
+        table(
+          ["entity", "selected by", "dropped because", "tokens"],
+          found.dropped.map((one) => [h("code", one.key), reason(one.selection_reason), one.reason, one.tokens.toLocaleString("en")]),
+        ),
+      ),
+    found.warnings.length > 0 && h("div.card.warnings", found.warnings.map((one) => h("p.problem", one.message))),
   ];
+}
+
+/** A table whose rows are cards on a phone: each cell says which column it is of. */
+function table(heads, rows) {
+  return h(
+    "table.numbers-table",
+    h("thead", h("tr", heads.map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", rows.map(([first, ...cells]) => h("tr", h("th", { scope: "row" }, first), cells.map((cell, at) => h("td", { "data-head": heads[at + 1] }, cell))))),
+  );
 }

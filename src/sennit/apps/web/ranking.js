@@ -131,12 +131,52 @@ function ordered(entries, candidates) {
   return entries.sort((a, b) => b.score - a.score || compareIds(candidates[a.index].id, candidates[b.index].id));
 }
 
+/** The thresholds of a source of a recipe; null is off. */
+export function thresholdOf(source) {
+  return { min_score: source.min_score ?? null, max_distance: source.max_distance ?? null };
+}
+
+const LIFTS = [0, 0.05, 0.12, 0.4, 1];
+const SIMILARITIES = [0, 0.7, 0.75, 0.85, 1];
+
+/** The distance of a cosine, by the metric of the source. */
+export function distance(metric, cosine, background) {
+  if (metric === "l2_squared") return 2 - 2 * cosine;
+  if (metric === "l2") return Math.sqrt(Math.max(0, 2 - 2 * cosine));
+  if (metric !== "calibrated") return 1 - cosine;
+  const lift = (cosine - background) / (1 - background);
+  if (lift <= 0 || lift >= 1) return lift <= 0 ? 2 : 0;
+  const at = LIFTS.findIndex((one) => one > lift);
+  const share = (lift - LIFTS[at - 1]) / (LIFTS[at] - LIFTS[at - 1]);
+  return 2 - 2 * (SIMILARITIES[at - 1] + share * (SIMILARITIES[at] - SIMILARITIES[at - 1]));
+}
+
+/** Leave out of each list what a threshold excludes. What a looser one would add is not at hand. */
+function cutLists(trace, lists, thresholds, estimated) {
+  const configs = new Map(trace.recipe.sources.map((source) => [source.name, source]));
+  return lists.map((list) => {
+    const config = configs.get(list.name) ?? configs.get(list.name.split(":")[0]);
+    const wanted = config && thresholds[config.name];
+    if (!wanted) return list;
+    const { min_score: low, max_distance: far } = wanted;
+    const old = thresholdOf(config);
+    if (low === old.min_score && far === old.max_distance) return list;
+    const isLooser = (old.min_score !== null && (low === null || low < old.min_score)) || (old.max_distance !== null && (far === null || far > old.max_distance));
+    const isCalibrated = config.metric === "calibrated" && far !== null && !list.background;
+    // A stage may score again what a list has lost.
+    if (isLooser || isCalibrated || trace.recipe.stages.some((stage) => stage.stage === "rescore")) estimated.add(`${list.name} list`);
+    const passes = ({ score }) => (low === null || score >= low) && (far === null || distance(config.metric, score, list.background) < far);
+    return { ...list, entries: list.entries.filter(passes) };
+  });
+}
+
 /** Rank the candidates of a trace with changed settings. Returns the order after the cut, and what is only estimated. */
-export function rerank(trace, { fusion, stages, limit = trace.limit, similarity = null }) {
+export function rerank(trace, { fusion, stages, thresholds = {}, min_relevance: least = 0, limit = trace.limit, similarity = null }) {
   const candidates = trace.candidates;
   const estimated = new Set();
-  let ranking = ordered([...fuse(fusion, readLists(trace))].map(([index, score]) => ({ index, score })), candidates);
-  for (const stage of trace.stages.filter((one) => one.runs === "after_fusion" && one.stage !== "limit")) {
+  const lists = cutLists(trace, readLists(trace), thresholds, estimated);
+  let ranking = ordered([...fuse(fusion, lists)].map(([index, score]) => ({ index, score })), candidates);
+  for (const stage of trace.stages.filter((one) => one.runs === "after_fusion" && !["limit", "min_relevance"].includes(one.stage))) {
     const settings = stages.find((one) => one.stage === stage.stage) ?? {};
     if (stage.stage === "decay") ranking = decay(trace, ranking, settings);
     else if (stage.stage === "mmr") ranking = mmr(ranking, settings, candidates, similarity, estimated);
@@ -153,6 +193,11 @@ export function rerank(trace, { fusion, stages, limit = trace.limit, similarity 
         candidates,
       );
     }
+  }
+  if (least > 0) {
+    // Only that of the results is at hand.
+    estimated.add("relevance");
+    ranking = ranking.filter(({ index }) => (candidates[index].relevance?.relevance ?? 1) >= least);
   }
   return { order: ranking.slice(0, limit), all: ranking, estimated: [...estimated] };
 }
@@ -192,16 +237,4 @@ function mmr(ranking, settings, candidates, similarity, estimated) {
     chosen.push(...left.splice(at, 1));
   }
   return [...chosen, ...ranking.slice(depth)];
-}
-
-/** A recipe as a table of sennit.toml. */
-export function toToml(name, base, fusion, stages) {
-  const key = (text) => (/^[A-Za-z0-9_-]+$/.test(text) ? text : JSON.stringify(text));
-  const value = (one) => {
-    if (Array.isArray(one)) return `[${one.map(value).join(", ")}]`;
-    if (one && typeof one === "object") return `{ ${Object.entries(one).map(([name, inner]) => `${key(name)} = ${value(inner)}`).join(", ")} }`;
-    if (typeof one === "number") return Number.isInteger(one) ? String(one) : String(one);
-    return JSON.stringify(one);
-  };
-  return `[recipes.${key(name)}]\nbase = ${JSON.stringify(base)}\nfusion = ${value(fusion)}\nstages = ${value(stages)}\n`;
 }

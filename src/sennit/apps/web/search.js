@@ -2,17 +2,18 @@
 
 import { get, latest, post } from "./api.js";
 import { replaceAddress } from "./address.js";
-import { announce, debounce, field, fill, h, milliseconds, number, plural, sourceClass, tabs, toast } from "./dom.js";
+import { announce, debounce, field, fill, h, menu, milliseconds, number, plural, sourceClass, tabs, toast } from "./dom.js";
 import { copyMenu, searchBody } from "./export.js";
+import { factsView, loadAround, namesOf } from "./facts.js";
 import { filterBox, isComplete } from "./filter.js";
 import { flow } from "./flow.js";
 import { passage, stems } from "./highlight.js";
+import { loadProjects, projectField } from "./project.js";
 import { citation, openSource } from "./source.js";
 import { whyNot } from "./why.js";
 
 export const title = "Search";
 const TYPING_PAUSE = 120;
-const FITS = 0.18;
 const GRADES = ["not relevant", "related", "relevant", "exactly right"];
 
 export function readRequest(parameters) {
@@ -21,17 +22,18 @@ export function readRequest(parameters) {
     recipe: parameters.get("recipe") ?? "",
     filter: parameters.get("filter") ?? "",
     collections: parameters.getAll("in"),
+    project: parameters.get("project") ?? "",
     limit: Number(parameters.get("limit")) || 0,
   };
 }
 
 export function writeRequest(request) {
-  return { q: request.q, recipe: request.recipe, filter: request.filter, in: request.collections, limit: request.limit || "" };
+  return { q: request.q, recipe: request.recipe, filter: request.filter, in: request.collections, project: request.project, limit: request.limit || "" };
 }
 
 export async function show(main, parameters, caller) {
   const request = readRequest(parameters);
-  const [{ recipes, default: usual }, { collections }] = await Promise.all([get("/v1/recipes"), get("/v1/collections")]);
+  const [{ recipes, default: usual }, { collections }, projects] = await Promise.all([get("/v1/recipes"), get("/v1/collections"), loadProjects()]);
   const ask = latest();
   let answer = null;
   let figure = null;
@@ -67,13 +69,31 @@ export async function show(main, parameters, caller) {
   const results = h("ol.results", { "aria-label": "Results" });
   const flowPanel = h("section");
   const whyPanel = h("section");
+  const factsPanel = h("section");
+  const askFacts = latest();
+  // What the panels show, which is part of the address too.
+  const inside = { tab: parameters.get("tab") ?? "way", record: parameters.get("record") ?? "", entity: parameters.get("entity") ?? "", asOf: parameters.get("as_of") ?? "" };
+  let factsOf = null;
   const panels = tabs("Look into the search", [
     { id: "way", label: "The way of every candidate", panel: flowPanel },
     { id: "why", label: "Why not?", panel: whyPanel },
+    { id: "facts", label: "Facts around", panel: factsPanel },
   ], (id) => {
+    inside.tab = id;
+    remember();
     if (id === "way") figure?.redraw();
+    if (id === "facts") showFacts();
   });
+  const remember = () =>
+    replaceAddress("search", {
+      ...writeRequest(request),
+      tab: inside.tab === "way" ? "" : inside.tab,
+      record: inside.tab === "why" ? inside.record : "",
+      entity: inside.tab === "facts" ? inside.entity : "",
+      as_of: inside.tab === "facts" ? inside.asOf : "",
+    });
   const copy = copyMenu(() => ({ request, answer }));
+  const columns = h("div.columns");
 
   fill(
     main,
@@ -92,21 +112,26 @@ export async function show(main, parameters, caller) {
       h(
         "div.options",
         field("Recipe", recipe),
+        projectField(projects, request.project, (name) => {
+          request.project = name;
+          run();
+        }),
         h("div.field", h("span.label#collections-label", "Collections"), picker),
         h("label.field.wide", h("span.label", "Filter"), filter.element),
         field("Results", limit),
       ),
     ),
-    h(
-      "div.columns",
-      h("section.found", { "aria-label": "Found" }, h("div.bar", status, copy), results),
-      h("section.inside-view", { "aria-label": "Inside" }, panels.list, flowPanel, whyPanel),
-    ),
+    columns,
+  );
+  fill(
+    columns,
+    h("section.found", { "aria-label": "Found" }, h("div.bar", status, copy), results),
+    h("section.inside-view", { "aria-label": "Inside" }, panels.list, flowPanel, whyPanel, factsPanel),
   );
 
   const run = async () => {
     changed.cancel();
-    replaceAddress("search", writeRequest(request));
+    remember();
     if (!request.q.trim()) {
       await ask(async () => null);
       answer = null;
@@ -120,9 +145,10 @@ export async function show(main, parameters, caller) {
     } catch (error) {
       answer = null;
       figure?.stop();
+      columns.classList.remove("alone");
       fill(results);
-      fill(flowPanel);
-      fill(status, h("span.problem", error.message));
+      fill(flowPanel, h("p.muted.hint-box", "Nothing to show: the search failed."));
+      fill(status, h("span.problem", error.message), error.status !== 422 && h("button", { type: "button", onclick: run }, "Try again"));
     }
   };
   const changed = debounce(run, TYPING_PAUSE);
@@ -130,13 +156,17 @@ export async function show(main, parameters, caller) {
   const showNothing = () => {
     figure?.stop();
     figure = null;
-    fill(results);
-    fill(status, `${plural(collections.reduce((sum, one) => sum + one.records, 0), "record")} in ${plural(collections.length, "collection")}. Press / to search from anywhere.`);
+    const records = collections.reduce((sum, one) => sum + one.records, 0);
+    columns.classList.toggle("alone", !records);
+    fill(results, !records && firstSteps());
+    fill(status, records ? [`${plural(records, "record")} in ${plural(collections.length, "collection")}. `, h("span.wide-only", "Press ", h("kbd", "/"), " to search from anywhere.")] : "");
+    fill(factsPanel, h("p.muted.hint-box", "Search, and see here the facts around the people and things that the results name."));
     fill(flowPanel, h("p.muted.hint-box", "Search, and see here how every candidate fared: which source found it, what the fusion and each stage made of it, and where it was dropped."));
     fill(whyPanel, h("p.muted.hint-box", "Search first. Then paste the id or the text of a record that you expected."));
   };
 
   const showAnswer = () => {
+    columns.classList.remove("alone");
     const wanted = stems(request.q);
     fill(
       status,
@@ -146,6 +176,8 @@ export async function show(main, parameters, caller) {
     );
     fill(
       results,
+      answer.degraded.length > 0 &&
+        h("li.notice.bad", h("strong", "Degraded: "), `${answer.degraded.map((one) => one.source).join(", ")} did not answer. The results are those of the other sources.`, h("ul", answer.degraded.map((one) => h("li", `${one.source}: ${one.reason}`)))),
       answer.hits.map((hit) => result(hit, wanted)),
       !answer.hits.length && (answer.hints ?? []).map((hint) => h("li.hint-box", h("p", hint.message), hint.command && h("code", hint.command))),
     );
@@ -158,11 +190,36 @@ export async function show(main, parameters, caller) {
         for (const item of results.querySelectorAll("article")) item.classList.toggle("pointed", item.dataset.id === id);
       },
     });
-    fill(flowPanel, legend(answer.trace), figure, degradedNote(answer));
+    fill(flowPanel, legend(answer.trace), figure);
     figure.redraw();
-    why = whyNot(request, () => answer);
+    why = whyNot(request, (reference) => {
+      inside.record = reference;
+      remember();
+    });
     fill(whyPanel, why);
+    if (inside.tab === "why" && inside.record) why.explain(inside.record);
+    factsOf = null;
+    if (inside.tab === "facts") showFacts();
     announce(`${plural(answer.hits.length, "result")}. ${answer.fits ? "" : "Nothing fits."}`);
+  };
+
+  const showFacts = async () => {
+    if (!answer || factsOf === answer) return;
+    factsOf = answer;
+    const names = namesOf(request.q, answer.hits);
+    try {
+      const found = await askFacts((signal) => loadAround(names, signal));
+      if (!found) return;
+      const centre = names.filter((name) => found.facts.some((fact) => fact.subject === name || fact.object === name)).slice(0, 2);
+      fill(
+        factsPanel,
+        found.facts.length
+          ? factsView({ ...found, centre, entity: inside.entity, asOf: inside.asOf, onchange: (chosen) => { Object.assign(inside, chosen); remember(); } })
+          : h("p.muted.hint-box", "No facts name the people and things of these results. ", h("code", "sennit facts add"), " stores one."),
+      );
+    } catch (error) {
+      fill(factsPanel, h("p.problem", error.message));
+    }
   };
 
   const openCandidate = async (candidate) => {
@@ -196,7 +253,8 @@ export async function show(main, parameters, caller) {
           const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
           if (step) {
             event.preventDefault();
-            results.children[hit.rank - 1 + step]?.querySelector("article")?.focus();
+            const all = [...results.querySelectorAll("article")];
+            all[all.indexOf(article) + step]?.focus();
           }
           if (event.key === "Enter" || event.key === "o") {
             // Otherwise the same key press would also press the button that gets the focus.
@@ -209,7 +267,7 @@ export async function show(main, parameters, caller) {
         "div.hit-head",
         h("span.rank", hit.rank),
         h(`h2#hit-${hit.rank}`, nameOf(hit)),
-        relevance(hit.relevance),
+        relevance(hit),
       ),
       shareBar(shares),
       h("p.passage", passage(hit.text, wanted)),
@@ -218,6 +276,7 @@ export async function show(main, parameters, caller) {
         citation(hit),
         h("span", hit.collection),
         hit.kind && h("span", hit.kind),
+        projects.length > 1 && hit.project && h("span", { title: "The project, and the git revision that was indexed" }, hit.revision ? `${hit.project} · ${hit.revision}` : hit.project),
         hit.timestamp && h("time", { datetime: hit.timestamp }, hit.timestamp.slice(0, 10)),
         h("span", { title: "The score decides the order; its scale is the recipe's." }, `score ${number(hit.score)}`),
         gradeButtons(hit, () => article),
@@ -257,6 +316,7 @@ export async function show(main, parameters, caller) {
     changed();
   });
   showNothing();
+  if (["why", "facts"].includes(inside.tab)) panels.select(inside.tab);
   if (request.q) run();
   else if (matchMedia("(hover: hover)").matches) box.focus();
   return () => figure?.stop();
@@ -268,10 +328,10 @@ export function nameOf(record) {
   return line.length > 90 ? `${line.slice(0, 90)}…` : line || record.id;
 }
 
-function relevance(value) {
-  const percent = Math.round(value * 100);
+function relevance(hit) {
+  const percent = Math.round(hit.relevance * 100);
   const element = h(
-    value >= FITS ? "span.relevance" : "span.relevance.low",
+    hit.fits ? "span.relevance" : "span.relevance.low",
     { title: "The calibrated chance that it answers the query" },
     h("span.meter", { "aria-hidden": "true" }, h("span", { style: { width: `${percent}%` } })),
     `${percent} %`,
@@ -301,8 +361,22 @@ function legend(trace) {
   );
 }
 
-function degradedNote(answer) {
-  return answer.degraded.map((one) => h("p.problem", `${one.source} failed: ${one.reason}`));
+/** What to do with an empty database. */
+function firstSteps() {
+  const step = (command, text) => h("li", h("code", command), h("span", text));
+  return h(
+    "li.first-steps.card",
+    h("h2", "Nothing to search yet"),
+    h("p", "There are no records here that you may see. In the folder of the database, run one of these; the page finds the records at once."),
+    h(
+      "ul",
+      step("sennit index .", "index this folder: text, documentation, code"),
+      step("sennit import FILE.jsonl", "add records of your own"),
+      step('sennit remember "Priya prefers mornings"', "store a memory"),
+      step("sennit demo", "see every recipe on sample data"),
+    ),
+    h("p", h("button.primary", { type: "button", onclick: () => location.reload() }, "Look again")),
+  );
 }
 
 function collectionPicker(collections, chosen, onchange) {
@@ -315,20 +389,11 @@ function collectionPicker(collections, chosen, onchange) {
       h("span.muted", one.records.toLocaleString("en")),
     ),
   );
-  const details = h("details.menu", summary, h("div.menu-items", boxes.length ? boxes : h("p.muted", "No records.")));
+  const details = menu(summary, h("div.menu-items", boxes.length ? boxes : h("p.muted", "No records.")));
   details.addEventListener("change", () => {
     const names = [...details.querySelectorAll("input:checked")].map((input) => input.value);
     summary.firstChild.textContent = label(names);
     onchange(names);
-  });
-  details.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") {
-      details.open = false;
-      summary.focus();
-    }
-  });
-  details.addEventListener("focusout", (event) => {
-    if (event.relatedTarget && !details.contains(event.relatedTarget)) details.open = false;
   });
   return details;
 }

@@ -2,109 +2,169 @@
 
 import { get, latest, post } from "./api.js";
 import { replaceAddress } from "./address.js";
-import { copyText, debounce, download, field, fill, h, number, plural, sourceClass, toast } from "./dom.js";
-import { rerank, toToml } from "./ranking.js";
+import { copyText, debounce, download, field, fill, h, number, plural, showDialog, sourceClass, toast } from "./dom.js";
+import { rerank, thresholdOf } from "./ranking.js";
 import { nameOf, readRequest, writeRequest } from "./search.js";
 import { searchBody } from "./export.js";
+import { loadProjects, projectField } from "./project.js";
 
 export const title = "Tune";
 const PAUSE = 250;
+/** A measurement that took longer is repeated only by the button. */
+const QUICK_MILLISECONDS = 1500;
+const COSINES = ["vector", "outline_vector"];
 
-export async function show(main, parameters) {
+export async function show(main, parameters, caller) {
   const request = readRequest(parameters);
-  const { recipes, default: usual } = await get("/v1/recipes");
+  const projects = await loadProjects();
+  let { recipes, default: usual } = await get("/v1/recipes");
   const ask = latest();
   const confirm = latest();
+  const judge = latest();
+  const preview = latest();
   let trial = null;
   let settings = null;
   let names = {};
+  let stored = parameters.get("settings");
+  let isQuick = true;
 
   const box = h("input", { type: "search", value: request.q, placeholder: "A query to tune with", "aria-label": "Search", autocomplete: "off", spellcheck: "false" });
-  const choose = (value) => {
-    const select = h("select", recipes.map((one) => h("option", { value: one.name }, one.name)));
-    select.value = value;
-    return select;
-  };
-  const recipe = choose(request.recipe || usual);
-  const other = h("select", h("option", { value: "" }, "the sliders"), recipes.map((one) => h("option", { value: one.name }, one.name)));
+  const options = () => recipes.map((one) => h("option", { value: one.name }, one.name));
+  const recipe = h("select", options());
+  recipe.value = request.recipe || usual;
+  if (!recipe.value) recipe.value = usual;
+  const other = h("select", h("option", { value: "" }, "the sliders"), options());
+  other.value = parameters.get("with") ?? "";
   const sliders = h("div.sliders");
   const before = h("ol.ranking", { "aria-label": "Before" });
   const after = h("ol.ranking", { "aria-label": "After" });
+  const afterName = h("h2", "After");
   const note = h("p.status", { role: "status", "aria-live": "polite" });
   const judged = h("div.judged");
   const toml = h("pre.output", { tabindex: "0", "aria-label": "Recipe" });
-  const recipeName = h("input", { value: "tuned", spellcheck: "false" });
+  const recipeName = h("input", { value: "tuned", spellcheck: "false", autocomplete: "off", maxlength: 100 });
+  const saveProblem = h("p.problem", { role: "alert" });
+  const reset = h("button.plain", { type: "button", onclick: () => { stored = null; load(); } }, "Reset");
 
   fill(
     main,
     h("h1.quiet", "Tune"),
-    h("form.request", { onsubmit: (event) => { event.preventDefault(); load(); } },
+    h(
+      "form.request",
+      { onsubmit: (event) => { event.preventDefault(); load(); } },
       h("div.ask", box, h("button.primary", { type: "submit" }, "Search")),
-      h("div.options.two", field("Recipe", recipe), field("Compare with", other))),
-    h("div.columns.tune",
-      h("section.card", { "aria-label": "Settings" }, h("h2", "Settings"), sliders,
-        h("h3", "Saved judgements"), judged,
-        h("h3", "Save as a recipe"), field("Name", recipeName), toml,
-        h("button", { type: "button", onclick: () => copyText(toml.textContent, "the recipe") }, "Copy for sennit.toml")),
-      h("section", { "aria-label": "Order" }, note, h("div.side-by-side", h("div", h("h2", "Before"), before), h("div", h("h2", "After"), after)))),
+      h("div.options.two", field("Recipe", recipe), field("Compare with", other), projectField(projects, request.project, (name) => { request.project = name; load(); })),
+    ),
+    h(
+      "div.columns.tune",
+      h("section.card", { "aria-label": "Settings" }, h("div.bar", h("h2", "Settings"), reset), sliders),
+      h(
+        "div.stack",
+        h(
+          "section.card",
+          { "aria-label": "Order" },
+          note,
+          h("div.side-by-side", h("div", h("h2", "Before"), before), h("div", afterName, after)),
+        ),
+        h("section.card", { "aria-label": "Saved judgements" }, h("h2", "Saved judgements"), judged),
+        h(
+          "section.card",
+          { "aria-label": "Save as a recipe" },
+          h("h2", "Save as a recipe"),
+          field("Name", recipeName),
+          saveProblem,
+          toml,
+          h(
+            "div.buttons",
+            caller.saves_recipes && h("button.primary", { type: "button", onclick: () => save() }, "Save …"),
+            h("button", { type: "button", onclick: () => copyText(toml.textContent, "the recipe") }, "Copy"),
+            h("button", { type: "button", onclick: () => download(`${recipeName.value.replace(/[^\w-]+/g, "_") || "recipe"}.toml`, toml.textContent) }, "Download"),
+          ),
+          !caller.saves_recipes && h("p.muted", "Add the table to your ", h("code", "sennit.toml"), ". An administrator saves it from here, on a service started with ", h("code", "sennit open"), " or ", h("code", "sennit serve --save-recipes"), "."),
+        ),
+      ),
+    ),
   );
 
   const load = async () => {
     request.recipe = recipe.value === usual ? "" : recipe.value;
-    replaceAddress("tune", writeRequest(request));
     const chosen = recipes.find((one) => one.name === recipe.value);
-    settings = { fusion: structuredClone(chosen.fusion), stages: structuredClone(chosen.stages) };
+    settings = readSettings(chosen, stored);
+    stored = null;
     showSliders(chosen);
-    showToml();
+    showRecipe();
+    remember();
+    afterName.textContent = other.value ? other.value : "After";
     if (!request.q.trim()) {
-      fill(note, "Search first, or measure saved judgements.");
+      trial = null;
+      fill(before);
+      fill(after);
+      fill(note, "Type a query: the sliders then reorder its results.");
       return;
     }
     try {
-      const found = await ask((signal) => post("/v1/trial", trialBody({}), { signal }));
+      const found = await ask((signal) => post("/v1/trial", searchBody({ ...request, recipe: recipe.value }), { signal }));
       if (!found) return;
       trial = found;
       names = Object.fromEntries(found.hits.map((hit) => [hit.id, nameOf(hit)]));
+      showSliders(chosen);
       fill(before, found.hits.map((hit) => line(hit.id, hit.score, null)));
-      if (other.value) compare();
+      if (other.value) await compare();
       else follow();
     } catch (error) {
       fill(note, h("span.problem", error.message));
     }
   };
 
-  const trialBody = (changes) => ({ ...searchBody({ ...request, recipe: recipe.value }), ...changes });
+  /** The settings of the sliders as fields of a request; without what is as in the recipe. */
+  const changes = () => {
+    const chosen = recipes.find((one) => one.name === recipe.value);
+    const original = readSettings(chosen, null);
+    const out = {};
+    for (const name of ["fusion", "stages"]) if (JSON.stringify(settings[name]) !== JSON.stringify(original[name])) out[name] = settings[name];
+    const thresholds = Object.entries(settings.thresholds).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(original.thresholds[name]));
+    if (thresholds.length) out.thresholds = Object.fromEntries(thresholds);
+    if (settings.min_relevance !== original.min_relevance) out.min_relevance = settings.min_relevance;
+    return out;
+  };
+
+  const remember = () => {
+    const changed = changes();
+    replaceAddress("tune", { ...writeRequest(request), with: other.value, settings: Object.keys(changed).length ? JSON.stringify(changed) : "" });
+  };
 
   const compare = async () => {
-    const found = await confirm((signal) => post("/v1/trial", { ...searchBody({ ...request, recipe: other.value }) }, { signal }));
+    const found = await confirm((signal) => post("/v1/trial", searchBody({ ...request, recipe: other.value }), { signal }));
     if (!found) return;
     for (const hit of found.hits) names[hit.id] ??= nameOf(hit);
     showAfter(found.hits.map((hit) => ({ id: hit.id, score: hit.score })));
-    fill(note, `${recipe.value} beside ${other.value}.`);
+    fill(note, `${recipe.value} beside ${other.value}.`, moved());
   };
 
   const follow = () => {
-    if (!trial || other.value) return;
-    let out;
+    if (other.value) return;
+    if (!trial) return settle();
     try {
-      out = rerank(trial.trace, { ...settings, similarity: trial.similarity });
+      const out = rerank(trial.trace, { ...settings, similarity: trial.similarity });
+      const candidates = trial.trace.candidates;
+      showAfter(out.order.map(({ index, score }) => ({ id: candidates[index].id, score })));
+      fill(note, out.estimated.length ? `At once from the lists at hand; ${out.estimated.join(", ")}: the engine checks …` : "At once from the lists at hand.");
     } catch (error) {
       fill(note, error.message);
-      return settle();
     }
-    const candidates = trial.trace.candidates;
-    showAfter(out.order.map(({ index, score }) => ({ id: candidates[index].id, score })));
-    fill(note, out.estimated.length ? `At once from the lists at hand; ${out.estimated.join(", ")} is being checked by the engine …` : "At once from the lists at hand.");
     settle();
   };
 
   const settle = debounce(async () => {
-    showToml();
+    remember();
+    showRecipe();
+    if (isQuick) measure();
+    if (!trial) return;
     try {
-      const found = await confirm((signal) => post("/v1/trial", trialBody(settings), { signal }));
+      const found = await confirm((signal) => post("/v1/trial", { ...searchBody({ ...request, recipe: recipe.value }), ...changes() }, { signal }));
       if (!found || other.value) return;
       for (const hit of found.hits) names[hit.id] ??= nameOf(hit);
-      const same = found.hits.every((hit, at) => after.children[at]?.dataset.id === hit.id);
+      const same = found.hits.length === after.children.length && found.hits.every((hit, at) => after.children[at].dataset.id === hit.id);
       showAfter(found.hits.map((hit) => ({ id: hit.id, score: hit.score })));
       fill(note, h("span.badge.good", same ? "confirmed by the engine" : "corrected by the engine"), moved());
     } catch (error) {
@@ -115,71 +175,169 @@ export async function show(main, parameters) {
   const moved = () => {
     const old = [...before.children].map((item) => item.dataset.id);
     const fresh = [...after.children].map((item) => item.dataset.id);
-    const count = fresh.filter((id, at) => old[at] !== id).length;
+    const count = Math.max(old.length, fresh.length) - fresh.filter((id, at) => old[at] === id).length;
     return count ? ` ${plural(count, "place")} changed.` : " The order is the same.";
   };
 
   const showAfter = (entries) => {
     const old = new Map([...before.children].map((item, at) => [item.dataset.id, at]));
-    fill(after, entries.map(({ id, score }, at) => line(id, score, old.has(id) ? old.get(id) - at : "new")));
+    fill(after, entries.length ? entries.map(({ id, score }, at) => line(id, score, old.has(id) ? old.get(id) - at : "new")) : h("li.none", "Nothing passes."));
   };
 
   const line = (id, score, move) => {
-    const item = h("li", { "data-id": id }, h("span.name", names[id] ?? id), h("span.muted", number(score, 3)));
+    const item = h("li", { "data-id": id, title: names[id] ?? id }, h("span.name", names[id] ?? id), h("span.muted", number(score, 3)));
     if (move === "new") item.append(h("span.move.up", "new"));
     else if (move) item.append(h(move > 0 ? "span.move.up" : "span.move.down", `${move > 0 ? "↑" : "↓"}${Math.abs(move)}`));
     return item;
   };
 
   const showSliders = (chosen) => {
-    const out = [];
-    const { fusion, stages } = settings;
-    if (fusion.weights || fusion.method === "rrf") {
-      fusion.weights = Object.fromEntries(chosen.sources.map((source) => [source.name, fusion.weights?.[source.name] ?? fusion.weights?.["*"] ?? 1]));
-      for (const name of Object.keys(fusion.weights)) {
-        out.push(slider(`weight of ${name}`, fusion.weights[name], 0, Math.max(2, fusion.weights[name] * 2), 0.01, (value) => { fusion.weights[name] = value; }, sourceClass(name)));
-      }
-    }
-    if (fusion.method === "rrf") out.push(slider("k", fusion.k ?? 60, 0, 200, 1, (value) => { fusion.k = value; }));
-    for (const stage of stages) {
-      if (stage.stage === "mmr") out.push(slider("λ (relevance against repetition)", stage.relevance_weight, 0, 1, 0.01, (value) => { stage.relevance_weight = value; }));
-      if (stage.stage === "decay") out.push(slider("recency", typeof stage.recency === "number" ? stage.recency : 0.1, 0, 1, 0.01, (value) => { stage.recency = value; }));
-    }
-    fill(sliders, out.length ? out : h("p.muted", `The fusion ${fusion.method} has no weights.`));
+    const { fusion, stages, thresholds } = settings;
+    const weights = Object.keys(fusion.weights ?? {}).map((name) =>
+      slider(`weight of ${name}`, fusion.weights[name], 0, Math.max(2, Math.ceil(fusion.weights[name] * 2)), 0.01, (value) => { fusion.weights[name] = value; }, { colour: sourceClass(name) }));
+    if (fusion.method === "rrf") weights.push(slider("k", fusion.k ?? 60, 0, 200, 1, (value) => { fusion.k = value; }));
+    const shaping = stages.flatMap((stage) => {
+      if (stage.stage === "mmr") return [slider("λ (relevance against repetition)", stage.relevance_weight, 0, 1, 0.01, (value) => { stage.relevance_weight = value; })];
+      if (stage.stage === "decay") return [slider("recency", typeof stage.recency === "number" ? stage.recency : 0.1, 0, 1, 0.01, (value) => { stage.recency = value; })];
+      return [];
+    });
+    const cuts = chosen.sources.flatMap((source) => {
+      const own = thresholds[source.name];
+      const isCosine = COSINES.includes(source.source);
+      const highest = isCosine ? 1 : highestScore(trial?.trace, source.name);
+      const out = [];
+      if (highest) out.push(slider(`least score of ${source.name}`, own.min_score ?? 0, 0, highest, highest / 100, (value) => { own.min_score = value || null; }, { colour: sourceClass(source.name), off: 0 }));
+      if (isCosine) out.push(slider(`greatest distance of ${source.name}`, own.max_distance ?? 2, 0, 2, 0.01, (value) => { own.max_distance = value >= 2 ? null : value; }, { colour: sourceClass(source.name), off: 2 }));
+      return out;
+    });
+    cuts.push(slider("least relevance", settings.min_relevance, 0, 1, 0.01, (value) => { settings.min_relevance = value; }, { off: 0 }));
+    fill(
+      sliders,
+      h("h3", "Fusion: ", fusion.method),
+      weights.length ? weights : h("p.muted", "This fusion has no weights."),
+      shaping.length > 0 && [h("h3", "Stages"), shaping],
+      h("h3", "Thresholds"),
+      cuts,
+    );
   };
 
-  const slider = (label, value, low, high, step, change, colour) => {
-    const shown = h("output", number(value));
+  const slider = (label, value, low, high, step, change, { colour, off } = {}) => {
+    const text = (current) => (current === off ? "off" : number(current, 3));
+    const shown = h("output", text(value));
     const input = h("input", { type: "range", min: low, max: high, step, value });
     input.addEventListener("input", () => {
-      change(Number(input.value));
-      shown.textContent = number(Number(input.value));
+      const current = Number(input.value);
+      change(current);
+      shown.textContent = text(current);
       follow();
     });
     return h("label.slider", h("span", colour && h(`span.dot.${colour}`), label), input, shown);
   };
 
-  const showToml = () => {
-    toml.textContent = toToml(recipeName.value || "tuned", recipe.value, settings.fusion, settings.stages);
+  const recipeBody = () => ({ name: recipeName.value.trim() || "tuned", recipe: recipe.value, ...changes() });
+
+  const showRecipe = async () => {
+    try {
+      const found = await preview((signal) => post("/v1/recipes", recipeBody(), { signal }));
+      if (!found) return;
+      toml.textContent = found.toml;
+      saveProblem.textContent = "";
+    } catch (error) {
+      saveProblem.textContent = error.message;
+    }
+  };
+
+  const save = async () => {
+    const body = recipeBody();
+    let shown;
+    try {
+      shown = await post("/v1/recipes", body);
+    } catch (error) {
+      saveProblem.textContent = error.message;
+      return recipeName.focus();
+    }
+    const problem = h("p.problem", { role: "alert" });
+    const write = async () => {
+      try {
+        const found = await post("/v1/recipes", { ...body, write: true });
+        dialog.close();
+        toast(`Saved. The recipe ${found.name} works at once.`);
+        ({ recipes, default: usual } = await get("/v1/recipes"));
+        for (const select of [recipe, other]) {
+          const option = h("option", { value: found.name }, found.name);
+          select.append(option);
+        }
+        recipe.value = found.name;
+        recipeName.value = freeName(found.name);
+        await load();
+      } catch (error) {
+        problem.textContent = error.message;
+      }
+    };
+    const dialog = showDialog(
+      "Save the recipe",
+      h("p", "This is added at the end of ", h("code", shown.file), ". Nothing else in the file changes."),
+      h("pre.output", { tabindex: "0", "aria-label": "What is written" }, shown.toml),
+      problem,
+      h("div.buttons", h("button.primary", { type: "button", onclick: write }, "Write it"), h("button", { type: "button", onclick: () => dialog.close() }, "Cancel")),
+    );
+  };
+
+  const freeName = (name) => {
+    const base = name.replace(/-\d+$/, "");
+    let at = 2;
+    while (recipes.some((one) => one.name === `${base}-${at}`)) at++;
+    return `${base}-${at}`;
   };
 
   const measure = async () => {
-    fill(judged, h("p.muted", "Measuring …"));
+    const began = performance.now();
     try {
-      const found = await post("/v1/trial/judged", { recipe: recipe.value, ...settings });
-      fill(judged, showMeasure(found), button());
+      const found = await judge((signal) => post("/v1/trial/judged", { recipe: recipe.value, ...changes() }, { signal }));
+      if (!found) return;
+      isQuick = performance.now() - began < QUICK_MILLISECONDS;
+      fill(judged, showMeasure(found), button(found.queries.length > 0));
     } catch (error) {
-      fill(judged, h("p.problem", error.message), button());
+      isQuick = false;
+      fill(judged, h("p.problem", error.message), button(true));
     }
   };
-  const button = () => h("div.buttons", h("button", { type: "button", onclick: measure }, "Measure nDCG@10"), h("button", { type: "button", onclick: downloadQrels }, "Download qrels"));
-  fill(judged, h("p.muted", "Grade results with the keys 0 to 3 in the view Search; then measure the settings on every graded query."), button());
+  const button = (isJudged) => isJudged && h("div.buttons", h("button", { type: "button", onclick: measure }, "Measure nDCG@10"), h("button", { type: "button", onclick: downloadQrels }, "Download qrels"));
 
-  box.addEventListener("input", debounce(() => { request.q = box.value; load(); }, 150));
+  const typed = debounce(() => { request.q = box.value; load(); }, 150);
+  box.addEventListener("input", typed);
   recipe.addEventListener("change", load);
   other.addEventListener("change", load);
-  recipeName.addEventListener("input", showToml);
+  recipeName.addEventListener("input", debounce(showRecipe, 150));
+  recipeName.value = recipes.some((one) => one.name === "tuned") ? freeName("tuned") : "tuned";
   await load();
+  if (!request.q.trim()) measure();
+}
+
+/** The settings that sliders change: those of a recipe, with changes of an address on top. */
+function readSettings(recipe, stored) {
+  const fusion = structuredClone(recipe.fusion);
+  if (fusion.weights || fusion.method === "rrf") {
+    fusion.weights = Object.fromEntries(recipe.sources.map((source) => [source.name, fusion.weights?.[source.name] ?? fusion.weights?.["*"] ?? 1]));
+  }
+  const thresholds = Object.fromEntries(recipe.sources.map((source) => [source.name, thresholdOf(source)]));
+  const settings = { fusion, stages: structuredClone(recipe.stages), thresholds, min_relevance: recipe.min_relevance ?? 0 };
+  try {
+    const changed = stored ? JSON.parse(stored) : {};
+    if (changed.fusion?.method === fusion.method) Object.assign(settings.fusion, changed.fusion);
+    if (Array.isArray(changed.stages) && changed.stages.length === settings.stages.length) settings.stages = changed.stages;
+    for (const name of Object.keys(changed.thresholds ?? {})) if (name in thresholds) Object.assign(thresholds[name], changed.thresholds[name]);
+    if (typeof changed.min_relevance === "number") settings.min_relevance = changed.min_relevance;
+  } catch {
+    // An address that somebody shortened: the recipe as it is.
+  }
+  return settings;
+}
+
+function highestScore(trace, name) {
+  let highest = 0;
+  for (const candidate of trace?.candidates ?? []) for (const one of candidate.sources) if (one.source === name && one.rank) highest = Math.max(highest, one.score ?? 0);
+  return highest;
 }
 
 /** Save the judgements as `sennit eval` reads them: queries.jsonl and qrels.tsv. */
@@ -201,12 +359,16 @@ async function downloadQrels() {
 }
 
 function showMeasure(found) {
-  if (!found.queries.length) return h("p.muted", "No judgements yet.");
-  const flips = found.queries.filter((one) => one.after !== one.before);
+  if (!found.queries.length) return h("p.muted", "Grade results with the keys 0 to 3 in the view Search. Every change of a slider is then measured on the graded queries.");
+  const flips = found.queries.filter((one) => one.after !== one.before || one.first_changes);
   return [
     h("p.ndcg", "nDCG@10 ", h("strong", number(found.before, 3)), " → ", h(found.after >= found.before ? "strong.up" : "strong.down", number(found.after, 3)), h("span.muted", ` over ${plural(found.queries.length, "query", "queries")}`)),
     flips.length
-      ? h("ul.flips", flips.map((one) => h("li", h("span.name", one.query), h(one.after > one.before ? "span.move.up" : "span.move.down", `${number(one.before, 3)} → ${number(one.after, 3)}`))))
+      ? h(
+          "ul.flips",
+          { "aria-label": "Queries that change" },
+          flips.map((one) => h("li", h("span.name", { title: one.query }, one.query), one.first_changes && h("span.badge", "another first"), h(one.after >= one.before ? "span.move.up" : "span.move.down", `${number(one.before, 3)} → ${number(one.after, 3)}`))),
+        )
       : h("p.muted", "No query changes."),
   ];
 }

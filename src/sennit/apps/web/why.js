@@ -4,7 +4,7 @@ import { post } from "./api.js";
 import { field, fill, h, number, sourceClass } from "./dom.js";
 import { searchBody } from "./export.js";
 
-export function whyNot(request) {
+export function whyNot(request, onask) {
   const input = h("textarea", { rows: 2, placeholder: "An id, path:lines, or the text of a record", spellcheck: "false" });
   const outcome = h("div.outcome", { "aria-live": "polite" });
   const form = h(
@@ -22,6 +22,7 @@ export function whyNot(request) {
 
   const ask = async (reference) => {
     fill(outcome, h("p.muted", "Looking …"));
+    onask(reference);
     try {
       const found = await post("/v1/why", { ...searchBody(request), reference });
       fill(outcome, describe(found));
@@ -68,7 +69,7 @@ function sourceTable(sources) {
     h(
       "tbody",
       sources.map((one) =>
-        h("tr", h("th", { scope: "row" }, h(`span.dot.${sourceClass(one.source)}`), one.source), h("td", one.rank ?? "–"), h("td", number(one.score)), h("td", number(one.share))),
+        h("tr", h("th", { scope: "row" }, h(`span.dot.${sourceClass(one.source)}`), one.source), h("td", { "data-head": "rank" }, one.rank ?? "–"), h("td", { "data-head": "score" }, number(one.score)), h("td", { "data-head": "share" }, number(one.share))),
       ),
     ),
   );
