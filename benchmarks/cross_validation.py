@@ -15,8 +15,9 @@ from sennit.evaluation.datasets import Collection
 from sennit.evaluation.metrics import compute_metrics
 from sennit.ranking.code import CodeRanking, PerFile
 from sennit.ranking.fusion import Weighted
+from sennit.ranking.rescore import Rescore
 from sennit.recipes import Recipe
-from sennit.recipes.builtin import CODE_SEARCH
+from sennit.recipes.builtin import CODE_SEARCH, OUTLINES
 from sennit.recipes.recipe import CandidateCount
 
 FOLD_COUNT: Final = 3
@@ -38,6 +39,7 @@ SHIPPED: Final[Constants] = {
     "secondary_penalty": 1.0,
     "older_version_penalty": 0.5,
     "candidates": 50,
+    "outline_candidates": 100,
 }
 FACTORS: Final = (0.5, 1.0, 1.5, 2.0)
 """The factors by which each constant is multiplied. On a tie the current value stays."""
@@ -45,8 +47,11 @@ FACTORS: Final = (0.5, 1.0, 1.5, 2.0)
 
 def recipe_with(constants: Constants) -> Recipe:
     """The recipe with other constants."""
-    candidates = CandidateCount(at_least=int(constants["candidates"]))
-    sources = tuple(replace(config, candidates=candidates) for config in CODE_SEARCH.sources)
+    counts = {False: constants["candidates"], True: constants["outline_candidates"]}
+    sources = tuple(
+        replace(config, candidates=CandidateCount(at_least=int(counts[OUTLINES in config.collections])))
+        for config in CODE_SEARCH.sources
+    )
     weights = {config.name: constants[config.name] for config in sources}
     ranking = CodeRanking(
         outline_weight=constants["outline_weight"],
@@ -57,7 +62,8 @@ def recipe_with(constants: Constants) -> Recipe:
         secondary_penalty=constants["secondary_penalty"],
         older_version_penalty=constants["older_version_penalty"],
     )
-    return replace(CODE_SEARCH, sources=sources, fusion=Weighted(weights, "max"), stages=(ranking, PerFile()))
+    stages = (Rescore(), ranking, PerFile())
+    return replace(CODE_SEARCH, sources=sources, fusion=Weighted(weights, "max"), stages=stages)
 
 
 class Trials:

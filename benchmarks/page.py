@@ -14,6 +14,7 @@ from playwright.sync_api import Page, sync_playwright
 from scripts.web_screens import open_browser, run_page
 
 import sennit
+from sennit.apps.http.assets import ASSETS
 
 ROUNDS: Final = 15
 RECORDS: Final = 3000
@@ -46,6 +47,23 @@ POINT: Final = """() => {
   }
   return (performance.now() - began) / 100;
 }"""
+
+
+FRAMES: Final = """async () => {
+  const box = document.querySelector('.flow-box');
+  const bounds = box.getBoundingClientRect();
+  const gaps = [];
+  let last = await new Promise(requestAnimationFrame);
+  for (let at = 0; at < 120; at++) {
+    box.dispatchEvent(new PointerEvent('pointermove', {
+      clientX: bounds.left + bounds.width * (0.2 + at / 240), clientY: bounds.top + bounds.height * (0.2 + at / 240) }));
+    const now = await new Promise(requestAnimationFrame);
+    gaps.push(now - last);
+    last = now;
+  }
+  return gaps;
+}"""
+FRAME_MILLISECONDS: Final = 1000 / 60
 
 
 def measure(page: Page, query: str) -> float:
@@ -86,6 +104,12 @@ def main() -> None:
             drawn = [float(page.evaluate(DRAW)) for _ in range(ROUNDS)]
             print(f"{count} candidates drawn: median {statistics.median(drawn):.1f} ms; "
                   f"pointing at one: {float(page.evaluate(POINT)):.2f} ms")  # fmt: skip
+            gaps = page.evaluate(FRAMES)
+            late = sum(gap > 2.5 * FRAME_MILLISECONDS for gap in gaps)
+            print(f"pointing at a line in each of {len(gaps)} frames: median {statistics.median(gaps):.1f} ms a frame, "
+                  f"longest {max(gaps):.0f} ms, {late} frames later than two")  # fmt: skip
+            size = sum(len(asset.compressed) for asset in ASSETS.values())
+            print(f"all files of the page, compressed: {size / 1000:.0f} kB")
             browser.close()
 
 

@@ -18,7 +18,7 @@ import argparse
 import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +35,7 @@ from sennit.evaluation.run import (
     no_progress,
     with_model,
 )
-from sennit.ranking.relevance import Coefficients, Evidence, columns, estimate_relevance, match
+from sennit.ranking.relevance import Coefficients, Evidence, best_match, estimate_relevance
 from sennit.results.hits import FIT_RELEVANCE
 from sennit.settings import Settings
 
@@ -64,8 +64,10 @@ SMALL_WEIGHT: Final = 0.0
 LIMIT: Final = 10
 BINS: Final = 10
 FLAGGED_ANSWERABLE: Final = 0.05
-THRESHOLD_SHARE: Final = 0.04
+THRESHOLD_SHARE: Final = 0.03
 """The share of answerable questions of the fit that may fall below the threshold; less than may be flagged."""
+
+COEFFICIENTS: Final = len(fields(Coefficients))
 
 SAME_SUBJECT: Final = (frozenset(("musique_train", "2wiki_dev")),)
 """Collections about the same subject: one may well answer a question of the other."""
@@ -82,7 +84,8 @@ class Hits:
     own: NDArray[np.bool_]
     """Whether the question is one of the collection's own."""
     relevant: NDArray[np.bool_]
-    evidence: Evidence
+    answers: Sequence[Evidence]
+    """The evidence for the hits of each question, in the order of the hits."""
     weight: float = 1.0
 
     @property
@@ -181,26 +184,31 @@ def _search(
     recipe: str,
     scope: str | None,
 ) -> Hits:
-    rows: list[tuple[float, ...]] = []
+    rows: list[tuple[int, bool, bool]] = []
+    answers = []
     own = _spread(collection.queries, OWN_QUESTIONS)
     for number, query in enumerate((*own, *foreign)):
         is_own = number < len(own)
         filters = {f"metadata.{scope}": query.metadata[scope]} if scope and is_own else None
-        for hit in db.search(query.text, recipe=recipe, limit=LIMIT, filters=filters, explain=True):
+        hits = db.search(query.text, recipe=recipe, limit=LIMIT, filters=filters, explain=True)
+        evidence = []
+        for hit in hits:
             found = hit.explanation.relevance if hit.explanation else None
             assert found is not None
-            relevant = is_own and collection.judgements[query.id].get(hit.id, 0) > 0
-            coverage = np.nan if found.coverage is None else found.coverage
-            lift = np.nan if found.lift is None else found.lift
-            rows.append((number, is_own, relevant, coverage, lift, hit.rank - 1, found.linked, found.best))
-    question, is_own_column, relevant_column, *evidence = np.array(rows, np.float64).T
+            rows.append((number, is_own, is_own and collection.judgements[query.id].get(hit.id, 0) > 0))
+            evidence.append(found)
+        if evidence:
+            answers.append(
+                Evidence(
+                    [np.nan if one.coverage is None else one.coverage for one in evidence],
+                    [np.nan if one.lift is None else one.lift for one in evidence],
+                    [one.linked for one in evidence],
+                    evidence[0].best,
+                )
+            )
+    question, is_own_column, relevant_column = np.array(rows).T
     return Hits(
-        collection.name,
-        model,
-        question.astype(np.int64),
-        is_own_column > 0,
-        relevant_column > 0,
-        Evidence(*evidence),
+        collection.name, model, question, is_own_column.astype(bool), relevant_column.astype(bool), answers
     )
 
 
@@ -234,14 +242,23 @@ def _spread(queries: Sequence[Query], count: int) -> list[Query]:
 
 def design(one: Hits, kind: str) -> Floats:
     """Return the columns of a kind of model: words and meaning, words alone, or meaning alone."""
-    evidence = Evidence(*(np.nan_to_num(values) for values in one.evidence))
-    if kind != "both":
-        nothing = np.zeros(len(one.relevant))
-        evidence = evidence._replace(**{"lift" if kind == "words" else "coverage": nothing})
-        best = np.zeros(one.question.max() + 1)
-        np.maximum.at(best, one.question, match(evidence.coverage, evidence.lift))
-        evidence = evidence._replace(best=best[one.question])
-    return np.stack([np.ones(len(one.relevant)), *columns(evidence)], axis=1)
+    answers = [_restrict(answer, kind) for answer in one.answers]
+    # The log odds are linear in the coefficients, so those of a unit vector are the column of its coefficient.
+    units = [Coefficients(*row) for row in np.eye(COEFFICIENTS).tolist()]
+    rows: Floats = np.array(
+        [[odds for answer in answers for odds in unit.log_odds(answer)] for unit in units]
+    )
+    columns: Floats = rows.T
+    return columns
+
+
+def _restrict(answer: Evidence, kind: str) -> Evidence:
+    """Return the evidence without what a kind of model does not know."""
+    known = answer._replace(
+        coverage=[0.0 if kind == "meaning" else value for value in np.nan_to_num(answer.coverage).tolist()],
+        lift=[0.0 if kind == "words" else value for value in np.nan_to_num(answer.lift).tolist()],
+    )
+    return known if kind == "both" else known._replace(best=best_match(known.coverage, known.lift))
 
 
 def fit(hits: Sequence[Hits], kind: str = "both") -> Coefficients:
@@ -263,9 +280,11 @@ def fit(hits: Sequence[Hits], kind: str = "both") -> Coefficients:
     return Coefficients(*beta.tolist())
 
 
-def predict(model: Coefficients, evidence: Evidence) -> Floats:
+def predict(model: Coefficients, one: Hits) -> Floats:
     """Return the chance of each hit."""
-    return 1 / (1 + np.exp(-model.log_odds(Evidence(*(np.nan_to_num(values) for values in evidence)))))
+    odds = [odds for answer in one.answers for odds in model.log_odds(_restrict(answer, "both"))]
+    chances: Floats = 1 / (1 + np.exp(-np.array(odds)))
+    return chances
 
 
 # Figures
@@ -318,7 +337,7 @@ def describe_fit(hits: Sequence[Hits]) -> Iterator[str]:
     for name, kind in (("WORDS_AND_MEANING", "both"), ("WORDS", "words"), ("MEANING", "meaning")):
         yield f"    {name} = {fit(hits, kind)}"
     everything = fit(hits)
-    threshold = fitting_threshold(hits, lambda one: predict(everything, one.evidence))
+    threshold = fitting_threshold(hits, lambda one: predict(everything, one))
     yield f"    FIT_RELEVANCE = {threshold:.3f}"
     yield ""
     yield "| left out | model | ECE | AUC | answerable flagged | other subjects flagged | flagged at 5 % |"
@@ -327,18 +346,22 @@ def describe_fit(hits: Sequence[Hits]) -> Iterator[str]:
     for name in dict.fromkeys(one.collection for one in hits):
         others = [one for one in hits if one.collection != name]
         model = fit(others)
-        other_threshold = fitting_threshold(others, lambda one, model=model: predict(model, one.evidence))  # type: ignore[misc]
+        other_threshold = fitting_threshold(others, lambda one, model=model: predict(model, one))  # type: ignore[misc]
         for one in hits:
             if one.collection == name and one.weight == 1.0:
-                rows.append(figures(one, predict(model, one.evidence), other_threshold))
+                rows.append(figures(one, predict(model, one), other_threshold))
                 yield _row(name, one.model, rows[-1])
     yield _row("mean", "", np.mean(rows, axis=0))
     for size, small in enumerate_small(hits):
-        rows = [figures(one, predict(everything, one.evidence), threshold) for one in small]
+        rows = [figures(one, predict(everything, one), threshold) for one in small]
         yield _row(f"{size} records", "", np.nanmean(rows, axis=0))
     yield ""
     shipped = [
-        figures(one, estimate_relevance(one.evidence), FIT_RELEVANCE) for one in hits if one.weight == 1.0
+        figures(
+            one, np.array([c for answer in one.answers for c in estimate_relevance(answer)]), FIT_RELEVANCE
+        )
+        for one in hits
+        if one.weight == 1.0
     ]
     yield _row("shipped, nothing left out", "", np.mean(shipped, axis=0))
 

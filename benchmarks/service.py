@@ -198,7 +198,7 @@ class Load:
             query = queries[number % len(queries)]
             due = started + number / self.rate
             if number % 10 < SEARCHES_PER_TEN:
-                out.append(Request("search", due, _post_request("/v1/search", headers, {"query": query})))
+                out.append(Request("search", due, post_request("/v1/search", headers, {"query": query})))
             else:
                 content = f"GET /v1/context?query={quote(query)} HTTP/1.1\r\n{headers}\r\n".encode()
                 out.append(Request("context", due, content))
@@ -215,7 +215,7 @@ class Load:
                 for at in range(RECORDS_PER_WRITE)
             ]
             due = started + number / self.writes_per_second
-            out.append(Request("write", due, _post_request("/v1/records", headers, records)))
+            out.append(Request("write", due, post_request("/v1/records", headers, records)))
         return out
 
 
@@ -234,7 +234,13 @@ class LoadResult:
         return sum(stats.errors for stats in self.stats_by_kind.values())
 
 
-def _post_request(path: str, headers: str, body: object) -> bytes:
+def request_headers(url: str, token: str) -> str:
+    """The headers that every request has."""
+    return f"Host: {urlsplit(url).netloc}\r\nAuthorization: Bearer {token}\r\n"
+
+
+def post_request(path: str, headers: str, body: object) -> bytes:
+    """A request with a JSON body."""
     content = json.dumps(body).encode()
     kind = f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
     return f"POST {path} HTTP/1.1\r\n{headers}{kind}\r\n".encode() + content
@@ -254,7 +260,7 @@ async def _run_phase(
 ) -> LoadResult:
     parts = urlsplit(url)
     address = (parts.hostname or "", parts.port or 80)
-    headers = f"Host: {parts.netloc}\r\nAuthorization: Bearer {token}\r\n"
+    headers = request_headers(url, token)
     stats_by_kind = {kind: RequestStats() for kind in ("search", "context", "write")}
     readers, writer = RequestQueue(address, stats_by_kind), RequestQueue(address, stats_by_kind)
     await readers.connect(CONNECTION_COUNT)
