@@ -17,7 +17,7 @@ HEAD = """\
 # Backends
 
 A database has four roles. `records` is the source of truth; `keyword`, `vector` and `graph` are indexes that are derived
-from its feed of changes. The [contract](../src/sennit/stores/contract.py) says what each must do, and the
+from its feed of changes. The [contract](../src/sennit/stores/contract/__init__.py) says what each must do, and the
 [conformance kit](reference/conformance.md) tests it. A skipped test names the capability that is missing.
 
 | records | how to open it | indexes |
@@ -61,6 +61,15 @@ SERVERS = {
     "[OpenSearch](reference/server-opensearch.md)": {
         "roles.keyword": "opensearch",
         "roles.vector": "opensearch",
+    },
+    "[OpenSearch](reference/server-opensearch.md) with its own analysis": {
+        "roles.keyword": "opensearch",
+        "opensearch.analysis": "server",
+    },
+    "[OpenSearch](reference/server-opensearch.md) with its own analysis and several shards": {
+        "roles.keyword": "opensearch",
+        "opensearch.analysis": "server",
+        "opensearch.shards": 3,
     },
 }
 """Roles on servers, by the name in the table. No server has to run: opening a database does not need it."""

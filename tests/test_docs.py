@@ -11,7 +11,7 @@ import re
 import runpy
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,7 @@ class Block:
     line: int
 
 
-def blocks_of(text: str) -> Iterator[Block]:
+def blocks_of(text: str, *, with_skipped: bool = False) -> Iterator[Block]:
     """The blocks to run; a fence that is never closed and a no-run without a reason are errors."""
     lines = text.splitlines()
     before = ""
@@ -49,7 +49,7 @@ def blocks_of(text: str) -> Iterator[Block]:
         assert last is not None, f"line {first}: this block is never closed"
         skipped = NO_RUN.match(before)
         assert skipped is None or skipped["reason"], f"line {first}: say why: <!-- no-run: reason -->"
-        if skipped is None:
+        if skipped is None or with_skipped:
             content = tuple(line[min(indent, len(line) - len(line.lstrip())) :] for line in lines[first:last])
             yield Block(opening["language"], content, first + 1)
         before = ""
@@ -86,16 +86,10 @@ def appears(expected: list[str], actual: str) -> bool:
     return re.search(rf"^{body}", real, re.M) is not None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.delenv("COLUMNS", raising=False)
-    name = page.relative_to(ROOT).as_posix()
+def run_blocks(name: str, blocks: Iterable[Block]) -> None:
+    """Run the Python and console blocks of a page in the current folder."""
     namespace: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks_of(page.read_text(encoding="utf-8")):
+    for block in blocks:
         if block.language == "python":
             source = "\n" * (block.line - 1) + "\n".join(block.lines)
             exec(compile(source, name, "exec"), namespace)
@@ -111,6 +105,21 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytes
                 where = f"{name}, block at line {block.line}: $ {command}\n{run.stdout}"
                 assert run.returncode == 0, where
                 assert appears(expected, run.stdout), f"{where}\nshould have printed\n" + "\n".join(expected)
+
+
+def enter_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty folder, with the commands of this environment and no configuration of the user."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    enter_folder(tmp_path, monkeypatch)
+    run_blocks(page.relative_to(ROOT).as_posix(), blocks_of(page.read_text(encoding="utf-8")))
 
 
 README_BLOCKS = [
