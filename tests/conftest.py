@@ -18,10 +18,19 @@ IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 os.environ["LANGSMITH_TRACING"] = "false"
 
+SERVER_TEST_SECONDS = 900
+"""A test on a server waits for the server's start too, which takes minutes on a busy machine."""
+
 # No deadline: how long an example takes says more about the machine than about the code.
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if IN_CI else "dev")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("servers") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SERVER_TEST_SECONDS))
 
 
 @pytest.fixture(scope="session", autouse=True)
