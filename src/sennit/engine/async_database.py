@@ -317,8 +317,9 @@ class AsyncDatabase(AsyncFace[Database]):
     async def close(self) -> None:
         """Wait for the calls that have begun, stop background work and close the files.
 
-        If the task is cancelled meanwhile, the database is closed all the same.
+        Calls that come later are refused. If the task is cancelled meanwhile, the database is closed all the same.
         """
+        self._threads.shutdown(wait=False)
         await asyncio.shield(asyncio.to_thread(self._close))
 
     def _close(self) -> None:
