@@ -81,8 +81,48 @@ def test_a_place_that_is_not_empty_is_refused(source: Path, tmp_path: Path) -> N
         db.add([sennit.Record(id="x", text="x")])
     with pytest.raises(StoreError, match="not empty"):
         sennit.migrate(source, tmp_path / "full")
-    with pytest.raises(StoreError):
-        sennit.migrate(source, source)
+
+
+@pytest.mark.parametrize("way", ["same path", "relative path", "link to the folder", "link to the file"])
+def test_a_database_is_not_copied_to_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    source = tmp_path / "source"
+    # Without a row, nothing but its place shows that the target is not new.
+    sennit.open(source).close()
+    before = _files(source)
+    match way:
+        case "same path":
+            target = source
+        case "relative path":
+            monkeypatch.chdir(tmp_path)
+            target = Path("source")
+        case "link to the folder":
+            target = tmp_path / "link"
+            target.symlink_to(source)
+        case _:
+            target = tmp_path / "other"
+            target.mkdir()
+            (target / "sennit.db").symlink_to(source / "sennit.db")
+    with pytest.raises(StoreError, match="is the database itself"):
+        sennit.migrate(source, target)
+    assert _files(source) == before
+
+
+def test_a_stopped_run_goes_on_by_another_path_to_the_source(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_table: str, _done: int, _total: int) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        copy_store(source, tmp_path / "target", stop)
+    monkeypatch.chdir(tmp_path)
+    assert sennit.migrate("source", "target").records
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_run_that_was_stopped_after_the_copy_is_verified_again(source: Path, tmp_path: Path) -> None:

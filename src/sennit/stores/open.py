@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Mapping
@@ -222,6 +223,10 @@ def copy_store(
     """Copy the database that a target names to another place, which must be empty or an earlier run's."""
     from sennit.stores.sql.migration import copy_database
 
+    if _is_same_database(os.fspath(source), os.fspath(target)):
+        raise StoreError(
+            f"{describe_target(os.fspath(target))} is the database itself; name another place to migrate to."
+        )
     # Opened as stores first: so older files are brought up to date, and a folder is created as always.
     pools: list[SqlPool] = []
     try:
@@ -232,6 +237,19 @@ def copy_store(
     finally:
         for pool in pools:
             pool.close()
+
+
+def _is_same_database(one: str, other: str) -> bool:
+    """Whether both name the same database, by whatever path or connection string. Changes neither."""
+    if one == other:
+        return True
+    if is_postgres(one) != is_postgres(other):
+        return False
+    if not is_postgres(one):
+        files = [Path(folder) / DATABASE_NAME for folder in (one, other)]
+        return all(file.exists() for file in files) and files[0].samefile(files[1])
+    with contextlib.closing(open_pool(one)) as pool, contextlib.closing(open_pool(other)) as other_pool:
+        return pool.place() == other_pool.place()
 
 
 def _pool_target(target: str | os.PathLike[str]) -> str:

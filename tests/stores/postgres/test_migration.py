@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from scripts.servers.postgres import PostgresServer
 
 import sennit
+from sennit.errors import StoreError
 
 from ..migration_samples import contents, fill, kill_and_go_on
 
@@ -31,3 +33,29 @@ def test_there_and_back_again(dsn: str, tmp_path: Path, monkeypatch: pytest.Monk
             one.add([sennit.Record(id="later", text="a new river with a new vector")])
             assert one.get("later") is not None
             assert one.admin.pending_vectors() == 0
+
+
+def test_a_database_is_not_copied_to_itself_by_another_connection_string(
+    dsn: str, server: PostgresServer
+) -> None:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE ROLE other_role LOGIN SUPERUSER PASSWORD 'pass'")
+    try:
+        parts = conninfo_to_dict(dsn)
+        path = f"{parts['host']}:{parts['port']}/{parts['dbname']}"
+        query = f"host={parts['host']}&port={parts['port']}&dbname={parts['dbname']}&user={parts['user']}"
+        sennit.open(dsn).close()
+        for other in (
+            f"postgres://other_role:pass@{path}",
+            f"postgresql:///?{query}",
+            f"{dsn}?application_name=x",
+        ):
+            with pytest.raises(StoreError, match="is the database itself"):
+                sennit.migrate(dsn, other)
+        sennit.open(dsn).close()
+    finally:
+        with psycopg.connect(server.dsn(), autocommit=True) as connection:
+            connection.execute("DROP ROLE other_role")

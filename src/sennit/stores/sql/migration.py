@@ -105,11 +105,11 @@ def copy_database(source: SqlPool, target: SqlPool, progress: CopyProgress | Non
     """Copy everything into an empty database, or go on where an earlier run ended."""
     with source.read_separately() as reader:
         state = dict(reader.execute("SELECT key, value FROM state WHERE key IN ('origin', 'seq')").fetchall())
-        mark = {"origin": state["origin"], "place": source.identity(), "seq": state["seq"]}
+        mark = {"origin": state["origin"], "place": source.place(), "seq": state["seq"]}
         if _is_copied(target, mark):
             # A run that was stopped later, while indexes were filled: its copy is verified again.
             return [_verify(reader, target, table) for table in TABLES]
-        _begin(state, mark, source, target)
+        _begin(mark, target)
         copies = [_copy_table(reader, target, table, progress) for table in TABLES]
         _finish(reader, mark, target)
     return copies
@@ -144,15 +144,12 @@ def _changed_since(target: SqlPool) -> StoreError:
     )
 
 
-def _begin(state: dict[str, Any], mark: dict[str, Any], source: SqlPool, target: SqlPool) -> None:
+def _begin(mark: dict[str, Any], target: SqlPool) -> None:
     """Mark the target as unfinished; refuse one that holds something else.
 
     What was copied of an earlier version of the source is deleted, because keys may since belong to other records.
     """
     with target.write() as connection:
-        (own,) = connection.execute("SELECT value FROM state WHERE key = 'origin'").fetchone()
-        if own == state["origin"] and source.identity() == target.identity():
-            raise StoreError(f"{target.location} is the database itself; name another place to migrate to.")
         found = connection.execute("SELECT value FROM entries WHERE key = ?", (UNFINISHED,)).fetchone()
         earlier = None if found is None else json.loads(bytes(found[0]))
         if earlier == mark:
