@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 from sennit.errors import SourceError
 from sennit.settings.servers import ChromaSettings
 from sennit.stores.servers.http_connections import HttpConnections, RequestFailed
+from sennit.stores.servers.other_server import OtherServer, may_be_any
 
 T = TypeVar("T")
 
 API_PATH: Final = "/api/v2"
+HEARTBEAT: Final = "nanosecond heartbeat"
+"""What only Chroma answers to `/heartbeat`, with any key."""
 
 
 class CollectionMissing(SourceError):
@@ -64,7 +67,7 @@ class ChromaClient:
         except (
             Exception
         ) as error:  # the client raises plain Exception, and others where it was closed meanwhile
-            raise SourceError(f"Chroma at {self.place} failed: {str(error)[:300]}") from error
+            raise self._failed(str(error)) from error
 
     def query(
         self, collection: Any, vector: NDArray[np.float32], limit: int, where: Mapping[str, Any] | None
@@ -109,15 +112,15 @@ class ChromaClient:
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send JSON to the database of the settings, and return the answer."""
         settings = self._settings
-        place = f"/tenants/{quote(settings.tenant, safe='')}/databases/{quote(settings.database, safe='')}"
+        database = f"/tenants/{quote(settings.tenant, safe='')}/databases/{quote(settings.database, safe='')}"
         content = json.dumps(body, separators=(",", ":")).encode()
         try:
-            response = self._open_connections().send("POST", place + path, content)
+            response = self._open_connections().send("POST", database + path, content)
             answer = json.loads(response.content)
         except RequestFailed as error:
             raise (self._late() if error.is_late else self._unreachable(error)) from error
         except ValueError as error:
-            raise SourceError(f"Chroma at {self.place} did not answer with JSON") from error
+            raise self._failed("the answer is not JSON") from error
         if response.status < 300:
             return answer
         message = str(answer.get("message", answer) if isinstance(answer, dict) else answer)[:300]
@@ -126,7 +129,26 @@ class ChromaClient:
                 raise self._refused()
             case 404:
                 raise CollectionMissing(f"Chroma at {self.place} does not have it: {message}")
-        raise SourceError(f"Chroma at {self.place} failed: {message}")
+        raise self._failed(message)
+
+    def _failed(self, message: str) -> SourceError:
+        """The error for an answer that was not understood."""
+        if not self._settings.path and self._is_other_server():
+            return OtherServer(self.place, f"Chroma with the interface {API_PATH}", "chroma.url")
+        return SourceError(f"Chroma at {self.place} failed: {message[:300]}")
+
+    def _is_other_server(self) -> bool:
+        """Whether a server answers as Chroma never does."""
+        try:
+            response = self._open_connections().send("GET", "/heartbeat")
+        except (RequestFailed, SourceError):
+            return False
+        if response.status != 200:
+            return not may_be_any(response.status)
+        try:
+            return HEARTBEAT not in json.loads(response.content)
+        except (ValueError, TypeError):
+            return True
 
     def _refused(self) -> SourceError:
         return SourceError(

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from sennit.errors import SourceError
 from sennit.settings.servers import OpenSearchSettings
 from sennit.stores.servers.http_connections import HttpConnections, HttpResponse, RequestFailed
+from sennit.stores.servers.other_server import UNKNOWN_PATH, OtherServer
 
 REVIVE_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 30.0)
 """How long a host is left alone after its first, second, … failure in a row. With no other host it is tried at once."""
@@ -28,6 +29,24 @@ PRODUCT_HEADER: Final = "X-Elastic-Product"
 _MAX_MESSAGE: Final = 300
 
 Json = dict[str, Any]
+
+
+class NotACluster(OtherServer):
+    """What answers is no cluster."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place, "OpenSearch or Elasticsearch", "opensearch.hosts")
+
+
+class _Answer(Json):
+    """The object that a host answered. A part that every cluster sends is missing where something else answers."""
+
+    def __init__(self, parts: Json, place: str) -> None:
+        super().__init__(parts)
+        self._place = place
+
+    def __missing__(self, key: str) -> Any:
+        raise NotACluster(self._place)
 
 
 class RequestRefused(SourceError):
@@ -166,19 +185,19 @@ def _decode(host: _Host, response: HttpResponse) -> Json:
     try:
         found = json.loads(response.content) if response.content else {}
     except ValueError as error:
-        raise SourceError(f"{host.name} did not answer with JSON; is it OpenSearch?") from error
+        raise NotACluster(host.name) from error
     if not isinstance(found, dict):
-        raise SourceError(f"{host.name} answered with {type(found).__name__}; is it OpenSearch?")
-    return found
+        raise NotACluster(host.name)
+    return _Answer(found, host.name)
 
 
-def _refusal(host: _Host, response: HttpResponse) -> RequestRefused:
-    kind = reason = ""
+def _refusal(host: _Host, response: HttpResponse) -> SourceError:
     try:
-        error = json.loads(response.content).get("error", "")
-        kind, reason = describe_error(error)
-    except (ValueError, AttributeError):
-        reason = response.content.decode(errors="replace")
+        kind, reason = describe_error(json.loads(response.content)["error"])
+    except (ValueError, KeyError, TypeError):
+        if response.status in UNKNOWN_PATH:
+            return NotACluster(host.name)
+        kind, reason = "", response.content.decode(errors="replace")
     return RequestRefused(
         f"{host.name} answered {response.status}: {kind} {shorten(reason)}".rstrip(),
         response.status,

@@ -174,7 +174,7 @@ def about(client: ClusterClient) -> Json:
 
 def dialect_of(found: Json) -> Dialect | None:
     """The dialect of a server, from what it says of itself; None for one that is neither."""
-    version = found.get("version") or {}
+    version = _version(found)
     if version.get("distribution") == "opensearch":
         return OpenSearchDialect(version_of(found))
     is_elastic = (
@@ -187,8 +187,13 @@ def dialect_of(found: Json) -> Dialect | None:
 
 def version_of(found: Json) -> tuple[int, ...]:
     """The first two numbers of the version of a server, from what it says of itself."""
-    number = str((found.get("version") or {}).get("number", ""))
+    number = str(_version(found).get("number", ""))
     return tuple(int(part) for part in number.split(".")[:2] if part.isdigit())
+
+
+def _version(found: Json) -> Json:
+    version = found.get("version")
+    return version if isinstance(version, dict) else {}
 
 
 class DialectOf:

@@ -29,12 +29,13 @@ from sennit.stores.servers.opensearch.attached import AttachedIndex
 from sennit.stores.servers.opensearch.client import (
     ClusterClient,
     Json,
+    NotACluster,
     RequestRefused,
     describe_error,
     missing_shards,
     shorten,
 )
-from sennit.stores.servers.opensearch.dialect import DialectOf, about, dialect_of, version_of
+from sennit.stores.servers.opensearch.dialect import Dialect, DialectOf, about, dialect_of, version_of
 from sennit.stores.servers.opensearch.indexes import KeywordIndex, VectorIndex, template
 from sennit.stores.servers.opensearch.text_index import TextIndex
 
@@ -128,7 +129,11 @@ class OpenSearchServer:
     def check(self) -> list[Finding]:
         try:
             found = about(self.client)
+            dialect = dialect_of(found)
+            if dialect is None:
+                raise NotACluster(", ".join(self.settings.hosts))
             health = self.client.get("/_cluster/health")
+            return [_check_version(dialect, found), _check_health(health), *self._check_indexes()]
         except RequestRefused as error:
             advice = (
                 "; check the user and the password, which opensearch.username_env and opensearch.password_env name"
@@ -136,11 +141,12 @@ class OpenSearchServer:
                 else ""
             )
             return [Finding("opensearch", "problem", f"{error}{advice}.")]
+        except NotACluster as error:
+            return [Finding("opensearch", "problem", f"{error}.")]
         except SourceError as error:
             return [
                 Finding("opensearch", "problem", f"{error}. Is it running, and is opensearch.hosts right?")
             ]
-        return [_check_version(found), _check_health(health), *self._check_indexes()]
 
     def delete_indexes(self) -> None:
         """Delete everything that this database has on the cluster."""
@@ -176,12 +182,8 @@ def _read(search: ServerSearch, answers: Sequence[Json]) -> ServerAnswer:
     return PartialKeys.of(found, problem) if problem else found
 
 
-def _check_version(found: Json) -> Finding:
-    dialect = dialect_of(found)
-    number = str((found.get("version") or {}).get("number", ""))
-    if dialect is None:
-        message = f"the server is neither OpenSearch nor Elasticsearch; it says version {number!r}"
-        return Finding("opensearch", "problem", message)
+def _check_version(dialect: Dialect, found: Json) -> Finding:
+    number = str(found["version"]["number"])
     if version_of(found) < dialect.oldest_version:
         oldest = ".".join(map(str, dialect.oldest_version))
         message = f"{dialect.name} {number} is too old: {oldest} or newer is needed"

@@ -19,6 +19,7 @@ from sennit.errors import SourceError
 from sennit.settings.servers import QdrantSettings
 from sennit.stores.findings import Finding
 from sennit.stores.servers.http_connections import HttpConnections, RequestFailed
+from sennit.stores.servers.other_server import OtherServer, may_be_any
 
 T = TypeVar("T")
 
@@ -32,6 +33,7 @@ _FAILURES: Final = (
     UnexpectedResponse,
     ResourceExhaustedResponse,
     RequestFailed,
+    OtherServer,
 )
 
 CHECK: Final = "qdrant"
@@ -61,18 +63,49 @@ class QdrantNodes:
 
     def call(self, request: Callable[[QdrantClient], T]) -> T:
         """Send a request to the first node that answers it. Every request may be sent twice without harm."""
-        return self._ask(lambda at: request(self._client(at)))
+        return self._ask(lambda at: self._call(at, request))
 
     def post(self, path: str, body: object) -> Any:
         """Send JSON and return the `result`: searches go this way, because the client copies and checks every number."""
         content = json.dumps(body, separators=(",", ":")).encode()
         return self._ask(lambda at: self._post(at, path, content))
 
+    def _call(self, at: int, request: Callable[[QdrantClient], T]) -> T:
+        try:
+            return request(self._client(at))
+        except ResponseHandlingException as error:
+            if isinstance(error.source, ValueError):
+                # The answer has another shape than the client knows.
+                raise self._other_server(at) from error
+            raise
+        except (ValueError, AssertionError) as error:
+            # The answer is not JSON, or has no result; the client reports that so.
+            raise self._other_server(at) from error
+
     def _post(self, at: int, path: str, content: bytes) -> Any:
         response = self._connection(at).send("POST", path, content)
         if response.status != 200:
             raise UnexpectedResponse.for_response(httpx.Response(response.status, content=response.content))
-        return json.loads(response.content)["result"]
+        try:
+            return json.loads(response.content)["result"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._other_server(at) from error
+
+    def _is_qdrant(self, at: int) -> bool:
+        """Whether a node says that it is Qdrant, or does not say what it is."""
+        try:
+            response = self._connection(at).send("GET", "/")
+        except RequestFailed:
+            return True
+        if response.status != 200:
+            return may_be_any(response.status)
+        try:
+            return "qdrant" in json.loads(response.content)["title"].lower()
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return False
+
+    def _other_server(self, at: int) -> OtherServer:
+        return OtherServer(_place(self._urls[at]), "Qdrant", "qdrant.urls")
 
     def _ask(self, send: Callable[[int], T]) -> T:
         first = self._current
@@ -101,7 +134,7 @@ class QdrantNodes:
         """One finding for each node."""
         for at, url in enumerate(self._urls):
             try:
-                version = self._client(at).info().version
+                version = self._call(at, lambda client: client.info()).version
             except _FAILURES as error:
                 yield Finding(CHECK, "problem", str(self._explain(error, at)))
                 continue
@@ -165,6 +198,8 @@ class QdrantNodes:
             return found
 
     def _explain(self, error: Exception, at: int) -> SourceError:
+        if isinstance(error, OtherServer):
+            return error
         place = _place(self._urls[at])
         if isinstance(error, UnexpectedResponse):
             message = _message_of(error)
@@ -177,6 +212,8 @@ class QdrantNodes:
                     )
                 case 429:
                     return SourceError(f"Qdrant at {place} has too many requests: {message}")
+                case status if not (may_be_any(status or 500) or _has_status(error) or self._is_qdrant(at)):
+                    return self._other_server(at)
                 case 404:
                     return CollectionMissing(f"Qdrant at {place} does not have it: {message}")
             return SourceError(f"Qdrant at {place} answers {error.status_code}: {message}")
@@ -202,6 +239,14 @@ def _message_of(error: UnexpectedResponse) -> str:
         return str(error.structured()["status"]["error"])[:300]
     except (ValueError, KeyError, TypeError):
         return str(error.reason_phrase)
+
+
+def _has_status(error: UnexpectedResponse) -> bool:
+    """Whether an answer has the form of an error of Qdrant."""
+    try:
+        return "error" in error.structured()["status"]
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def _place(url: str) -> str:
