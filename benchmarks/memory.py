@@ -1,12 +1,13 @@
-"""What an assistant remembers of three written conversations: python -m benchmarks.memory
+"""What an assistant remembers of five written conversations: python -m benchmarks.memory
 
 Each conversation in `memory_data` has 60 turns over months, with small talk and things that changed. Its turns and the
 facts that offline extraction finds in them are searched with the recipe `memory` on the day after the last turn. The
 report has the share of questions whose answer is the first result, and is among the first three. An answer is a text
 that the result contains, the day it was said (`date:2026-11-15`), or any fact (`fact:`).
 
-The conversation `lena` and every second question about recent and changed things were set aside at first. Their misses
-were then seen, and some were repaired, so no part of this is a clean hold-out any more.
+The conversation `lena` and every second question about recent and changed things were set aside at first, later the
+conversations `omar` and `dana`. Their misses were then seen, and some were repaired, so no part of this is a clean
+hold-out any more; docs/design/memory-ranking.md has the figures of the first look.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from sennit.ingest.conversation import read_conversation
 from sennit.results import Hit
 
 DATA: Final = Path(__file__).parent / "memory_data"
-SET_ASIDE_CONVERSATION: Final = "lena"
+SET_ASIDE_CONVERSATIONS: Final = ("lena", "omar", "dana")
+LATER_CONVERSATIONS: Final = ("omar", "dana")
+"""Set aside with all of their questions."""
 DEPTH: Final = 3
 
 
@@ -65,7 +68,9 @@ def ask(questions: list[dict[str, Any]], *, facts: bool = True) -> Iterator[Outc
                 found = db.search(question["question"], recipe="memory", now=now)
                 ranks = [hit.rank for hit in found[:DEPTH] if is_answer(hit, question["answer"])]
                 recall = question["kind"] == "recall"
-                set_aside = name == SET_ASIDE_CONVERSATION if recall else at % 2 == 1
+                set_aside = (
+                    name in SET_ASIDE_CONVERSATIONS if recall else name in LATER_CONVERSATIONS or at % 2 == 1
+                )
                 yield Outcome(
                     name,
                     question["kind"],
