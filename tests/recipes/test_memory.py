@@ -570,6 +570,28 @@ def test_the_question_before_a_session_brings_the_weightiest_facts_and_the_newes
         }
 
 
+def test_the_question_before_a_session_brings_both_where_there_are_many_of_each() -> None:
+    facts = [
+        Fact(subject="Nadia", relation=f"knows {n}", object=f"person {n}", weight=n, timestamp=days_ago(400))
+        for n in range(1, 13)
+    ]
+    with sennit.open(":memory:") as db:
+        db.add_turns([turn for day in range(30) for turn in talk(f"day {day} was fine", days=60 + day)])
+        db.add_facts(facts)
+        texts = [hit.text for hit in db.memory.context(limit=10, now=NOW).result]
+        assert {text for text in texts if "knows" in text} == {fact.line for fact in facts[-5:]}
+        assert {text for text in texts if "day" in text} == {f"day {day} was fine" for day in range(5)}
+
+
+def test_the_question_before_the_first_session_brings_as_many_facts_as_it_may() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="A", relation="knows", object=f"B{n}") for n in range(12)])
+        db.add_turns(talk("hello there", days=1))
+        found = db.search("recent conversations and key facts", recipe="memory", limit=10, now=NOW)
+        assert len(found) == 10
+        assert "hello there" in [hit.text for hit in found]
+
+
 def test_a_question_without_a_topic_brings_what_the_named_person_said_in_the_period() -> None:
     with sennit.open(":memory:") as db:
         db.add_turns([*talk("Lena, I am here", days=1), *talk("the ferry was late", speaker="Lena", days=1)])

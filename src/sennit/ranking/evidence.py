@@ -36,8 +36,8 @@ class Evidence:
 
     The best result keeps the best fused score and the others scale with it, so later stages see the scale they
     expect. What has less than `min_share` of the best is dropped: such texts share a word with the query and no more.
-    If the query asks for what is recent, age decides among what has `recent_min_share`. If no list has
-    `min_candidates` candidates, the ranking does not change: so few have no scale.
+    If the query asks for what is recent, age decides among what has `recent_min_share`. If none of the
+    weighed lists has `min_candidates` candidates, the ranking does not change: so few have no scale.
     """
 
     name: ClassVar[str] = "evidence"
@@ -77,7 +77,8 @@ class Evidence:
         return hash((tuple(sorted(self.weights.items())), self.neighbours, self.min_candidates))
 
     def apply(self, ranking: Ranking, context: StageContext) -> StageOutput:
-        if max((len(one.keys) for one in ranking.lists), default=0) < self.min_candidates:
+        weighed = [len(one.keys) for one in ranking.lists if self.weights.get(one.name)]
+        if max(weighed, default=0) < self.min_candidates:
             return StageOutput(ranking.keys, ranking.scores)
         found = ranking.keys.tolist()
         adjacent = dict(context.adjacent(ranking.keys)) if self.neighbours else {}

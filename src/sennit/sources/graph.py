@@ -18,7 +18,7 @@ from sennit.graph.traversal import Edge, ReachedFact, WalkOptions, walk
 from sennit.ranking.fusion import order
 from sennit.records import Record
 from sennit.sources.base import Prepared, SearchContext, SourceRequest
-from sennit.sources.fact_entry import EntryFact, fact_coverage, find_entry_facts, find_weightiest_facts
+from sennit.sources.fact_entry import FACTS, EntryFact, fact_coverage, find_entry_facts, find_weightiest_facts
 from sennit.stores.contract import (
     GraphRole,
     GraphView,
@@ -133,7 +133,7 @@ def _walk(request: SourceRequest, indexes: _Indexes, options: WalkOptions) -> _W
         return (ended is None or ended > as_of) and not is_future
 
     if request.context.time.asks_for_facts:
-        heaviest = find_weightiest_facts(request.context, request.limit, where, is_valid)
+        heaviest = find_weightiest_facts(request.context, _wanted_facts(request), where, is_valid)
         return _WalkResult(
             where,
             request.limit,
@@ -191,6 +191,14 @@ def _walk(request: SourceRequest, indexes: _Indexes, options: WalkOptions) -> _W
         for row, record in request.context.records(one.row for one in best).items()
     }
     return _WalkResult(where, request.limit, best, reasons, matches)
+
+
+def _wanted_facts(request: SourceRequest) -> int:
+    """How many facts a question without a topic gets: half of the answer if it asks for what was said too."""
+    if not request.context.time.lists_recent:
+        return request.limit
+    said = len(request.context.snapshot.newest(~FACTS & request.where, request.limit))
+    return max((request.limit + 1) // 2, request.limit - said)
 
 
 def _way(fact: ReachedFact) -> str:
