@@ -39,7 +39,7 @@ def test_lines_option_selects_lines(cli: Cli, notes: Path, lines: str, text: str
 def test_json_has_path_and_lines(cli: Cli, notes: Path) -> None:
     done = cli("read", "sub/../a.md", "--folder", "notes", "--lines", "2", "--json")
     assert json.loads(done.stdout) == {
-        "path": "notes/a.md", "text": "zwei ünd\n", "first": 2, "last": 2, "lines": 3,
+        "path": "notes/a.md", "text": "zwei ünd\n", "first": 2, "last": 2, "lines": 3, "unit": "line",
     }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sennit.filters import Filter, matches
 from sennit.folders import FileText, Folders, ReadError
+from sennit.folders.access import file_of
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
 from sennit.places import path_to_text
@@ -95,14 +96,15 @@ class FileAccess:
 
 
 def _in_current_folder(path: str, folders: Folders) -> str | None:
-    """Return the absolute path of a file that exists in the current folder and inside an allowed one."""
+    """Return a path, or a citation of a part of a file, made absolute if the file is in the current folder."""
     if not isinstance(path, str) or not path or "\0" in path or Path(path).is_absolute():
         return None
-    try:
-        whole = os.path.join(os.getcwd(), path)  # noqa: PTH118, PTH109 - keeps `..` in the path
-        real = Path(os.path.realpath(whole))
-        exists = os.path.lexists(real)
-    except (OSError, ValueError):
-        return None
-    inside = any(real == root or real.is_relative_to(root) for root in folders.roots)
-    return whole if exists and inside else None
+    for name in (path, file_of(path)):
+        try:
+            real = Path(os.path.realpath(os.path.join(os.getcwd(), name)))  # noqa: PTH118, PTH109 - keeps `..`
+            exists = os.path.lexists(real)
+        except (OSError, ValueError):
+            return None
+        if exists and any(real == root or real.is_relative_to(root) for root in folders.roots):
+            return os.path.join(os.getcwd(), path)  # noqa: PTH118, PTH109 - keeps `..` in the path
+    return None

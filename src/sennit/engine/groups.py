@@ -29,7 +29,7 @@ from sennit.pipeline import Replay
 from sennit.places import FOLDER_FIELD, FolderOptions, Revision, path_to_text
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, RecipeBook, find_recipe
-from sennit.records import Json, Record
+from sennit.records import FRAGMENT_FIELD, Json, Record
 from sennit.rerankers import RerankService
 from sennit.results import SearchResult
 from sennit.settings import IngestSettings
@@ -354,8 +354,9 @@ class FilesGroup:
     ) -> FileText:
         """Return the text of a file in an allowed folder, or of some of its lines; ReadError says why not.
 
-        A path with lines (`path:10-20`) and the id of a record mean the lines of a file, too. With `project`, the name
-        or the path of an indexed folder, only its files are read.
+        A path with lines (`path:10-20`) and the id of a record mean the lines of a file, too; `path#cell=3` is a part
+        of a file without lines, as a citation names it. With `project`, the name or the path of an indexed folder, only
+        its files are read.
         """
         audience = self._access.audience(caller, project)
         with self._target.store.snapshot(audience) as snapshot:
@@ -366,6 +367,10 @@ class FilesGroup:
                 found = None if record is None else self._target.indexed_folders.places().absolute(record)
                 if record is None or found is None:
                     raise
+            if lines is None and record.lines is None and FRAGMENT_FIELD in record.metadata:
+                return self._files.read(
+                    f"{found}#{record.metadata[FRAGMENT_FIELD]}", None, snapshot, audience
+                )
             return self._files.read(found, lines or record.lines, snapshot, audience)
 
     def _find_record(self, reference: str, snapshot: Snapshot, caller: Caller | None) -> Record | None:

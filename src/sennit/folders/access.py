@@ -22,6 +22,8 @@ from sennit.folders.safe_open import (
     path_parts,
 )
 from sennit.folders.windows_open import open_by_path
+from sennit.ingest.file_reader import UnreadableFile
+from sennit.ingest.units import Fragment, parse_fragment
 from sennit.places import shown_path
 from sennit.records import is_unicode
 
@@ -32,6 +34,9 @@ DEFAULT_MAX_BYTES: Final = 10 * 1024 * 1024
 
 MAX_SCANNED_BYTES: Final = 1 << 30
 """How far a file is scanned for a range of lines; takes about a second."""
+
+MAX_PARSED_BYTES: Final = 32 * 1024 * 1024
+"""The largest file of which a part is read that its format must be parsed for; as large as indexing reads by default."""
 
 MAX_PATH_BYTES: Final = 4096
 """The limit of Linux."""
@@ -56,6 +61,15 @@ class FileText:
     """The first and the last line of the text, from 1; both are 0 for an empty file."""
     lines: int
     """The number of lines in the file. Lines end with \\n or \\r\\n, or with \\r if there is no \\n."""
+    unit: str = "line"
+    """What `first`, `last` and `lines` count: lines, or the parts of a file without any, such as `cell` or `row`."""
+
+    @property
+    def location(self) -> str:
+        """The path with the part of the file, as a citation has it."""
+        if self.unit == "line":
+            return f"{self.path}:{self.first}-{self.last}"
+        return f"{self.path}#{Fragment(self.unit, self.first, self.last)}"
 
 
 def parse_location(text: str) -> tuple[str, tuple[int, int]] | None:
@@ -66,6 +80,12 @@ def parse_location(text: str) -> tuple[str, tuple[int, int]] | None:
     path, first, last = found.groups()
     lines = (int(first), int(last or first))
     return (path, lines) if 1 <= lines[0] <= lines[1] else None
+
+
+def file_of(text: str) -> str:
+    """Return the path in a citation of a part of a file; any other text as it is."""
+    location, cited = parse_location(text), parse_fragment(text)
+    return location[0] if location else cited[0] if cited else text
 
 
 class Folders:
@@ -97,12 +117,18 @@ class Folders:
         """Read a file, or its lines from the first to the last of two numbers; raises ReadError.
 
         A relative path is looked up in each of the folders. Nothing in a path is expanded or decoded. If there is no
-        such file and no lines are given, `path:10-20` means these lines, as in a citation.
+        such file and no lines are given, `path:10-20` means these lines, as in a citation, and `path#cell=3` this part
+        of a file that is not text.
         """
         try:
             return self._read(path, lines)
         except ReadError as error:
-            location = parse_location(path) if lines is None and error.code == "NOT_FOUND" else None
+            is_missing = lines is None and error.code == "NOT_FOUND"
+            location = parse_location(path) if is_missing else None
+            cited = parse_fragment(path) if is_missing else None
+            part = None if cited is None else self._read_part(*cited)
+            if part is not None:
+                return part
             if location is None:
                 raise
         return self._read(*location)
@@ -113,6 +139,29 @@ class Folders:
         opened = self._open(path, errors)
         with FileIO(opened.descriptor) as file:
             return _FileReader(errors, opened, file, self.max_bytes).read(lines)
+
+    def _read_part(self, path: str, fragment: Fragment) -> FileText | None:
+        """Read what a fragment names, by the reader that indexes such files; None if it counts lines."""
+        # The readers of formats are not loaded for plain text.
+        from sennit.ingest.parts import MissingUnit, TooMuchText, read_part
+
+        errors = ReadErrors(path, self.roots)
+        opened = self._open(path, errors)
+        with FileIO(opened.descriptor) as file:
+            data = _FileReader(errors, opened, file, MAX_PARSED_BYTES).read_bytes()
+        try:
+            part = read_part(str(opened.path), data, fragment, self.max_bytes)
+        except UnreadableFile as error:
+            raise errors.unreadable(str(error)) from error
+        except MissingUnit as error:
+            raise ReadError("BAD_RANGE", f"{errors.path} has no such part: {error}.") from error
+        except TooMuchText:
+            limit = f"the limit is {self.max_bytes:,} bytes"
+            raise ReadError("TOO_LARGE", f"{fragment} of {errors.path} is too long; {limit}.") from None
+        if part is None:
+            return None
+        found = part.fragment
+        return FileText(_shown(opened.path), part.text, found.first, found.last, part.count, found.unit)
 
     def open(self, path: Path) -> OpenedFile:
         """Open the file at a real path; the caller closes it. Raises ReadError."""
@@ -178,10 +227,24 @@ class _FileReader:
             text = kept.decode()
         except UnicodeDecodeError as error:
             raise self._not_text(offset + error.start, kept[error.start]) from error
-        path = shown_path(os.fsencode(self.opened.path).decode("utf-8", "backslashreplace"))
-        return FileText(
-            path, text.removeprefix(_BYTE_ORDER_MARK) if not offset else text, first, min(last, total), total
-        )
+        shown = text.removeprefix(_BYTE_ORDER_MARK) if not offset else text
+        return FileText(_shown(self.opened.path), shown, first, min(last, total), total)
+
+    def read_bytes(self) -> bytes:
+        """The whole file."""
+        advice = "Larger files are not parsed."
+        size = self.opened.status.st_size
+        if size > self.max_bytes:
+            raise self._too_large(size, advice)
+        data = bytearray()
+        try:
+            while chunk := self.file.read(_CHUNK_BYTES):
+                data += chunk
+                if len(data) > self.max_bytes:
+                    raise self._too_large(len(data), advice)
+        except OSError as error:
+            raise self.errors.unreadable(os_reason(error)) from error
+        return bytes(data)
 
     def _read_lines(self, lines: tuple[int, int] | None) -> tuple[bytearray, int, int]:
         """The bytes of the requested lines, their offset, and the number of lines in the file."""
@@ -233,6 +296,10 @@ class _FileReader:
     def _too_large(self, size: int, advice: str) -> ReadError:
         limit = f"the limit is {self.max_bytes:,}"
         return ReadError("TOO_LARGE", f"{self.errors.path} has {size:,} bytes; {limit}. {advice}")
+
+
+def _shown(path: Path) -> str:
+    return shown_path(os.fsencode(path).decode("utf-8", "backslashreplace"))
 
 
 def _position_after(chunk: bytes, ending: bytes, count: int) -> int:

@@ -8,12 +8,12 @@ decides when it reads. A package may bring further readers, by the entry point `
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sennit.errors import InvalidInput, MissingExtra
 from sennit.ingest import text_profile
@@ -21,10 +21,15 @@ from sennit.ingest.conversation import is_transcript, numbered_turns
 from sennit.ingest.file_reader import UnreadableFile, decode
 from sennit.ingest.languages import file_kind
 from sennit.ingest.roles import text_role
+from sennit.ingest.units import Units
 from sennit.places import FOLDER_FIELD, Folder
 from sennit.records import FRAGMENT_FIELD, Json, Record
 from sennit.turns import COLLECTION as TURNS
 from sennit.turns import Turn
+
+if TYPE_CHECKING:
+    from sennit.ingest.formats.marked_text import MarkedText
+    from sennit.ingest.formats.tables import Row
 
 PASSAGES: Final = "files"
 PAGES: Final = "docs"
@@ -92,6 +97,8 @@ class Reader:
     """The collections that its records can belong to."""
     secondary: str = ""
     """The collection of records that are derived from others of the same file. They exist once for each file."""
+    units: Callable[[SourceFile], Units | None] | None = None
+    """Reads the parts of a file that fragments of citations count; None for files with lines."""
 
 
 def reader_of(path: str) -> Reader:
@@ -274,6 +281,17 @@ def _parse_transcript(file: SourceFile, urls: Mapping[str, str]) -> list[Record]
     return _parse_passages(file, urls)
 
 
+def _export_units(file: SourceFile) -> Units | None:
+    from sennit.ingest.formats.chat_exports import parse_export
+
+    turns = parse_export(decode(file.data).text, _stem(file.path))
+    return None if not turns else Units("message", ((number, _said(turn)) for number, turn in turns))
+
+
+def _said(turn: Turn) -> str:
+    return f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text
+
+
 def _parse_export(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
     """Read JSON: the export of an assistant or a chat tool, or plain text."""
     from sennit.ingest.formats.chat_exports import parse_export
@@ -290,24 +308,35 @@ def _parse_export(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
     return found
 
 
+def _marked_text(file: SourceFile) -> MarkedText | None:
+    """Return the text of a packed document; None if it is read as plain text."""
+    extension = _extension(file.path)
+    if extension == "ipynb":
+        if not _is_installed("nbformat"):
+            return None
+        from sennit.ingest.formats.notebook import read_notebook
+
+        return read_notebook(decode(file.data).text)
+    if extension == "docx":
+        from sennit.ingest.formats.docx import read_docx
+
+        return read_docx(file.data)
+    from sennit.ingest.formats.epub import read_epub
+
+    return read_epub(file.data)
+
+
+def _document_units(file: SourceFile) -> Units | None:
+    marked = _marked_text(file)
+    return None if marked is None else marked.units()
+
+
 def _parse_document(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
     from sennit.ingest.pages import PageOptions
 
-    extension = file.path.rpartition(".")[2].lower()
-    if extension == "ipynb":
-        if not _is_installed("nbformat"):
-            return _parse_passages(file, urls)
-        from sennit.ingest.formats.notebook import read_notebook
-
-        marked = read_notebook(decode(file.data).text)
-    elif extension == "docx":
-        from sennit.ingest.formats.docx import read_docx
-
-        marked = read_docx(file.data)
-    else:
-        from sennit.ingest.formats.epub import read_epub
-
-        marked = read_epub(file.data)
+    marked = _marked_text(file)
+    if marked is None:
+        return _parse_passages(file, urls)
     found = marked.records(
         file.place,
         collection=PAGES,
@@ -319,25 +348,34 @@ def _parse_document(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
     return found
 
 
-def _parse_table(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
-    from sennit.ingest.formats.tables import read_csv, read_parquet, row_records
+def _rows(file: SourceFile) -> Iterator[Row]:
+    from sennit.ingest.formats.tables import read_csv, read_parquet
 
-    extension = file.path.rpartition(".")[2].lower()
+    extension = _extension(file.path)
+    if extension == "parquet":
+        return read_parquet(file.data)
+    return read_csv(file.data, "\t" if extension == "tsv" else None)
+
+
+def _table_units(file: SourceFile) -> Units:
+    from sennit.ingest.formats.tables import row_text
+
+    return Units("row", ((number, row_text(values)) for number, values in _rows(file)))
+
+
+def _parse_table(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
+    from sennit.ingest.formats.tables import row_records
+
     try:
-        rows = (
-            read_parquet(file.data)
-            if extension == "parquet"
-            else read_csv(file.data, "\t" if extension == "tsv" else None)
-        )
         return row_records(
-            rows,
+            _rows(file),
             file.place,
             template=file.row_template,
             collection=PASSAGES,
             timestamp=text_profile.modified_at(file.mtime_ns),
         )
     except UnreadableFile:
-        if extension == "parquet":
+        if _extension(file.path) == "parquet":
             raise
         return _parse_passages(file, urls)
 
@@ -345,8 +383,25 @@ def _parse_table(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
 def _parse_mail(file: SourceFile, _urls: Mapping[str, str]) -> list[Record]:
     from sennit.ingest.formats.mail import mail_records
 
-    is_mailbox = file.path.lower().endswith(".mbox")
-    return mail_records(file.data, file.place, collection=PASSAGES, is_mailbox=is_mailbox)
+    return mail_records(file.data, file.place, collection=PASSAGES, is_mailbox=_is_mailbox(file))
+
+
+def _mail_units(file: SourceFile) -> Units:
+    from sennit.ingest.formats.mail import message_texts
+
+    return Units("message", message_texts(file.data, is_mailbox=_is_mailbox(file)))
+
+
+def _is_mailbox(file: SourceFile) -> bool:
+    return _extension(file.path) == "mbox"
+
+
+def _passage_units(file: SourceFile) -> Units | None:
+    return Units("page", text_profile.page_texts(file.data)) if _extension(file.path) == "pdf" else None
+
+
+def _extension(path: str) -> str:
+    return path.rpartition(".")[2].lower()
 
 
 def _stem(path: str) -> str:
@@ -420,6 +475,7 @@ READERS: Final = (
         lambda _: f"documents/{DOCUMENTS_VERSION}.{int(_is_installed('nbformat'))}",
         _parse_document,
         (PAGES, PASSAGES),
+        units=_document_units,
     ),
     Reader(
         "tables",
@@ -427,6 +483,7 @@ READERS: Final = (
         lambda path: f"tables/{TABLES_VERSION}.{text_profile.reader_version(path)}",
         _parse_table,
         (PASSAGES,),
+        units=_table_units,
     ),
     Reader(
         "mail",
@@ -434,6 +491,7 @@ READERS: Final = (
         lambda path: f"mail/{MAIL_VERSION}.{text_profile.reader_version(path)}",
         _parse_mail,
         (PASSAGES,),
+        units=_mail_units,
     ),
     Reader(
         "exports",
@@ -441,6 +499,7 @@ READERS: Final = (
         lambda path: f"exports/{EXPORTS_VERSION}.{text_profile.reader_version(path)}",
         _parse_export,
         (TURNS, PASSAGES),
+        units=_export_units,
     ),
     Reader(
         "lines",
@@ -456,6 +515,13 @@ READERS: Final = (
         _parse_transcript,
         (TURNS, PASSAGES),
     ),
-    Reader("passages", lambda _: True, text_profile.reader_version, _parse_passages, (PASSAGES,)),
+    Reader(
+        "passages",
+        lambda _: True,
+        text_profile.reader_version,
+        _parse_passages,
+        (PASSAGES,),
+        units=_passage_units,
+    ),
 )
 """The readers. The first that handles a file reads it."""

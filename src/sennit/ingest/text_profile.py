@@ -129,6 +129,11 @@ def _parse_pdf(data: bytes) -> _ParsedFile:
     return _ParsedFile(documents, {"broken_pages": pages.broken} if pages.broken else {})
 
 
+def page_texts(data: bytes) -> list[tuple[int, str]]:
+    """Return the text of each page of a PDF with its number; raises UnreadableFile with the reason."""
+    return list(enumerate(pdf.extract_pages(data).texts, 1))
+
+
 def modified_at(mtime_ns: int) -> datetime | None:
     """The modification time, or None if datetime cannot represent it."""
     try:

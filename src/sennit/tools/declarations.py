@@ -115,7 +115,7 @@ TOOLS: Final = (
         description="Read a file, or some of its lines, by the path that a search cites.",
         input_schema=schemas.arguments(
             "path",
-            path=schemas.string("A path, also with lines: notes/a.md:3-9."),
+            path=schemas.string("A path or place as cited: a.md:3-9."),
             first_line=schemas.integer("From 1."),
             last_line=schemas.integer("Included."),
             **schemas.as_in_search("project"),

@@ -143,7 +143,7 @@ def read_file(call: ToolCall) -> ToolResponse:
         lines = (first, arguments.get("last_line", END_OF_FILE))
     read = call.db.files.read(arguments["path"], lines=lines, project=call.project, caller=call.caller)
     text = sanitize(read.text)
-    location = f"{one_line(read.path)}:{read.first}-{read.last} of {read.lines:,} lines. {DATA_NOTICE}"
+    location = f"{one_line(read.location)} of {read.lines:,} {read.unit}s. {DATA_NOTICE}"
     values = {
         "path": read.path,
         "text": text,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import quote
 
 from .conftest import Service, assert_error
@@ -80,3 +81,15 @@ def test_a_second_removal_of_an_id_does_not_remove_a_longer_one(service: Service
     assert service.delete("/v1/records/note-1", "writer").json() == {"removed": 1}
     assert_error(service.delete("/v1/records/note-1", "writer"), 404, "not_found")
     assert service.get("/v1/records/note-17").status_code == 200
+
+
+def test_the_source_of_a_record_without_lines_is_the_part_that_it_cites(
+    service: Service, tmp_path: Path
+) -> None:
+    folder = tmp_path / "boats"
+    folder.mkdir()
+    (folder / "boats.csv").write_text("name,length\nMarlin,7\nTern,3\n")
+    service.db.index(folder)
+    [row] = [record for record in service.db if "Tern" in record.text]
+    found = service.get("/v1/source", id=row.id).json()
+    assert (found["text"], found["file"], found["problem"]) == ("name: Tern\nlength: 3\n", True, "")

@@ -28,10 +28,7 @@ def mail_records(data: bytes, place: str, *, collection: str, is_mailbox: bool) 
     """The passages of each message; raises UnreadableFile if there is none."""
     ids = RecordIds(id_prefix(place))
     out: list[Record] = []
-    for number, raw in enumerate(_messages(data) if is_mailbox else (data,), 1):
-        if number > MAX_MESSAGES:
-            raise UnreadableFile(f"a mailbox of more than {MAX_MESSAGES:,} messages")
-        message = _parse(raw)
+    for number, message in _numbered_messages(data, is_mailbox=is_mailbox):
         subject = _header(message, "subject")
         metadata: dict[str, Json] = {
             name: value
@@ -58,6 +55,21 @@ def mail_records(data: bytes, place: str, *, collection: str, is_mailbox: bool) 
     if not out:
         raise UnreadableFile("no message with text")
     return out
+
+
+def message_texts(data: bytes, *, is_mailbox: bool) -> Iterator[tuple[int, str]]:
+    """The number of each message with its text: subject, people and time, then what was written."""
+    for number, message in _numbered_messages(data, is_mailbox=is_mailbox):
+        headers = {name: _header(message, name) for name in ("Subject", "From", "To", "Cc", "Date")}
+        head = [f"{name}: {value}" for name, value in headers.items() if value]
+        yield number, "\n".join((*head, "", _body(message).strip()))
+
+
+def _numbered_messages(data: bytes, *, is_mailbox: bool) -> Iterator[tuple[int, EmailMessage]]:
+    for number, raw in enumerate(_messages(data) if is_mailbox else (data,), 1):
+        if number > MAX_MESSAGES:
+            raise UnreadableFile(f"a mailbox of more than {MAX_MESSAGES:,} messages")
+        yield number, _parse(raw)
 
 
 def _messages(data: bytes) -> Iterator[bytes]:

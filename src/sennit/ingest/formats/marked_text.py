@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from sennit.ingest.pages import PageOptions, page_records, parse_page
+from sennit.ingest.units import Units
 from sennit.records import FRAGMENT_FIELD, Record
 
 FENCE = "```"
@@ -31,6 +32,15 @@ class MarkedText:
         """The fragment of a citation for these lines, counted from 1: `cell=3`, or `cell=3-5`."""
         first, last = self.numbers[first_line - 1], self.numbers[last_line - 1]
         return f"{self.unit}={first}" if first == last else f"{self.unit}={first}-{last}"
+
+    def units(self) -> Units:
+        """Return the Markdown of each unit."""
+        by_number: dict[int, list[str]] = {}
+        for number, line in zip(self.numbers, self.lines, strict=True):
+            by_number.setdefault(number, []).append(line)
+        return Units(
+            self.unit, ((number, "\n".join(lines).strip("\n")) for number, lines in by_number.items())
+        )
 
     def records(
         self, place: str, *, collection: str, options: PageOptions, timestamp: datetime | None

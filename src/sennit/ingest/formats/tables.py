@@ -90,6 +90,11 @@ def read_parquet(data: bytes) -> Iterator[Row]:
     yield from enumerate(output.get("rows", ()), 1)
 
 
+def row_text(values: Mapping[str, Json]) -> str:
+    """The text of a row without a template: a line `column: value` for each value."""
+    return "\n".join(f"{name}: {_shown(value)}" for name, value in _filled(values).items())
+
+
 def row_records(
     rows: Iterable[Row], place: str, *, template: str, collection: str, timestamp: datetime | None
 ) -> list[Record]:
@@ -99,12 +104,8 @@ def row_records(
     for position, (number, values) in enumerate(rows):
         if position >= MAX_ROWS:
             raise UnreadableFile(f"a table of more than {MAX_ROWS:,} rows")
-        kept = {name: value for name, value in values.items() if value not in (None, "")}
-        text = (
-            fill_template(template, kept)
-            if template
-            else "\n".join(f"{name}: {_shown(value)}" for name, value in kept.items())
-        )
+        kept = _filled(values)
+        text = fill_template(template, kept) if template else row_text(values)
         if not text.strip():
             continue
         metadata: dict[str, Json] = {
@@ -124,6 +125,10 @@ def row_records(
             )
         )
     return out
+
+
+def _filled(values: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in values.items() if value not in (None, "")}
 
 
 def _unique_names(columns: Sequence[str]) -> list[str]:

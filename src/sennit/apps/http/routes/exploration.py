@@ -15,7 +15,7 @@ from sennit.engine.admission import Admission, Change
 from sennit.errors import NotFound
 from sennit.folders import ReadError
 from sennit.privacy import Caller
-from sennit.records import MAX_ID_BYTES, Record
+from sennit.records import FRAGMENT_FIELD, MAX_ID_BYTES, Record
 from sennit.results import Why
 
 router: Final = APIRouter(tags=["search"], route_class=StrictRoute, responses=responses.ERROR_RESPONSES)
@@ -60,12 +60,14 @@ async def read_source(
 ) -> Response:
     """The lines of the file that a record is from, with those around it, if the caller may see the file.
 
-    Without a file that can be read, it is the stored text of the record.
+    In a file without lines, it is the part that the record is cited by. Without a file that can be read, it is the
+    stored text of the record.
     """
 
     def work() -> bytes:
         record = context.db.find(record_id, caller=context.caller)
         path = context.db.files.locate(record) or record.path
+        fragment = record.metadata.get(FRAGMENT_FIELD)
         first, last = record.lines or (1, 1)
         values = {
             "path": record.path or "",
@@ -75,7 +77,10 @@ async def read_source(
             "problem": "",
         }
         try:
-            if path is not None:
+            if path is not None and fragment:
+                part = context.db.files.read(f"{path}#{fragment}", caller=context.caller)
+                values |= {"text": part.text, "file": True}
+            elif path is not None:
                 found = context.db.files.read(
                     path, lines=(max(1, first - CONTEXT_LINES), last + CONTEXT_LINES), caller=context.caller
                 )
