@@ -63,7 +63,7 @@ def user_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (home / "project").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
-    for name in ("CODEX_HOME", "APPDATA", "SENNIT_DB"):
+    for name in ("CODEX_HOME", "CLINE_MCP_SETTINGS_PATH", "APPDATA", "SENNIT_DB"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(home / "project")
     return home
@@ -375,3 +375,32 @@ def _read_or_refuse(text: str, form: Format) -> None:
         **content,
         "s": {**content.get("s", {}), "sennit": {"command": "x"}},
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "scope", "file", "entry"),
+    [
+        ("cline", "user", ".cline/data/settings/cline_mcp_settings.json", {"command", "args"}),
+        ("copilot", "user", ".copilot/mcp-config.json", {"type", "command", "args", "tools"}),
+        ("copilot", "project", "project/.github/mcp.json", {"type", "command", "args", "tools"}),
+        ("kiro", "user", ".kiro/settings/mcp.json", {"command", "args"}),
+        ("kiro", "project", "project/.kiro/settings/mcp.json", {"command", "args"}),
+        ("lm-studio", "user", ".lmstudio/mcp.json", {"command", "args"}),
+        ("qwen", "user", ".qwen/settings.json", {"command", "args"}),
+        ("qwen", "project", "project/.qwen/settings.json", {"command", "args"}),
+        ("roo", "project", "project/.roo/mcp.json", {"command", "args"}),
+    ],
+)
+def test_an_entry_is_where_the_agent_documents_it(
+    sennit: Cli, user_home: Path, name: str, scope: str, file: str, entry: set[str]
+) -> None:
+    assert sennit("install", name, "--scope", scope, "--db", "a").exit_code == 0
+    assert json.loads((user_home / file).read_text())["mcpServers"]["sennit"].keys() == entry
+
+
+def test_cline_reads_the_file_that_its_variable_names(
+    sennit: Cli, user_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLINE_MCP_SETTINGS_PATH", str(user_home / "own.json"))
+    assert sennit("install", "cline", "--db", "a").exit_code == 0
+    assert "sennit" in json.loads((user_home / "own.json").read_text())["mcpServers"]

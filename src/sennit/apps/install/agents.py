@@ -93,6 +93,21 @@ def _opencode(command: Command) -> dict[str, Any]:
     return {"type": "local", "command": list(command), "enabled": True}
 
 
+def _copilot(command: Command) -> dict[str, Any]:
+    return {"type": "local", **_command_and_args(command), "tools": ["*"]}
+
+
+def _cline_settings(places: Places) -> Path:
+    named = Path(os.environ.get("CLINE_MCP_SETTINGS_PATH", ""))
+    usual = places.home / ".cline" / "data" / "settings" / "cline_mcp_settings.json"
+    return named if named.is_absolute() else usual
+
+
+def _roo_settings(places: Places) -> Path:
+    storage = places.config / "Code" / "User" / "globalStorage"
+    return storage / "rooveterinaryinc.roo-cline" / "settings" / "mcp_settings.json"
+
+
 def _codex_home(places: Places) -> Path:
     base = Path(os.environ.get("CODEX_HOME", ""))
     return base if base.is_absolute() else places.home / ".codex"
@@ -129,6 +144,13 @@ AGENTS: Final[Mapping[str, Agent]] = {
             afterwards="Quit Claude Desktop, also its icon, and start it again.",
         ),
         Agent(
+            name="cline",
+            title="Cline",
+            user=_cline_settings,
+            make_entry=_command_and_args,
+            commands=("cline",),
+        ),
+        Agent(
             name="codex",
             title="Codex",
             user=lambda places: _codex_home(places) / "config.toml",
@@ -138,6 +160,15 @@ AGENTS: Final[Mapping[str, Agent]] = {
             make_entry=_command_and_args,
             commands=("codex",),
             afterwards="It is there when you start it the next time; a project must be trusted in Codex.",
+        ),
+        Agent(
+            name="copilot",
+            title="GitHub Copilot CLI",
+            user=lambda places: places.home / ".copilot" / "mcp-config.json",
+            project=lambda places: places.project / ".github" / "mcp.json",
+            make_entry=_copilot,
+            commands=("copilot",),
+            afterwards="It is there when you start it the next time; a project's folder must be trusted.",
         ),
         Agent(
             name="cursor",
@@ -156,6 +187,21 @@ AGENTS: Final[Mapping[str, Agent]] = {
             commands=("gemini",),
         ),
         Agent(
+            name="kiro",
+            title="Kiro",
+            user=lambda places: places.home / ".kiro" / "settings" / "mcp.json",
+            project=lambda places: places.project / ".kiro" / "settings" / "mcp.json",
+            make_entry=_command_and_args,
+            commands=("kiro", "kiro-cli"),
+        ),
+        Agent(
+            name="lm-studio",
+            title="LM Studio",
+            user=lambda places: places.home / ".lmstudio" / "mcp.json",
+            make_entry=_command_and_args,
+            commands=("lms",),
+        ),
+        Agent(
             name="opencode",
             title="OpenCode",
             user=lambda places: _with_comments(places.xdg / "opencode" / "opencode.json"),
@@ -163,6 +209,22 @@ AGENTS: Final[Mapping[str, Agent]] = {
             section="mcp",
             make_entry=_opencode,
             commands=("opencode",),
+        ),
+        Agent(
+            name="qwen",
+            title="Qwen Code",
+            user=lambda places: places.home / ".qwen" / "settings.json",
+            project=lambda places: places.project / ".qwen" / "settings.json",
+            make_entry=_command_and_args,
+            commands=("qwen",),
+        ),
+        Agent(
+            name="roo",
+            title="Roo Code",
+            user=_roo_settings,
+            project=lambda places: places.project / ".roo" / "mcp.json",
+            make_entry=_command_and_args,
+            afterwards="Roo Code starts it when the file is saved; its list of MCP servers shows it.",
         ),
         Agent(
             name="vscode",
