@@ -56,6 +56,33 @@ def test_fzf_and_rofi_get_every_result(indexed: Cli) -> None:
     assert "memo: The ferry is blue.\0meta\x1fPaint default" in rows
 
 
+def test_read_takes_every_line_that_fzf_is_given(indexed: Cli, home: Path) -> None:
+    (home / "notes" / "ferry.csv").write_text("name,length\nMarlin ferry,7\nTern ferry,3\n")
+    (home / "notes" / "odd: name.md").write_text("One line.\n\nThe ferry: at 10:30:00: or later.\n")
+    assert indexed("index", "notes").exit_code == 0
+    entries = indexed("search", "--format", "fzf", "--limit", "20", "ferry").stdout.split("\0")[:-1]
+    shown = {entry: indexed("read", entry) for entry in entries}
+    for entry, done in shown.items():
+        assert done.exit_code == 0, (entry, done.stderr)
+        assert "ferry" in done.stdout or entry.startswith("notes/run.py"), entry
+    by_place = {entry.split(": ")[0]: done.stdout for entry, done in shown.items()}
+    assert by_place["notes/ferry.md:5:16"].startswith("# Boats"), "with the lines around it"
+    assert by_place["notes/ferry.csv#row=2"] == "name: Tern ferry\nlength: 3\n"
+    assert by_place["memo"] == "The ferry is blue."
+    assert any(entry.startswith("notes/odd: name.md:3:") for entry in shown)
+    stripped = indexed("read", "notes/ferry.md:5:16:")
+    assert stripped.stdout == by_place["notes/ferry.md:5:16"], "fzf cuts the space off"
+
+
+def test_a_line_leads_to_no_file_outside_the_allowed_folders(indexed: Cli, home: Path) -> None:
+    (home / "secret.txt").write_text("secret")
+    for line in ("secret.txt:1:1: x", "notes/../secret.txt:1:1: x", "secret.txt: x"):
+        done = indexed("read", line, "--folder", "notes")
+        assert done.exit_code != 0
+        assert "secret\n" not in done.stdout
+        assert done.stdout == ""
+
+
 def test_one_form_at_a_time(indexed: Cli) -> None:
     for other in ("--json", "--files"):
         assert indexed("search", "--format", "fzf", other, "ferry").exit_code == 2

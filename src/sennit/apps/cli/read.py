@@ -15,17 +15,24 @@ import click
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import NOT_FOUND, OK, REFUSED, USAGE, ErrorMessage
 from sennit.apps.cli.options import folder_option, open_for_files, project_option
+from sennit.apps.cli.result_lines import parse_line
 from sennit.apps.cli.session import Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 
 if TYPE_CHECKING:
+    from sennit.engine.database import Database
     from sennit.folders import FileText
+    from sennit.records import Record
 
 EXIT_CODES: Final = {"NOT_FOUND": NOT_FOUND, "BAD_PATH": USAGE, "BAD_RANGE": USAGE}
 """The exit code for an error code; all others exit with REFUSED."""
 
 LAST_LINE: Final = (1 << 62) - 1
 """Stands for the end of the file in a range such as `10-`."""
+
+LINES_BEFORE: Final = 5
+LINES_AFTER: Final = 60
+"""Lines around the one that a picker shows, to fill its preview."""
 
 LineRange = tuple[int, int]
 Reader = Callable[[str], "FileText"]
@@ -59,9 +66,9 @@ def read(
     Example:
       sennit read docs/backup.md:10-20
 
-    PATH may have lines, as a search prints it, or be the id of a record that has a file. A relative PATH is tried in
-    the current folder, then in the allowed folders. Files outside the allowed folders
-    are never read, not even through symbolic links.
+    PATH may have lines, as a search prints it, or be the id of a record that has a file. It may also be a whole line
+    of `search --format`, for the preview of a picker. A relative PATH is tried in the current folder, then in the
+    allowed folders. Files outside the allowed folders are never read, not even through symbolic links.
     """
     from sennit.folders import ReadError
 
@@ -87,15 +94,55 @@ def read(
 def _read(
     session: Session, path: str, lines: LineRange | None, project: str | None, folders: tuple[Path, ...]
 ) -> FileText:
-    if folders:
-        from sennit.folders import Folders
+    from sennit.folders import FileText, Folders, ReadError
 
+    if folders:
         allowed = Folders(folders)
-        return _read_first(path, lambda name: allowed.read(name, lines))
+        return _read_place(path, lines, allowed.read)
     with open_for_files(session, "read") as db:
         if project is not None:
             return db.files.read(path, lines=lines, project=project)
-        return _read_first(path, lambda name: db.files.read(name, lines=lines))
+        try:
+            return _read_place(path, lines, lambda name, span: db.files.read(name, lines=span))
+        except ReadError:
+            record = _record_without_file(db, path)
+            if record is None:
+                raise
+            count = record.text.count("\n") + 1
+            return FileText(record.id, record.text, 1, count, count)
+
+
+def _read_place(
+    path: str, lines: LineRange | None, read: Callable[[str, LineRange | None], FileText]
+) -> FileText:
+    """Read a path, or what a line of `search --format` leads to, with the lines around it."""
+    from sennit.folders import ReadError
+
+    try:
+        return _read_first(path, lambda name: read(name, lines))
+    except ReadError as error:
+        place, line = parse_line(path)
+        if lines is not None or place == path:
+            raise
+        around = None if line is None else (max(1, line - LINES_BEFORE), line + LINES_AFTER)
+        try:
+            return _read_first(place, lambda name: read(name, around))
+        except ReadError:
+            raise error from None
+
+
+def _record_without_file(db: Database, line: str) -> Record | None:
+    """The record that a line of `search --format` leads to, if it has no file."""
+    from sennit.errors import SennitError
+
+    name, number = parse_line(line)
+    if name == line or number is not None:
+        return None
+    try:
+        record = db.find(name)
+    except SennitError:
+        return None
+    return record if record.path is None else None
 
 
 def _read_first(path: str, read: Reader) -> FileText:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -9,6 +10,7 @@ from sennit.apps.cli.excerpts import ExcerptOptions, best_sentences, excerpt_lin
 from sennit.apps.cli.output import one_line
 from sennit.apps.cli.snippets import find_matches
 from sennit.apps.locations import display_citation
+from sennit.records import FRAGMENT_FIELD
 
 if TYPE_CHECKING:
     from sennit.results import Hit, SearchResult
@@ -17,6 +19,9 @@ LineFormat = Literal["fzf", "rofi", "vscode"]
 
 TEXT_CHARACTERS: Final = 200
 """Characters of text in a line; a picker cuts longer ones off."""
+
+_PLACE: Final = re.compile(r"(.+?):([0-9]{1,15}):[0-9]{1,15}:(?: |\Z)")
+_PART: Final = re.compile(r"(.+?#[a-z]{1,20}=[0-9]{1,15}(?:-[0-9]{1,15})?):(?: |\Z)")
 
 
 def format_lines(result: SearchResult, form: LineFormat) -> Iterator[str]:
@@ -27,20 +32,30 @@ def format_lines(result: SearchResult, form: LineFormat) -> Iterator[str]:
     for hit in result:
         if form == "vscode":
             if hit.location is not None:
-                yield f"{_format_hit(hit, result.query)}\n"
+                yield f"{_format_hit(hit, result.query, form)}\n"
         elif form == "rofi":
             # What comes after the NUL is not shown, but searched.
             words = one_line(f"{hit.title} {hit.collection} {hit.record.kind}")
-            yield f"{_format_hit(hit, result.query)}\0meta\x1f{words}\n"
+            yield f"{_format_hit(hit, result.query, form)}\0meta\x1f{words}\n"
         else:
-            yield f"{_format_hit(hit, result.query)}\0"
+            yield f"{_format_hit(hit, result.query, form)}\0"
 
 
-def _format_hit(hit: Hit, query: str) -> str:
+def parse_line(line: str) -> tuple[str, int | None]:
+    """Return what a printed line leads to, for `sennit read`: a path with the number of its line, a part, or an id."""
+    place = _PLACE.match(line)
+    if place is not None:
+        return place[1], int(place[2])
+    part = _PART.match(line)
+    return (part[1] if part else line.partition(": ")[0].removesuffix(":")), None
+
+
+def _format_hit(hit: Hit, query: str, form: LineFormat) -> str:
     """Where the best line of a hit is, and what it says, without control characters."""
-    if hit.location is None:
+    is_part = hit.record.lines is None and FRAGMENT_FIELD in hit.metadata
+    if hit.location is None or (is_part and form != "vscode"):
         text = best_sentences(hit.text, query, TEXT_CHARACTERS)
-        return f"{one_line(display_citation(hit.record, None))}: {one_line(text)}"
+        return f"{one_line(display_citation(hit.record, hit.location))}: {one_line(text)}"
     line, column, text = _best_line(hit, query)
     return f"{one_line(hit.location)}:{line}:{column}: {one_line(text)[:TEXT_CHARACTERS]}"
 
