@@ -128,6 +128,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "",
     ),
     "apps": (*RUNNING, "engine", "tools", "jsonl", "evaluation", "repositories", ""),
+    "__main__": ("apps",),
 }
 
 # The third-party packages that a package may import; one not listed may import what pyproject.toml declares.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -104,6 +106,47 @@ def test_closed_pipe_is_not_an_error(run: Run) -> None:
             ["bash", "-o", "pipefail", "-c", f"{command} | head -c 10"], capture_output=True, text=True
         )
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_module_is_the_program(run: Run) -> None:
+    for args in (["--help"], ["get", "nobody", "--json"]):
+        module = subprocess.run([sys.executable, "-m", "sennit", *args], capture_output=True, text=True)
+        program = run(*args)
+        assert (module.returncode, module.stdout, module.stderr) == (
+            program.returncode,
+            program.stdout,
+            program.stderr,
+        )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a POSIX shell closes the streams")
+@pytest.mark.parametrize(
+    ("command", "closing", "code"),
+    [
+        ("import", "<&-", 0),
+        ("search ferry", ">&-", 0),
+        ("search ferry --json", "<&- >&- 2>&-", 0),
+        ("get nobody", "2>&-", 3),
+    ],
+)
+def test_closed_streams_change_no_exit_code(filled_cli: Cli, command: str, closing: str, code: int) -> None:
+    stdin = "</dev/null" if "<" not in closing else ""
+    done = subprocess.run(
+        f"{shlex.quote(sys.executable)} -m sennit {command} {stdin} {closing}",
+        shell=True,
+        capture_output=True,
+    )
+    assert done.returncode == code, done.stderr
+    assert b"Unexpected" not in done.stderr
+    assert filled_cli("doctor").exit_code == 0, "no output went into a file of the database"
+
+
+def test_an_error_that_nobody_reads_keeps_its_exit_code(filled_cli: Cli) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "sennit", "get", "nobody"], stderr=write, check=False)
+    os.close(write)
+    assert done.returncode == 3
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from sennit.apps.cli.program import program
@@ -11,7 +12,15 @@ __all__ = ["main", "program"]
 
 def main() -> None:
     """Run the program and exit with its exit code."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # JSON is always UTF-8, and a terminal that cannot show a character must not cause an error.
         getattr(stream, "reconfigure", lambda **_: None)(encoding="utf-8", errors="backslashreplace")
     program.main(prog_name="sennit")
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for each standard stream that is closed; the next file would get its number, and our output."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - it stays open

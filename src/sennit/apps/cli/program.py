@@ -221,7 +221,8 @@ def _run(command: Callable[[], object], args: list[str]) -> int:
             import traceback
 
             traceback.print_exc()
-        write_error(describe_error(error), as_json="--json" in _options(args))
+        with contextlib.suppress(OSError):  # nobody reads it
+            write_error(describe_error(error), as_json="--json" in _options(args))
         return exit_code_for(error)
     return result if isinstance(result, int) else OK
 
