@@ -100,6 +100,11 @@ def test_a_threshold_that_discards_everything_names_the_nearest(db: Database) ->
     assert "would have to be below 0.5" in found.hints[0].message
 
 
+def test_an_empty_query_is_named_as_the_reason(db: Database) -> None:
+    for query in ("", " \n"):
+        assert codes(db.search(query)) == ["empty_query"]
+
+
 def test_words_that_nothing_contains_are_no_match(db: Database) -> None:
     assert codes(db.search("zebra", recipe="keyword"))[0] == "no_match"
 

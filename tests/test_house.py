@@ -69,7 +69,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "facts": ("errors", "records"),
     "turns": ("errors", "records"),
     "search_parameters": ("errors", "records"),
-    "settings": ("errors", "search_parameters"),
+    "settings": ("errors", "search_parameters", "user_cache"),
     "filters": ("errors", "records"),
     "analysis": ("errors",),
     "graph": ("errors", "records", "facts", "analysis"),
@@ -127,7 +127,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "stores.write_plan",
         "",
     ),
-    "apps": (*RUNNING, "engine", "tools", "jsonl", "evaluation", "repositories", ""),
+    "apps": (*RUNNING, "user_cache", "engine", "tools", "jsonl", "evaluation", "repositories", ""),
     "__main__": ("apps",),
 }
 

@@ -66,7 +66,18 @@ def export_lines(records: Iterable[Record], count: int | None = None) -> Iterato
 
 
 def write_atomically(path: Path, content: Iterable[bytes]) -> None:
-    """Write a file atomically: the old file stays until the new one is complete."""
+    """Write a file atomically: the old file stays until the new one is complete. A device or a pipe is written to."""
+    try:
+        if path.exists() and not path.is_file():
+            with path.open("wb") as out:
+                out.writelines(content)
+            return
+        _replace(path.resolve(), content)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def _replace(path: Path, content: Iterable[bytes]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as out:
@@ -74,8 +85,6 @@ def write_atomically(path: Path, content: Iterable[bytes]) -> None:
             out.flush()
             os.fsync(out.fileno())
         temporary.replace(path)
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error.strerror or error}.") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import sqlite3
 from pathlib import Path
@@ -34,6 +35,24 @@ def test_export_to_an_unwritable_path_is_a_usage_error(filled_cli: Cli, home: Pa
     done = filled_cli("export", "nowhere/all.jsonl")
     assert done.exit_code == 2
     assert "cannot be written" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pipe with a name")
+def test_export_into_a_pipe_keeps_the_pipe(filled_cli: Cli, home: Path) -> None:
+    pipe = home / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert filled_cli("export", "pipe").exit_code == 0
+    assert os.read(reading, 100).startswith(b'{"sennit":')
+    os.close(reading)
+    assert pipe.is_fifo()
+
+
+def test_export_through_a_link_keeps_the_link(filled_cli: Cli, home: Path) -> None:
+    (home / "link.jsonl").symlink_to("all.jsonl")
+    assert filled_cli("export", "link.jsonl").exit_code == 0
+    assert (home / "link.jsonl").is_symlink()
+    assert (home / "all.jsonl").read_bytes().startswith(b'{"sennit":')
 
 
 def test_import_reports_counts(filled_cli: Cli) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,15 @@ def test_passage_has_citation_line_numbers_and_marks(cli: Cli, tree: Path) -> No
         "> 31  Max Retries: 5",
     ]
     assert done.stderr == "3 matches in 2 files.\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_a_file_whose_name_is_not_utf8_is_shown(cli: Cli, tree: Path) -> None:
+    (tree / "odd\udcff").mkdir()
+    (tree / "odd\udcff" / "name.txt").write_text("needle\n")
+    done = cli("grep", "needle", "--folder", "tree")
+    assert done.exit_code == 0, done.stderr
+    assert "name.txt:1" in done.stdout
 
 
 def test_json_has_the_whole_result(cli: Cli, tree: Path) -> None:

@@ -149,6 +149,22 @@ def test_an_error_that_nobody_reads_keeps_its_exit_code(filled_cli: Cli) -> None
     assert done.returncode == 3
 
 
+@pytest.mark.skipif(os.name != "posix", reason="other systems keep the folder of a process")
+@pytest.mark.parametrize("command", ["status", "search ferry", "index .", "demo"])
+def test_a_current_folder_that_is_gone_is_named(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    gone = home / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    done = cli(*command.split())
+    assert (done.exit_code, done.stderr) == (
+        3,
+        "Error: The current folder no longer exists. Change to another one.\n",
+    )
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(run: Run, shell: str) -> None:
     assert "_SENNIT_COMPLETE" in run("completion", shell).stdout
@@ -273,6 +289,24 @@ def test_invalid_utf8_argument_is_refused(filled_cli: Cli) -> None:
     done = filled_cli("search", "\udcff")
     assert done.exit_code == 2
     assert "not valid UTF-8" in done.stderr
+    assert "'-c' / '--collection'" in filled_cli("list", "-c", "\udcff").stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "advice"),
+    [
+        ("", "it is empty"),
+        ("notes.txt", "'notes.txt' is a file. A database is a folder."),
+        (".sennit/sennit.db", "A database is a folder, here '.sennit'."),
+    ],
+)
+def test_a_target_that_is_no_folder_says_what_to_give(
+    filled_cli: Cli, home: Path, target: str, advice: str
+) -> None:
+    (home / "notes.txt").write_text("no database")
+    done = filled_cli("--db", target, "status")
+    assert done.exit_code == 2
+    assert advice in done.stderr
 
 
 def test_damaged_database_has_its_own_exit_code(filled_cli: Cli, home: Path) -> None:

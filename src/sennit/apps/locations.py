@@ -34,7 +34,7 @@ def display_citation(record: Record, location: str | None) -> str:
 def file_link(path: str, line: int | None = None) -> str:
     """Return the address of a file, and of a line in it."""
     absolute = os.path.abspath(path)  # noqa: PTH100 - follows no links
-    return f"file://{quote(absolute)}" + (f"#L{line}" if line else "")
+    return f"file://{quote(os.fsencode(absolute))}" + (f"#L{line}" if line else "")
 
 
 def record_link(record: Record, location: str | None) -> str | None:

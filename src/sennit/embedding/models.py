@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from sennit.errors import NotFound
-from sennit.user_cache import cache_folder
+from sennit.user_cache import cache_folder, expand_home
 
 GRAPH_FILE: Final = "model.onnx"
 TOKENIZER_FILE: Final = "tokenizer.json"
@@ -42,7 +42,7 @@ def find_model(model: str, setting: str = "embedding.model") -> Path:
     A text is a path if it contains a slash or starts with `.` or `~`.
     """
     is_path = "/" in model or os.sep in model or model.startswith((".", "~"))
-    folder = Path(model).expanduser() if is_path else models_folder() / model
+    folder = expand_home(model) if is_path else models_folder() / model
     if is_model(folder):
         return folder
     if folder.is_dir():

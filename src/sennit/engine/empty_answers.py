@@ -42,6 +42,8 @@ def explain_empty(
     held = snapshot.text_counts("collection")
     if not held:
         return (Hint("nothing_stored", "The database holds no records that you may see.", "sennit index ."),)
+    if not request.query.strip():
+        return (Hint("empty_query", "The query is empty. Give a question or a few words."),)
     reasons = list(_reasons(request, plan, snapshot, held, run_plan))
     reasons = reasons or [Hint("no_match", "No record matches the words or the meaning of the query.")]
     return (*reasons, *_suggestion(request, recipes, run_request))

@@ -12,8 +12,8 @@ class Hint:
     """One reason why a search found nothing, or a search that would find something."""
 
     code: str
-    """`nothing_stored`, `recipe`, `collection`, `filter`, `look_back`, `min_relevance`, `threshold`, `no_match`, `project`,
-    or `try`."""
+    """`nothing_stored`, `empty_query`, `recipe`, `collection`, `filter`, `look_back`, `min_relevance`, `threshold`,
+    `no_match`, `project`, or `try`."""
     message: str
     command: str = ""
     """What to run on the command line; empty if nothing helps."""

@@ -14,6 +14,7 @@ from sennit.settings.attached import read_mappings
 from sennit.settings.registry import NAMED_TABLES, SECTION_NAMES, SECTIONS, SETTINGS, Settings
 from sennit.settings.setting import short_repr
 from sennit.settings.trust import config_folder, is_trusted
+from sennit.user_cache import expand_home
 
 FILE_NAME: Final = "sennit.toml"
 
@@ -37,9 +38,9 @@ def load_settings(
     tables: dict[str, dict[str, Mapping[str, object]]] = {name: {} for name in NAMED_TABLES}
     origins: dict[str, str] = {}
 
-    named = path or (Path(env["SENNIT_CONFIG"]).expanduser() if env.get("SENNIT_CONFIG") else None)
+    named = path or (expand_home(env["SENNIT_CONFIG"]) if env.get("SENNIT_CONFIG") else None)
     own = config_folder(env) / FILE_NAME
-    chosen = named or find_nearest(Path.cwd() if start is None else start)
+    chosen = named or find_nearest(start)
     files = [own] if _is_file(own) else []
     if chosen is not None and not (files and chosen.resolve() == own.resolve()):
         files.append(chosen)
@@ -79,9 +80,12 @@ def load_settings(
     return Settings(**sections, **by_name, origins=MappingProxyType(origins))
 
 
-def find_nearest(start: Path) -> Path | None:
-    """Return the settings file in a folder, or in the nearest one above that has one."""
-    start = start.resolve()
+def find_nearest(start: Path | None = None) -> Path | None:
+    """Return the settings file in a folder (by default the working folder), or in the nearest one above that has one."""
+    try:
+        start = (start or Path.cwd()).resolve()
+    except OSError:  # the working folder is gone
+        return None
     return next((f for folder in (start, *start.parents) if _is_file(f := folder / FILE_NAME)), None)
 
 

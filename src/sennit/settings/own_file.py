@@ -12,6 +12,7 @@ from sennit.errors import InvalidInput, SettingsError
 from sennit.settings.loader import FILE_NAME, MAX_FILE_BYTES, find_nearest
 from sennit.settings.toml_text import toml_key, toml_value
 from sennit.settings.trust import config_folder, is_trusted, replace_file
+from sennit.user_cache import expand_home
 
 NEW_FILE_MODE: Final = 0o600
 
@@ -20,8 +21,8 @@ def find_own_file(*, start: Path | None = None, env: Mapping[str, str] | None = 
     """Return the settings file that the user has chosen: the named one, that of a trusted folder, or the user's own."""
     env = os.environ if env is None else env
     if env.get("SENNIT_CONFIG"):
-        return Path(env["SENNIT_CONFIG"]).expanduser()
-    nearest = find_nearest(Path.cwd() if start is None else start)
+        return expand_home(env["SENNIT_CONFIG"])
+    nearest = find_nearest(start)
     is_chosen = nearest is not None and is_trusted(nearest.parent, env=env)
     return nearest if nearest is not None and is_chosen else config_folder(env) / FILE_NAME
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from sennit.errors import NotFound, SettingsError
+from sennit.user_cache import home_folder
 
 TRUST_LIST_NAME: Final = "trusted.json"
 
@@ -22,7 +23,7 @@ def config_folder(env: Mapping[str, str] | None = None) -> Path:
     env = os.environ if env is None else env
     base = Path(env.get("XDG_CONFIG_HOME", ""))
     if not base.is_absolute():  # the XDG specification says to ignore a relative path
-        base = (Path(env["HOME"]) if env.get("HOME") else Path.home()) / ".config"
+        base = home_folder(env) / ".config"
     return base / "sennit"
 
 

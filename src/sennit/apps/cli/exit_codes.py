@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import click
@@ -52,6 +53,7 @@ _CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (SourceError, SOURCES_FAILED),
     (MissingExtra, SOURCES_FAILED),
     (click.ClickException, USAGE),
+    (FileNotFoundError, NOT_FOUND),
     (OSError, STORE_FAILED),
 )
 
@@ -75,6 +77,10 @@ def describe_error(error: BaseException) -> ErrorMessage:
         return ErrorMessage("UsageError", f"{error.format_message()}{usage}")
     if isinstance(error, click.ClickException):
         return ErrorMessage("UsageError", error.format_message())
+    if isinstance(error, FileNotFoundError) and error.filename is None and _current_folder_is_gone():
+        return ErrorMessage(
+            type(error).__name__, "The current folder no longer exists. Change to another one."
+        )
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         advice = " Free some space and try again." if error.errno == errno.ENOSPC else ""
@@ -86,3 +92,11 @@ def describe_error(error: BaseException) -> ErrorMessage:
             "Set SENNIT_DEBUG=1 to see the traceback, and please report it.",
         )
     return ErrorMessage(type(error).__name__, str(error))
+
+
+def _current_folder_is_gone() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False

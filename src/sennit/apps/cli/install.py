@@ -20,6 +20,7 @@ from sennit.apps.install.installer import Change, config_file, install, plan_ins
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput, MissingExtra, NotFound, SennitError, suggest
 from sennit.stores.target import is_postgres
+from sennit.user_cache import home_folder
 
 
 @click.command("install")
@@ -49,7 +50,7 @@ def install_command(
     nothing else in the file, and writes nothing if the entry is there already. The entry names the database by its full
     path: that of --db or SENNIT_DB, else the nearest .sennit here or above, else a new one in this folder.
     """
-    places = Places(Path.home(), Path.cwd())
+    places = Places(home_folder(), Path.cwd())
     if agent is None:
         if only_print or undoing:
             raise InvalidInput("Name an agent. 'sennit install' lists them.")

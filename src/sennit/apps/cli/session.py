@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from sennit.context.sanitize import sanitize_for_terminal
-from sennit.errors import InvalidInput, NotFound
+from sennit.errors import NotFound
 from sennit.stores.target import is_postgres
+from sennit.user_cache import expand_home
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -71,7 +72,7 @@ class Session:
         variable = os.environ.get("SENNIT_DB")
         if variable and is_postgres(variable):
             return variable
-        return Path(variable).expanduser() if variable else None
+        return expand_home(variable) if variable else None
 
 
 def nearest_database(start: Path) -> Path | None:
@@ -93,13 +94,19 @@ class DatabaseTarget(click.Path):
     """A database folder, or the connection string of a Postgres database."""
 
     def __init__(self) -> None:
-        super().__init__(path_type=Path, file_okay=False)
+        super().__init__(path_type=Path)
         self.name = "target"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and is_postgres(value):
             return value
-        return super().convert(value, param, ctx)
+        if not value:
+            self.fail("it is empty. Give the folder of a database.", param, ctx)
+        path: Path = super().convert(value, param, ctx)
+        if path.is_file():
+            folder = f", here {str(path.parent)!r}" if path.name == DATABASE_FILE else ""
+            self.fail(f"{str(path)!r} is a file. A database is a folder{folder}.", param, ctx)
+        return path
 
 
 class UnicodeText(click.types.StringParamType):
@@ -110,9 +117,7 @@ class UnicodeText(click.types.StringParamType):
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise InvalidInput(
-                f"{param.human_readable_name if param else 'An argument'} is not valid UTF-8 text."
-            ) from None
+            self.fail("it is not valid UTF-8 text.", param, ctx)
         return text
 
 

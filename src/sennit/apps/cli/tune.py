@@ -15,6 +15,7 @@ from sennit.apps.cli.exit_codes import NOT_CONFIRMED, OK
 from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput
+from sennit.user_cache import expand_home
 
 if TYPE_CHECKING:
     from sennit.engine import Database
@@ -229,7 +230,7 @@ def _write(
     from sennit.settings import FILE_NAME, find_nearest
 
     named = os.environ.get("SENNIT_CONFIG")
-    file = given or (Path(named).expanduser() if named else find_nearest(Path.cwd())) or Path(FILE_NAME)
+    file = given or (expand_home(named) if named else find_nearest()) or Path(FILE_NAME)
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     path = ("recipes", name)
     evidence_path = (*path, "evidence")
