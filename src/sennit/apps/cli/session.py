@@ -102,7 +102,7 @@ class DatabaseTarget(click.Path):
             return value
         if not value:
             self.fail("it is empty. Give the folder of a database.", param, ctx)
-        path: Path = super().convert(value, param, ctx)
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if path.is_file():
             folder = f", here {str(path.parent)!r}" if path.name == DATABASE_FILE else ""
             self.fail(f"{str(path)!r} is a file. A database is a folder{folder}.", param, ctx)
