@@ -74,6 +74,8 @@ def values_of(setting: Setting) -> st.SearchStrategy[object]:
         return st.floats(setting.spec.minimum, setting.spec.maximum)
     if setting.choices:
         return st.sampled_from([c for c in setting.choices if not setting.is_sensitive(c)])
+    if setting.spec.pattern:
+        return st.from_regex(setting.spec.pattern, fullmatch=True, alphabet="abcdefg -_:ÄÖ漢")
     return st.text("abcdefg -_:ÄÖ漢", min_size=1)
 
 
@@ -109,6 +111,25 @@ def test_a_stronger_source_wins_and_is_named_as_the_origin(data: st.DataObject, 
         row = next(row for row in describe_settings(settings) if row.key == setting.key)
         assert row.value == values.get(strongest, setting.default)
         assert row.origin == strongest
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda setting: setting.key)
+def test_no_refused_value_shows_the_password_of_an_address(home: Home, setting: Setting) -> None:
+    secret = "open-sesame-9"
+    for address in (f"https://ana:{secret}@host/x", f"postgresql://ana:1@{secret}@host/db?password={secret}"):
+        for value in (address, [address]):
+            try:
+                settings = home.load(**{setting.key.replace(".", "__"): value})
+            except SettingsError as error:
+                shown = str(error)
+            else:
+                shown = repr(describe_settings(settings))
+            assert secret not in shown
+            home.own.write_text(f"{setting.key.partition('.')[0]} = {json.dumps(value)}\n")
+            with pytest.raises(SettingsError) as caught:
+                home.load()
+            home.own.unlink()
+            assert secret not in str(caught.value)
 
 
 def test_without_any_source_every_value_is_the_default(home: Home) -> None:

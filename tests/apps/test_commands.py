@@ -141,6 +141,33 @@ def test_config_shows_the_origin_of_a_value(cli: Cli, home: Path, monkeypatch: p
     assert "keyword.b" in cli("config").stdout
 
 
+PASSWORD = "open-sesame-9"
+
+
+def test_config_shows_no_password(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for url in (
+        f"postgresql://ana:{PASSWORD}@db.example:5432/notes",
+        f"postgresql://ana:1@2/{PASSWORD}@db.example:5432/notes",
+        f"postgresql://db.example:5432/notes?user=ana&password={PASSWORD}",
+    ):
+        monkeypatch.setenv("SENNIT_POSTGRES_URL", url)
+        listed, shown = cli("config", "--json"), cli("config")
+        assert PASSWORD not in listed.stdout + shown.stdout
+        rows = {row["key"]: row["value"] for row in json.loads(listed.stdout)["settings"]}
+        assert "db.example:5432/notes" in rows["postgres.url"]
+
+
+def test_config_shows_no_password_of_a_table(cli: Cli, home: Path) -> None:
+    (home / "sennit.toml").write_text(
+        '[attached.tickets]\nserver = "postgres"\nid = "id"\ntext = "body"\nkeyword = "words"\n'
+        f'source = "postgresql://ana:{PASSWORD}@db.example/tickets"\n'
+    )
+    assert cli("config", "trust", ".").exit_code == 0
+    shown = cli("config", "--json").stdout + cli("config").stdout
+    assert "db.example/tickets" in shown
+    assert PASSWORD not in shown
+
+
 def test_folder_can_be_trusted_and_untrusted(cli: Cli, home: Path) -> None:
     (home / "sennit.toml").write_text('[embedding]\nprovider = "ollama"\n')
     refused = cli("config")

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from sennit.errors import SettingsError
+from sennit.settings.setting import short_repr
 
 SERVERS: Final = ("postgres", "qdrant", "chroma", "opensearch")
 COLUMNS: Final[tuple[str, ...]] = (
@@ -114,7 +115,7 @@ def read_mapping(name: str, table: Mapping[str, object], origin: str = "argument
         elif isinstance(value, str) and value and value.isprintable():
             values[setting] = value
         else:
-            raise fail(f"{setting} must be a text, not {value!r}")
+            raise fail(f"{setting} must be a text, not {short_repr(value)}")
     if values.get("server") not in SERVERS:
         raise fail(f"server must be one of {', '.join(SERVERS)}")
     if "id" not in values:
@@ -123,7 +124,7 @@ def read_mapping(name: str, table: Mapping[str, object], origin: str = "argument
         raise fail("keyword or vector is missing: the column or field that is searched")
     if values.get("keyword") and values["server"] not in WORD_SERVERS:
         raise fail(
-            f"keyword is {values['keyword']!r}, but {values['server']} does not rank by words; leave it out, and search "
+            f"keyword is {short_repr(values['keyword'])}, but {values['server']} does not rank by words; leave it out, and search "
             f"the words in an attached collection of {' or '.join(WORD_SERVERS)}"
         )
     if not (values.get("text") or values.get("records_of")):
@@ -132,7 +133,7 @@ def read_mapping(name: str, table: Mapping[str, object], origin: str = "argument
         )
     unknown = set(values.get("values", ())) - set(CONSTANTS)
     if unknown:
-        raise fail(f"values may have {', '.join(CONSTANTS)}, not {min(unknown)!r}")
+        raise fail(f"values may have {', '.join(CONSTANTS)}, not {short_repr(min(unknown))}")
     return AttachedMapping(name=name, **values)
 
 
@@ -147,7 +148,7 @@ def read_mappings(
     for one in found.values():
         if one.records_of and (one.records_of not in found or found[one.records_of].records_of):
             raise SettingsError(
-                f"attached.{one.name}: records_of is {one.records_of!r}, which is no attached collection with texts.",
+                f"attached.{one.name}: records_of is {short_repr(one.records_of)}, which is no attached collection with texts.",
                 key=f"attached.{one.name}",
             )
     return found

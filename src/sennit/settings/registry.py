@@ -33,7 +33,7 @@ from sennit.settings.servers import (
     QdrantSettings,
     RolesSettings,
 )
-from sennit.settings.setting import TABLE, Setting
+from sennit.settings.setting import TABLE, Setting, hide_credentials
 
 SECTIONS: Final = (*sections.SECTIONS, *SERVER_SECTIONS)
 NAMED_TABLES: Final = {"recipes": "A recipe of your own.", "attached": "An attached collection."}
@@ -104,6 +104,7 @@ class SettingRow:
 
     key: str
     value: object
+    """Without a password that an address may hold."""
     origin: str
     doc: str
 
@@ -114,9 +115,11 @@ def describe_settings(settings: Settings) -> list[SettingRow]:
     for key, setting in SETTINGS.items():
         section, name = key.split(".")
         value = getattr(getattr(settings, section), name)
-        rows.append(SettingRow(key, value, settings.origins.get(key, "default"), setting.spec.doc))
+        origin = settings.origins.get(key, "default")
+        rows.append(SettingRow(key, hide_credentials(value), origin, setting.spec.doc))
     for section, doc in NAMED_TABLES.items():
         for name, table in getattr(settings, section).items():
             key = f"{section}.{name}"
-            rows.append(SettingRow(key, table, settings.origins.get(key, "argument"), doc))
+            origin = settings.origins.get(key, "argument")
+            rows.append(SettingRow(key, hide_credentials(table), origin, doc))
     return rows

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from sennit.errors import SettingsError
@@ -156,7 +157,22 @@ _PARSERS: Final[Mapping[type, Any]] = {
 """How a value is parsed from the environment, for types whose constructor does not do it."""
 
 
+def hide_credentials(value: object) -> object:
+    """A value as it may be shown: an address loses what stands before its host, and its query."""
+    if isinstance(value, str):
+        hidden = _USER_AND_PASSWORD.sub("…@", value)
+        return _QUERY.sub(r"\1…", hidden)
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: hide_credentials(item) for key, item in value.items()})
+    return type(value)(map(hide_credentials, value)) if isinstance(value, tuple | list) else value
+
+
+_USER_AND_PASSWORD: Final = re.compile(r"(?<=://).*@", re.DOTALL)
+"""Up to the last @: a password may have one too."""
+_QUERY: Final = re.compile(r"(://[^?#]*[?#]).*", re.DOTALL)
+
+
 def short_repr(value: object) -> str:
-    """Return the representation of a value for an error message."""
-    text = repr(value)
+    """Return the representation of a value for an error message, without credentials."""
+    text = repr(hide_credentials(value))
     return text if len(text) <= 80 else f"{text[:77]}…"

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -56,7 +56,7 @@ class Opening:
     """What a server's binding gets to know of the database that is being opened."""
 
     settings: Settings
-    target: str
+    target: str = field(repr=False)
     """What names the database: a folder, or a connection string, which may hold a password."""
     database: str
     """A name of the database for what it has on servers: hexadecimal digits, the same every time, also after it was

@@ -41,6 +41,8 @@ def test_a_server_that_cannot_be_reached_is_named_with_advice(caplog: pytest.Log
         f"postgresql://ana:{PASSWORD}@host/db?nonsense=1",
         f"postgresql://ana:12/{PASSWORD}@host/db?x",
         f"postgresql://ana:1#{PASSWORD}@host/db?x",
+        f"postgresql://ana:1@{PASSWORD}@127.0.0.1/db",
+        f"postgresql://127.0.0.1:1/{PASSWORD}@host/db",
     ],
 )
 def test_an_unreadable_connection_string_does_not_show_its_password(dsn: str) -> None:

@@ -418,7 +418,11 @@ class _ReadTransaction:
 
 def parse_conninfo(dsn: str, location: str) -> str:
     """The connection string for libpq, with our defaults. An error never shows a password."""
+    authority, _, name = dsn.partition("://")[2].partition("?")[0].partition("/")
     try:
+        if authority.count("@") > 1 or "@" in name:
+            # The rest of a password that has an @ or a / would count as host or name, which errors quote.
+            raise psycopg.ProgrammingError
         values = conninfo_to_dict(dsn)
     except psycopg.Error:
         # The error of the parser may quote the password.
