@@ -20,7 +20,7 @@ from sennit.filters import field
 from sennit.stores import open as stores
 from sennit.stores.codec import to_float16_bytes
 from sennit.stores.contract import Model
-from sennit.stores.embedded import field_index
+from sennit.stores.embedded import checks, field_index
 from sennit.stores.embedded.arrays import read_arrays, write_arrays
 from sennit.stores.embedded.checks import check
 from sennit.stores.embedded.store import EmbeddedStore
@@ -114,6 +114,7 @@ def test_an_intact_database_has_no_problems(folder: Path, quick: bool) -> None:
         "records",
         "fields",
         "vectors",
+        "graph",
         "keyword index",
         "vector-1 index",
         "model",
@@ -310,6 +311,69 @@ def test_vectors_of_another_text_are_found_and_computed_again(folder: Path) -> N
     with sennit.open(folder) as db:
         db.maintainer.embed_pending()
     assert problems(folder) == {}
+
+
+def add_facts(folder: Path) -> None:
+    with sennit.open(folder) as db:
+        db.add([sennit.Entity(id=name, name=name.title()).to_record() for name in ("ada", "cleo")])
+        db.memory.add_facts(
+            [sennit.Fact(id="met", subject="Ada", relation="met", object="Bob", sources=("r7", "r8"))]
+        )
+        db.memory.add_facts(
+            [sennit.Fact(id="left", subject="Ada", relation="left", object="Bob", supersedes=("met",))]
+        )
+
+
+def of_graph(folder: Path, *, quick: bool = False) -> list[Finding]:
+    return [one for one in findings(folder, quick=quick) if one.check == "graph"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM names WHERE row = (SELECT row FROM records WHERE id = 'ada')",
+        "UPDATE names SET flags = 0 WHERE row = (SELECT row FROM records WHERE id = 'ada')",
+        "DELETE FROM edges WHERE negative_row = (SELECT -row FROM records WHERE id = 'left')",
+        "UPDATE edges SET valid_until = 5 WHERE negative_row = (SELECT -row FROM records WHERE id = 'left')",
+        "INSERT INTO names VALUES (999, 5, 0)",
+    ],
+)
+def test_wrong_names_and_facts_are_found_and_derived_again(folder: Path, statement: str) -> None:
+    add_facts(folder)
+    (before,) = of_graph(folder)
+    assert (before.level, before.message) == (
+        "ok",
+        "2 facts and 2 entities match the records; entities without a fact: 1",
+    )
+    sql(folder, statement)
+    (found,) = of_graph(folder)
+    assert found.level == "problem"
+    run_repairs(folder)
+    assert of_graph(folder) == [before]
+
+
+def test_a_quick_check_compares_the_names_and_facts_of_its_sample(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "QUICK_SAMPLE_RECORDS", 10)
+    add_facts(folder)
+    assert [one.level for one in of_graph(folder, quick=True)] == ["ok"]
+    sql(folder, "UPDATE names SET flags = flags + 4")
+    assert [one.level for one in of_graph(folder, quick=True)] == ["problem"]
+
+
+def test_facts_that_name_missing_records_are_noted(folder: Path) -> None:
+    add_facts(folder)
+    with sennit.open(folder) as db:
+        db.remove(["r8", "met"])
+        db.memory.add_facts(
+            [sennit.Fact(id="knew", subject="Ada", relation="knew", object="Bob", sources=("r8",))]
+        )
+    _, *notes = of_graph(folder)
+    assert [(one.level, one.message) for one in notes] == [
+        ("note", "a source that is missing is named by the record 'knew'"),
+        ("note", "a superseded fact that is missing is named by the record 'left'"),
+    ]
 
 
 def test_a_record_changed_outside_sennit_is_reported_and_not_repaired(folder: Path) -> None:

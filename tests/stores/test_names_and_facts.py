@@ -19,9 +19,11 @@ from sennit.records import Record
 from sennit.repositories.facts import find_superseded
 from sennit.stores.codec import record_to_row
 from sennit.stores.embedded import graph, name_index
+from sennit.stores.embedded.checks import check
 from sennit.stores.embedded.graph import Graph
 from sennit.stores.embedded.name_index import NameIndex, TextCache
 from sennit.stores.embedded.store import EmbeddedStore
+from sennit.stores.findings import Finding, repair
 from sennit.stores.graph_rows import NEVER
 from sennit.stores.open import open_store
 from sennit.stores.sql.records import INSERT
@@ -54,6 +56,10 @@ def ids_named(store: EmbeddedStore, name: str, audience: str | None = None) -> l
     with store.snapshot(parse_filter(audience)) as snapshot:
         rows = np.array(rows_named(snapshot.graph, name), np.int64)
         return sorted(found.decode() for found in snapshot.ids(rows))
+
+
+def graph_findings(store: EmbeddedStore) -> list[Finding]:
+    return [finding for finding in check(store) if finding.check == "graph"]
 
 
 def facts_of(store: EmbeddedStore, name: str, count: int = 10, **options: object) -> list[str]:
@@ -202,8 +208,8 @@ def test_after_any_writes_the_tables_match_the_records(writes: list[list[Record]
         else:
             add_records(store, write)
     kept = tables(store)
+    assert [one.level for one in graph_findings(store)] == ["ok"]
     with store.pool.write() as connection:
-        assert graph.find_wrong_rows(connection) == set()
         graph.rebuild_tables(connection)
     assert tables(store) == kept
     for name in ("Goa", "Priya Sharma", "P", "北京"):
@@ -333,9 +339,13 @@ def test_wrong_tables_are_found_and_rebuilt(store: EmbeddedStore) -> None:
         connection.execute("DELETE FROM names WHERE row = 2")
         connection.execute("UPDATE edges SET other_name = 5 WHERE negative_row = -3")
         connection.execute("INSERT INTO names VALUES (99, 1, 0)")
-        assert graph.find_wrong_rows(connection) == {2, 3, 99}
-        graph.rebuild_tables(connection)
-        assert graph.find_wrong_rows(connection) == set()
+    (found,) = graph_findings(store)
+    assert found.message == (
+        "the names and facts do not match the records: they disagree with the record 'goa' and 1 more; "
+        "they hold 1 records that have none or were removed"
+    )
+    assert repair([found]) == ["derived the names and facts from the records"]
+    assert [one.level for one in graph_findings(store)] == ["ok"]
 
 
 def test_the_tables_hold_a_fact_from_both_endpoints(store: EmbeddedStore) -> None:

@@ -1,13 +1,12 @@
 """The checks of `sennit doctor`: derived data must agree with the records. A repair derives it again.
 
-The records are the source of truth, and a repair never changes them. Field values, vectors, pending vectors and
-indexes are derived from them. A finding about one of those carries its repair.
+The records are the source of truth, and a repair never changes them. Field values, names and facts, vectors, pending
+vectors and indexes are derived from them. A finding about one of those carries its repair.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -20,11 +19,14 @@ from sennit.stores.embedded.arrays import CorruptFile, read_arrays
 from sennit.stores.embedded.comparison import (
     Compare,
     FieldDigests,
+    batches,
     find_first_mismatch,
     keyword_segment_matches,
     select_rows,
+    summarise_ids,
     vector_segment_matches,
 )
+from sennit.stores.embedded.graph_checks import check_graph
 from sennit.stores.embedded.models import current_models
 from sennit.stores.embedded.orphans import check_disk, check_orphans
 from sennit.stores.embedded.ranges import read_version
@@ -39,9 +41,6 @@ from sennit.stores.sql.schema import VERSION
 
 QUICK_SAMPLE_RECORDS: Final = 1000
 """Records that a quick check compares in full."""
-
-BATCH_RECORDS: Final = 4096
-"""Records compared at once. This bounds the memory; progress is reported after every batch."""
 
 REEMBEDDED_TEXTS: Final = 256
 """Texts embedded again, to verify that their stored vectors come from the model."""
@@ -71,6 +70,7 @@ def check(
         sample = _sample(rows, QUICK_SAMPLE_RECORDS) if quick else rows
         found += _check_records(store, connection, sample, report)
         found += _check_stored_vectors(store, connection)
+        found += check_graph(store.pool, connection, rows, sample, report)
         found += _check_keyword_index(store, connection, rows, sample, report)
         for model in current_models(connection):
             if store.has_vectors:
@@ -108,7 +108,7 @@ def _check_records(
     altered: list[str] = []
     stored = store.fields.segment_infos()
     digests = FieldDigests(stored)
-    for done, batch in _batches(rows):
+    for done, batch in batches(rows):
         report("records", done, len(rows))
         for values in select_rows(connection, f"{SELECT} WHERE row", batch):
             record = record_from_row(values)
@@ -120,7 +120,7 @@ def _check_records(
     found = [Finding("records", "ok", f"{len(rows):,} records match their hashes")]
     if altered:
         advice = "Look at it with 'sennit get'; writing it again updates the hash."
-        found = [Finding("records", "problem", f"{_summarise_ids(altered)} changed outside sennit. {advice}")]
+        found = [Finding("records", "problem", f"{summarise_ids(altered)} changed outside sennit. {advice}")]
     checked = set(rows.tolist())
     wrong = [info.field for info in stored if not _field_matches(store, digests, info, checked)]
     if not wrong:
@@ -301,7 +301,7 @@ def _check_index(
             problems.append(f"{count:,} {what}")
     for segment_view, own_rows in zip(view.segments, segment_rows, strict=True):
         compared = np.intersect1d(np.intersect1d(own_rows, sample), rows)
-        for done, batch in _batches(compared):
+        for done, batch in batches(compared):
             report(label, done, len(compared))
             if not compare(segment_view, batch):
                 row = find_first_mismatch(batch, partial(compare, segment_view))
@@ -353,15 +353,6 @@ def _sample(rows: Rows, count: int) -> Rows:
     return rows if len(rows) <= count else rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
 
 
-def _batches(rows: Rows) -> Iterator[tuple[int, Rows]]:
-    return ((start, rows[start : start + BATCH_RECORDS]) for start in range(0, len(rows), BATCH_RECORDS))
-
-
 def _record_id(connection: Connection, row: int) -> str:
     found = connection.execute("SELECT id FROM records WHERE row = ?", (row,)).fetchone()
     return str(found[0]) if found else f"row {row}"
-
-
-def _summarise_ids(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - 1:,} more" if len(ids) > 1 else ""
-    return f"the record {ids[0]!r}{more}"

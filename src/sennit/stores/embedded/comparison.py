@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from sennit.stores.embedded.segment_store import SegmentInfo
 from sennit.stores.embedded.selection import Rows
 from sennit.stores.embedded.vector_segment import VectorSegment
 from sennit.stores.sql.connection import Connection, Cursor
+
+BATCH_RECORDS: Final = 4096
+"""Records compared at once. This bounds the memory; progress is reported after every batch."""
 
 Compare = Callable[[SegmentView[Any], Rows], bool]
 """Whether a segment agrees with the records about these rows, all of which it holds."""
@@ -93,6 +96,17 @@ def select_rows(connection: Connection, query: str, rows: Rows, *, order: str = 
     """Run a statement that ends with a row column, restricted to these rows."""
     dialect = connection.dialect
     return connection.execute(f"{query} {dialect.in_rows} {order}", (dialect.encode_rows(rows.tolist()),))
+
+
+def batches(rows: Rows) -> Iterator[tuple[int, Rows]]:
+    """Parts of the rows, each with how many came before it."""
+    return ((start, rows[start : start + BATCH_RECORDS]) for start in range(0, len(rows), BATCH_RECORDS))
+
+
+def summarise_ids(ids: Sequence[str]) -> str:
+    """The first of the records, and how many more there are."""
+    more = f" and {len(ids) - 1:,} more" if len(ids) > 1 else ""
+    return f"the record {ids[0]!r}{more}"
 
 
 def _restrict(view: SegmentView[Any], rows: Rows) -> SegmentView[Any]:

@@ -17,7 +17,6 @@ from sennit.graph.names import (
     MAX_TEXT_CHARACTERS,
     REVISION,
     Hashes,
-    record_names,
 )
 from sennit.graph.traversal import Edge
 from sennit.records import Record, split_id
@@ -95,24 +94,6 @@ def rebuild_tables(connection: Connection) -> None:
         "INSERT INTO state VALUES ('graph', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
         (IDENTITY,),
     )
-
-
-def find_wrong_rows(connection: Connection) -> set[int]:
-    """The rows whose names or facts differ from what their records say; `rebuild_tables` repairs them."""
-    stored: dict[int, set[tuple[object, ...]]] = {}
-    for values in connection.stream("SELECT row, name, flags FROM names"):
-        stored.setdefault(values[0], set()).add(values)
-    for values in connection.stream(
-        "SELECT name, valid_until, negative_weight, negative_row, other_name, valid_from FROM edges"
-    ):
-        stored.setdefault(-values[3], set()).add(values)
-    wrong = set()
-    for values in connection.stream(f"{SELECT} WHERE title != '' OR metadata != '{{}}'"):
-        row, record = values[0], record_from_row(values)
-        derived = {*((row, *name) for name in record_names(record)), *edge_rows(row, record)}
-        if stored.pop(row, set()) != derived:
-            wrong.add(row)
-    return wrong | stored.keys()
 
 
 def _stored_identity(connection: Connection) -> int | None:
