@@ -15,7 +15,7 @@ from sennit.engine import maintenance
 from sennit.stores.codec import embedding_hash
 from sennit.stores.contract import WriteResult
 from sennit.stores.prepared_records import WritableRecords, prepare_record
-from sennit.stores.sql.records import SELECT
+from sennit.stores.sql.records import SELECT_WITH_HASHES
 
 from .helpers import assert_contains_exactly, embedded_store, versioned_record
 
@@ -96,7 +96,12 @@ def write_all(db: sennit.Database, records: WritableRecords) -> WriteResult:
 
 
 def test_prepared_records_are_written_like_others(tmp_path: Path) -> None:
-    everything = (SELECT, "SELECT * FROM names", "SELECT * FROM edges", "SELECT hash, vector FROM vectors")
+    everything = (
+        SELECT_WITH_HASHES,
+        "SELECT * FROM names",
+        "SELECT * FROM edges",
+        "SELECT hash, vector FROM vectors",
+    )
     found = []
     for name, given_records in (
         ("plain", RECORDS),

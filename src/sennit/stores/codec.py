@@ -20,6 +20,12 @@ COLUMNS: Final = (
     "path, url, first_line, last_line, title, metadata, text"
 )
 
+HASH_COLUMNS: Final = "content_hash, embedding_hash"
+"""What is stored with a record and is no part of it."""
+
+RECORD_COLUMNS: Final = COLUMNS.replace(f"{HASH_COLUMNS}, ", "")
+"""What `record_from_row` reads. A search reads ten records, and the hashes would be a tenth of its values."""
+
 COLUMN_FIELDS: Final = ("id", "collection", "kind", "path", "parent", "position", "timestamp")
 """Fields that have a column of their own and can be read without the rest of the record."""
 
@@ -77,8 +83,8 @@ def record_to_row(record: Record, row: int, content: bytes, embedding: bytes) ->
 
 
 def record_from_row(values: Sequence[Any]) -> Record:
-    """The record of a row of SELECT. It is not validated again, because it was validated when it was written."""
-    (_, id_, collection, kind, timestamp, parent, position, sensitivity, scope, _, _, path, url, first, last,
+    """The record of the values of RECORD_COLUMNS. It was validated when it was written, and is not validated again."""
+    (_, id_, collection, kind, timestamp, parent, position, sensitivity, scope, path, url, first, last,
      title, metadata, text) = values  # fmt: skip
     draft = _Draft()
     draft.tenant, draft.id = split_id(id_) if TENANT_SEPARATOR in id_ else ("", id_)

@@ -60,7 +60,7 @@ class PreparedRecord(NamedTuple):
     @property
     def record(self) -> Record:
         """The record itself."""
-        return record_from_row((0, *self.values))
+        return record_from_row((0, *self.values[:CONTENT_HASH], *self.values[PATH:]))
 
 
 WritableRecords: TypeAlias = Sequence[Record | PreparedRecord]

@@ -36,7 +36,7 @@ from sennit.stores.embedded.selection import Rows
 from sennit.stores.embedded.store import EmbeddedStore
 from sennit.stores.findings import Finding
 from sennit.stores.sql.connection import Connection, SqlPool
-from sennit.stores.sql.records import SELECT
+from sennit.stores.sql.records import SELECT_WITH_HASHES
 from sennit.stores.sql.schema import VERSION
 
 QUICK_SAMPLE_RECORDS: Final = 1000
@@ -110,9 +110,8 @@ def _check_records(
     digests = FieldDigests(stored)
     for done, batch in batches(rows):
         report("records", done, len(rows))
-        for values in select_rows(connection, f"{SELECT} WHERE row", batch):
+        for *values, content, embedding in select_rows(connection, f"{SELECT_WITH_HASHES} WHERE row", batch):
             record = record_from_row(values)
-            content, embedding = values[9:11]
             text_hash = embedding_hash(record.embedding_text)
             if (bytes.fromhex(record.content_hash), text_hash) != (content, embedding[:TEXT_HASH_BYTES]):
                 altered.append(record.id)

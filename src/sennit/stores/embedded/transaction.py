@@ -13,9 +13,9 @@ from sennit.stores.embedded.files import delete_files, put_files
 from sennit.stores.embedded.models import SELECT_MODELS, insert_vectors, models_of
 from sennit.stores.embedded.unused_vectors import delete_unused_vectors, keep_unused_vectors
 from sennit.stores.graph_rows import NEVER
-from sennit.stores.prepared_records import EMBEDDING_HASH, PreparedRecord
+from sennit.stores.prepared_records import PreparedRecord
 from sennit.stores.sql.connection import Connection, batches, paged, placeholders
-from sennit.stores.sql.records import INSERT, SELECT
+from sennit.stores.sql.records import INSERT, SELECT, SELECT_WITH_HASHES
 from sennit.stores.sql.state import SqlState
 from sennit.stores.write_plan import StoredVersion, WriteRequest
 
@@ -134,13 +134,13 @@ class EmbeddedTransaction:
     def _delete(self, row: int, *, keep_vectors: bool) -> None:
         """Delete a record and leave a tombstone."""
         connection = self.connection
-        values = connection.execute(f"{SELECT} WHERE row = ?", (row,)).fetchone()
+        *values, _, embedding = connection.execute(f"{SELECT_WITH_HASHES} WHERE row = ?", (row,)).fetchone()
         record = record_from_row(values)
         graph.delete(connection, row, record)
         connection.run("DELETE FROM records WHERE row = ?", (row,))
         connection.run("DELETE FROM pending_vectors WHERE row = ?", (row,))
         connection.run("INSERT INTO tombstones VALUES (?, ?)", (connection.allocate(1) + 1, row))
-        self._deleted[keep_vectors][record.parent, values[EMBEDDING_HASH + 1]] = None
+        self._deleted[keep_vectors][record.parent, embedding] = None
 
 
 def _stored_versions(
