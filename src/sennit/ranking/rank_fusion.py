@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
@@ -127,11 +127,10 @@ class AlignedLists:
         self.background = background
         """What the cosines of the search are compared with."""
 
-    @cached_property
+    @property
     def hit_ranks(self) -> Floats:
-        """The rank of each hit, from 0; a float, because fusions divide by it."""
-        ranks = np.arange(max(self.sizes, default=0), dtype=np.float64)
-        return np.concatenate([ranks[:size] for size in self.sizes] or [ranks])
+        """The rank of each hit, from 0; a float, because fusions divide by it. Read-only."""
+        return _ranks_of(self.sizes)
 
     @cached_property
     def ranks(self) -> NDArray[np.int32]:
@@ -176,6 +175,15 @@ class AlignedLists:
         n = self.keys.size
         remaining = np.array([(n - size + 1) / 2 for size in self.sizes])
         return np.where(self.present, n - self.ranks, remaining[:, None])
+
+
+@lru_cache(maxsize=64)
+def _ranks_of(sizes: tuple[int, ...]) -> Floats:
+    """Return the ranks of lists of these sizes, one list after the other; cached, because most lists are full."""
+    ranks = np.arange(max(sizes, default=0), dtype=np.float64)
+    found = np.concatenate([ranks[:size] for size in sizes] or [ranks])
+    found.setflags(write=False)
+    return found
 
 
 def _spans(sizes: Sequence[int]) -> list[slice]:
