@@ -176,6 +176,43 @@ def test_a_wrong_call_tells_the_model_what_to_correct(
     assert re.search(advice, result.text)
 
 
+def nested(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = {"and": [value]}
+    return value
+
+
+@pytest.mark.parametrize("levels", [150, 900, 10_000])
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [("hybrid_search", "query"), ("hybrid_search", "filters"), ("remember", "metadata"), ("ask", "editor")],
+)
+def test_arguments_nested_too_deeply_are_one_clear_error(
+    db: sennit.Database, name: str, argument: str, levels: int
+) -> None:
+    given = {"query": "x"} if name != "remember" else {"text": "x"}
+    result = sennit.Tools(db).call(name, {**given, argument: nested(levels)})
+    assert result.is_error
+    assert f"{argument}: it has lists and objects nested deeper than 200 levels" in result.text
+    as_text = json.dumps(given)[:-1] + f', "{argument}": {"[" * levels}{"]" * levels}}}'
+    result = sennit.Tools(db).call(name, as_text)
+    assert result.is_error
+    assert "nested" in result.text or "is not of type" in result.text
+    assert "RecursionError" not in result.text
+
+
+def test_arguments_that_contain_themselves_are_refused(db: sennit.Database) -> None:
+    loop: list[Any] = []
+    loop += [loop, loop]
+    assert "nested deeper" in sennit.Tools(db).call("hybrid_search", {"query": loop}).text
+
+
+def test_an_error_about_a_long_argument_still_says_what_is_wrong(db: sennit.Database) -> None:
+    result = sennit.Tools(db).call("hybrid_search", {"query": ["a long list of words"] * 100})
+    assert result.text.endswith("… is not of type 'string'")
+
+
 @pytest.fixture(scope="module")
 def empty() -> Iterator[sennit.Database]:
     with sennit.open(":memory:") as opened:

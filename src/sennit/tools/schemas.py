@@ -22,6 +22,12 @@ MAX_TOKENS: Final = 2000
 MIN_TOKENS: Final = 50
 """Fewer tokens hold no result."""
 
+MAX_ARGUMENT_DEPTH: Final = 200
+"""Lists and objects inside each other. The deepest filter has 64 conditions, each an object and a list."""
+
+MAX_QUOTED_CHARACTERS: Final = 80
+"""Characters of an argument that an error quotes."""
+
 MAX_ERROR_CHARACTERS: Final = 200
 """Characters of a validation error, which may quote the argument."""
 
@@ -306,11 +312,31 @@ def validate_arguments(
         if name not in present:
             about = properties[name].get("description", "as in hybrid_search.")
             raise InvalidInput(f"{tool} needs the argument {name!r}: {about}")
+    for name, value in present.items():
+        if _is_too_deep(value):
+            raise InvalidInput(
+                f"{tool}: {name}: it has lists and objects nested deeper than {MAX_ARGUMENT_DEPTH} levels"
+            )
     error = best_match(Draft202012Validator(schema).iter_errors(present))
     if error is not None:
         path = ".".join(str(step) for step in error.absolute_path)
         raise InvalidInput(f"{tool}: {path}: {_describe(error, present)[:MAX_ERROR_CHARACTERS]}")
     return present
+
+
+def _is_too_deep(value: object) -> bool:
+    """Return whether a value has more levels than are checked; it may even contain itself."""
+    level = [value]
+    for _ in range(MAX_ARGUMENT_DEPTH + 1):
+        inside = (
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, Mapping) else one if isinstance(one, list) else ())
+        )
+        level = list({id(one): one for one in inside if isinstance(one, (Mapping, list))}.values())
+        if not level:
+            return False
+    return True
 
 
 def _describe(error: ValidationError, given: Mapping[str, Any]) -> str:
@@ -321,4 +347,6 @@ def _describe(error: ValidationError, given: Mapping[str, Any]) -> str:
             DECLARED[name].check(given[name])
         except InvalidInput as refusal:
             return str(refusal)
-    return str(error.message)
+    quoted = repr(error.instance)
+    shown = quoted if len(quoted) <= MAX_QUOTED_CHARACTERS else f"{quoted[:MAX_QUOTED_CHARACTERS]}…"
+    return str(error.message).replace(quoted, shown, 1)

@@ -93,6 +93,8 @@ class Tools:
                 given = json.loads(arguments) if arguments.strip() else {}
             except ValueError as error:
                 return error_result(f"The arguments of {name} are not valid JSON: {error}")
+            except RecursionError:
+                return error_result(f"The arguments of {name} have lists and objects nested too deeply")
         if given is not None and not isinstance(given, Mapping):
             return error_result(f"The arguments of {name} must be an object, not {type(given).__name__}")
         return run_tool(tool, given, self._make_call)

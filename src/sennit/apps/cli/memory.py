@@ -279,7 +279,7 @@ def import_(session: Session, file: Path) -> None:
             if line.strip():
                 try:
                     batch.append(Fact(**json.loads(line)))
-                except (TypeError, ValueError) as error:
+                except (TypeError, ValueError, RecursionError) as error:
                     raise InvalidInput(f"{file}, line {number}: {error}") from error
     with session.open(create=True) as db:
         written = db.add_facts(batch)
