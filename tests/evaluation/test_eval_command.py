@@ -170,3 +170,58 @@ def test_a_comparison_with_nothing_is_refused(
     result = run(write_folder(tmp_path / "fruit"), *options)
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--recipe", "none"), "There is no recipe 'none'"),
+        (("--model", "static", "--model", "onnx/absent"), "absent"),
+        (("--model", "static", "--model", "nothing"), "There is no model 'nothing'"),
+        (("--metric", "nDCG"), "There is no metric 'nDCG'"),
+        (("--compare", "kyword"), "Did you mean 'keyword'?"),
+        (("--now", "someday"), "someday"),
+        (("--scope", "floor"), "has no metadata field 'floor'"),
+        (("--category", "colour"), "no query has this field; they have: kind, shelf"),
+        (("--against", "other.jsonl"), "has no system, model and collection of this run"),
+        (("--against", "absent.jsonl"), "absent.jsonl"),
+        (("--against", "broken.jsonl"), "not a line that --per-query wrote"),
+        (("--per-query", "nowhere/a.jsonl"), "there is no folder nowhere"),
+        (("--plot", "nowhere/a.svg"), "there is no folder nowhere"),
+        (("--write", "page.md"), "needs the lines"),
+        (("--write", "absent.md"), "cannot be read"),
+        (("--ranker", "absent.json"), "absent.json"),
+        (("--ablation",), "need --code"),
+        (("--code", "--compare", "x"), "No system is called 'x'"),
+        (("--code", "--recipe", "none"), "There is no recipe 'none'"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_anything_is_indexed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], says: str
+) -> None:
+    def index(*_: object) -> None:
+        raise AssertionError("indexing has begun")
+
+    monkeypatch.chdir(tmp_path)
+    folder = write_folder(tmp_path / "fruit")
+    (tmp_path / "page.md").write_text("# No markers\n")
+    other = {
+        "collection": "x",
+        "model": "static",
+        "system": "rrf",
+        "query": "q1",
+        "nDCG@10": 1,
+        "ranking": [],
+    }
+    (tmp_path / "other.jsonl").write_text(json.dumps(other) + "\n")
+    (tmp_path / "broken.jsonl").write_text("{}\n")
+    monkeypatch.setattr("sennit.evaluation.run.index_collection", index)
+    result = run(folder, *options)
+    assert result.exit_code not in (0, 1)
+    assert says in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "broken.jsonl",
+        "fruit",
+        "other.jsonl",
+        "page.md",
+    ]

@@ -42,6 +42,19 @@ def test_the_randomisation_test_agrees_with_scipy() -> None:
     assert randomisation_test(sample.tolist()) == pytest.approx(other.pvalue, abs=0.012)
 
 
+@given(_values.filter(lambda values: len(values) <= 13))
+def test_the_randomisation_test_of_few_queries_is_exact(values: list[float]) -> None:
+    sample = np.array(values)
+    other = stats.permutation_test(
+        (sample, np.zeros(len(sample))),
+        lambda one, two, axis: (one - two).mean(axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=np.inf,
+    )
+    assert randomisation_test(values) == pytest.approx(other.pvalue)
+
+
 def test_the_bootstrap_agrees_with_scipy() -> None:
     sample = np.random.default_rng(4).random(80)
     other = stats.bootstrap((sample,), np.mean, method="percentile", n_resamples=20_000, rng=5)

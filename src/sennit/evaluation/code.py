@@ -18,7 +18,16 @@ from typing import Any, Final
 from sennit.errors import InvalidInput, NotFound
 from sennit.evaluation.datasets import Collection, Query
 from sennit.evaluation.report import table_rows
-from sennit.evaluation.run import EvaluationOptions, Measurement, Progress, System, evaluate, no_progress
+from sennit.evaluation.run import (
+    EvaluationOptions,
+    EvaluationPlan,
+    Measurement,
+    Progress,
+    System,
+    evaluate,
+    no_progress,
+    plan_evaluation,
+)
 from sennit.ingest.code.parser import parse_code
 from sennit.ingest.code.records import code_records
 from sennit.ingest.file_reader import UnreadableFile, read_regular_file
@@ -107,15 +116,30 @@ def evaluate_code(
     ablation: bool = False,
 ) -> list[Measurement]:
     """Measure the recipe on each project and on all together. With `ablation`, measure each ablation on all together."""
-    name = CODE_SEARCH.name
-    settings = replace(settings, recipes={name: CODE_SEARCH.to_dict(), **settings.recipes})
-    options = replace(options, recipes=options.recipes or (name,))
+    options, settings = _with_code_search(options, settings)
     if ablation:
         return pool_projects(evaluate(collections, options, settings, progress, build_ablations))
-    measurements = evaluate(
-        collections, options, settings, progress, lambda recipe: [System(recipe.name, recipe)]
-    )
+    measurements = evaluate(collections, options, settings, progress, _only_the_recipe)
     return measurements + pool_projects(measurements)
+
+
+def plan_code_evaluation(
+    options: EvaluationOptions, settings: Settings, *, ablation: bool = False
+) -> EvaluationPlan:
+    """Return what `evaluate_code` measures; raise for an option that is wrong."""
+    options, settings = _with_code_search(options, settings)
+    return plan_evaluation(options, settings, build_ablations if ablation else _only_the_recipe)
+
+
+def _with_code_search(options: EvaluationOptions, settings: Settings) -> tuple[EvaluationOptions, Settings]:
+    """The recipe of code search, which is not among the built-in ones, as the default."""
+    name = CODE_SEARCH.name
+    settings = replace(settings, recipes={name: CODE_SEARCH.to_dict(), **settings.recipes})
+    return replace(options, recipes=options.recipes or (name,)), settings
+
+
+def _only_the_recipe(recipe: Recipe) -> list[System]:
+    return [System(recipe.name, recipe)]
 
 
 def build_ablations(recipe: Recipe) -> list[System]:

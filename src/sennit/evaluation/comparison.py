@@ -97,14 +97,13 @@ class Comparison:
         return IntervalRow(label, self.test.interval.low, self.test.difference, self.test.interval.high)
 
 
+EarlierRun = Mapping[tuple[str, str, str], Mapping[str, BaselineResult]]
+"""The results of each query, by the collection, model and system of the run."""
+
+
 def compare_systems(measured: Sequence[Measurement], baseline: str, metric: str) -> list[Comparison]:
     """Compare each system with the one called `baseline`, on each collection and model."""
     check_metric(metric)
-    names = dict.fromkeys(one.system for one in measured)
-    if baseline not in names:
-        raise InvalidInput(
-            f"No system is called {baseline!r}. {suggest(baseline, names)}Systems: {', '.join(names)}"
-        )
     out = []
     for base in measured:
         if base.system != baseline:
@@ -118,18 +117,15 @@ def compare_systems(measured: Sequence[Measurement], baseline: str, metric: str)
     return correct_for_several(out)
 
 
-def compare_with_file(measured: Sequence[Measurement], file: Path, metric: str) -> list[Comparison]:
-    """Compare each system with itself in an earlier run, which `--per-query` wrote."""
-    check_metric(metric)
-    earlier = _read_earlier(file, metric)
-    out = [
-        _compare(one, "before", earlier[key], metric)
-        for one in measured
-        if (key := (one.collection, one.model, one.system)) in earlier
-    ]
-    if not out:
-        raise InvalidInput(f"{file} has no system, model and collection of this run")
-    return correct_for_several(out)
+def compare_with_run(measured: Sequence[Measurement], earlier: EarlierRun, metric: str) -> list[Comparison]:
+    """Compare each system with itself in an earlier run."""
+    return correct_for_several(
+        [
+            _compare(one, "before", earlier[key], metric)
+            for one in measured
+            if (key := (one.collection, one.model, one.system)) in earlier
+        ]
+    )
 
 
 def correct_for_several(comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -181,7 +177,8 @@ def _worse(result: QueryResult, before: BaselineResult, metric: str) -> WorseQue
     return WorseQuery(result.query.id, result.query.text, before.value, result.metrics[metric], tuple(moved))
 
 
-def _read_earlier(file: Path, metric: str) -> dict[tuple[str, str, str], dict[str, BaselineResult]]:
+def read_earlier_run(file: Path, metric: str) -> EarlierRun:
+    """Read the file that `--per-query` wrote."""
     out: dict[tuple[str, str, str], dict[str, BaselineResult]] = {}
     for where, values in read_objects(file):
         try:

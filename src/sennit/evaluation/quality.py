@@ -26,6 +26,14 @@ HEADLINE_METRIC: Final = "nDCG@10"
 
 def write_tables(page: Path, measurements: Sequence[Measurement]) -> None:
     """Replace what is between the markers of a page by the tables."""
+    before, after = read_page(page)
+    page.write_text(
+        f"{before}{BEGIN_MARKER}\n\n{render_tables(measurements)}\n{END_MARKER}{after}", encoding="utf-8"
+    )
+
+
+def read_page(page: Path) -> tuple[str, str]:
+    """Return what is before and after the markers of a page; raise InvalidInput if it lacks them."""
     try:
         text = page.read_text(encoding="utf-8")
     except OSError as error:
@@ -36,9 +44,7 @@ def write_tables(page: Path, measurements: Sequence[Measurement]) -> None:
         raise InvalidInput(
             f"{page} needs the lines {BEGIN_MARKER} and {END_MARKER}; the tables go between them."
         )
-    page.write_text(
-        f"{before}{BEGIN_MARKER}\n\n{render_tables(measurements)}\n{END_MARKER}{after}", encoding="utf-8"
-    )
+    return before, after
 
 
 def render_tables(measurements: Sequence[Measurement]) -> str:

@@ -8,16 +8,16 @@ import statistics
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
 import sennit
 from sennit.engine.search_request import SearchRequest
-from sennit.errors import AmbiguousReference, InvalidInput, NotFound
+from sennit.errors import AmbiguousReference, InvalidInput, NotFound, suggest
 from sennit.evaluation.clock import Clock, ClockedCollection, set_clock
 from sennit.evaluation.datasets import Collection, Query
 from sennit.evaluation.metrics import DEEP_METRIC, MetricValues, compute_metrics, mean_metrics
@@ -76,6 +76,8 @@ class EvaluationOptions:
     max_queries: int | None = None
     now: Clock | None = None
     """When the queries ask. None: documents have no time."""
+    baseline: str | None = None
+    """The system that others are compared with; one that is not measured is refused before anything is indexed."""
     explain: bool = False
     """Whether each query also has the reasons for the ranks of its relevant documents."""
     rankers: Sequence[Ranker] = ()
@@ -188,6 +190,44 @@ def _stored_rankers(folder: Path, settings: Settings, rankers: Sequence[Ranker])
                 db.rankers.remove(ranker.name, EVERYONE)
 
 
+class EvaluationPlan(NamedTuple):
+    """What is measured on each collection: every model, by its label, with every system."""
+
+    models: list[tuple[str, Settings]]
+    systems: list[tuple[Recipe, System]]
+
+    def has_any_of(self, collections: Sequence[str], runs: Iterable[tuple[str, str, str]]) -> bool:
+        """Return whether a collection, model and system of other runs is measured on one of these collections."""
+        models, systems = {label for label, _ in self.models}, {system.name for _, system in self.systems}
+        return any(run[0] in collections and run[1] in models and run[2] in systems for run in runs)
+
+    def check_baseline(self, name: str | None) -> None:
+        """Raise InvalidInput if no system has this name."""
+        names = dict.fromkeys(system.name for _, system in self.systems)
+        if name is not None and name not in names:
+            raise InvalidInput(
+                f"No system is called {name!r}. {suggest(name, names)}Systems: {', '.join(names)}"
+            )
+
+
+def plan_evaluation(
+    options: EvaluationOptions, settings: Settings, systems: Callable[[Recipe], list[System]] = build_systems
+) -> EvaluationPlan:
+    """Return what an evaluation measures; raise for an option that is wrong, before anything is read or indexed."""
+    known_recipes = load_recipes(settings)
+    recipes = [find_recipe(name, known_recipes) for name in options.recipes or (settings.search.recipe,)]
+    check_rankers(recipes, options.rankers)
+    models = [
+        (model or _model_label(settings), with_model(settings, model)) for model in options.models or ("",)
+    ]
+    plan = EvaluationPlan(models, [(made, system) for made in recipes for system in systems(made)])
+    plan.check_baseline(options.baseline)
+    for _, model_settings in models:
+        with sennit.open(":memory:", settings=model_settings) as db:
+            db.admin.select_model()  # fails here if the model cannot be used, and not after another was measured
+    return plan
+
+
 def evaluate(
     collections: Sequence[Collection],
     options: EvaluationOptions,
@@ -196,12 +236,7 @@ def evaluate(
     systems: Callable[[Recipe], list[System]] = build_systems,
 ) -> list[Measurement]:
     """Measure every collection with every model and the systems of every recipe."""
-    known_recipes = load_recipes(settings)
-    recipes = [find_recipe(name, known_recipes) for name in options.recipes or (settings.search.recipe,)]
-    check_rankers(recipes, options.rankers)
-    models = [
-        (model or _model_label(settings), with_model(settings, model)) for model in options.models or ("",)
-    ]
+    plan = plan_evaluation(options, settings, systems)
     for collection in collections:
         check_scope(collection, options.scopes.get(collection.name))
     out: list[Measurement] = []
@@ -212,13 +247,13 @@ def evaluate(
         else set_clock(collection, options.now, options.scopes.get(collection.name), now)
         for collection in collections
     ]
-    for model, model_settings in models:
+    for model, model_settings in plan.models:
         for one in clocked:
             collection = one.collection
             with database_folder(collection, model_settings, options.cache_dir) as folder:
                 index_collection(collection, model_settings, folder, progress, f"{collection.name}, {model}")
                 with _stored_rankers(folder, model_settings, options.rankers):
-                    for recipe, system in [(made, system) for made in recipes for system in systems(made)]:
+                    for recipe, system in plan.systems:
                         if any(m.system == system.name and _is_of(m, collection, model) for m in out):
                             continue  # a source alone is the same system in every recipe
                         out.append(
@@ -284,7 +319,7 @@ def index_collection(
     """Write the documents and build all vectors. What the database already has is not built again."""
     documents = collection.documents
     with sennit.open(folder, settings=settings) as db:
-        db.admin.select_model()  # fails here if the model cannot be used, instead of a degraded search later
+        db.admin.select_model()
         with progress(f"Indexing {label}") as update:
             for start in range(0, len(documents), WRITE_BATCH_SIZE):
                 db.add(documents[start : start + WRITE_BATCH_SIZE])

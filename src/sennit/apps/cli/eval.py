@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,22 +133,43 @@ def eval_(
     row for each project and one for all.
     """
     from sennit.evaluation.clock import parse_clock
-    from sennit.evaluation.comparison import check_metric, compare_systems, compare_with_file
+    from sennit.evaluation.comparison import (
+        check_metric,
+        compare_systems,
+        compare_with_run,
+        read_earlier_run,
+    )
     from sennit.evaluation.datasets import read_collection
     from sennit.evaluation.report import degraded_warnings, measurement_to_dict
-    from sennit.evaluation.run import EvaluationOptions, evaluate
+    from sennit.evaluation.run import EvaluationOptions, evaluate, plan_evaluation
     from sennit.ranking.ranker import ranker_from_json, read_ranker_file
 
+    # Everything is checked before the first folder is read: a wrong option must not cost the time of a run.
+    check_metric(metric)
+    _check_outputs(per_query, plot, page=write)
+    settings = load_settings()
+    options = EvaluationOptions(
+        models=models,
+        recipes=recipes,
+        max_queries=limit_queries,
+        now=None if now is None else parse_clock(now),
+        baseline=compare,
+        explain=compare is not None or against is not None,
+        rankers=[ranker_from_json(read_ranker_file(file)) for file in rankers],
+        cache_dir=cache,
+    )
+    earlier = None if against is None else read_earlier_run(against, metric)
     if code:
         if rankers:
             raise InvalidInput("--ranker is not for --code: a ranker is learned from folders without it.")
-        from sennit.evaluation.code import evaluate_code, read_code_collections
+        from sennit.evaluation.code import evaluate_code, plan_code_evaluation, read_code_collections
 
         evaluate = partial(evaluate_code, ablation=ablation)
-        category = category or "category"
+        plan = plan_code_evaluation(options, settings, ablation=ablation)
         collections = [one for folder in folders for one in read_code_collections(folder, projects)]
     else:
         _check_code_options(projects, ablation=ablation)
+        plan = plan_evaluation(options, settings)
         collections = [read_collection(folder) for folder in folders]
     names = [collection.name for collection in collections]
     duplicate = next((name for name in names if names.count(name) > 1), None)
@@ -155,22 +178,17 @@ def eval_(
     for collection in collections:
         for warning in collection.warnings:
             output.write_warning(sanitize_for_terminal(warning))
-    options = EvaluationOptions(
-        models=models,
-        recipes=recipes,
-        scopes=_parse_scopes(scopes, collections),
-        max_queries=limit_queries,
-        now=None if now is None else parse_clock(now),
-        explain=compare is not None or against is not None,
-        rankers=[ranker_from_json(read_ranker_file(file)) for file in rankers],
-        cache_dir=cache,
-    )
-    check_metric(metric)
+    _check_category(category, collections)
+    if code:
+        category = category or "category"
+    if earlier is not None and not plan.has_any_of(names, earlier):
+        raise InvalidInput(f"{against} has no system, model and collection of this run")
+    options = replace(options, scopes=_parse_scopes(scopes, collections))
 
     def show_progress(label: str) -> AbstractContextManager[output.ProgressCallback]:
         return output.progress_bar(session, label)
 
-    measured = evaluate(collections, options, load_settings(), show_progress)
+    measured = evaluate(collections, options, settings, show_progress)
     for text in degraded_warnings(measured):
         output.write_warning(sanitize_for_terminal(text))
     if per_query is not None:
@@ -180,7 +198,7 @@ def eval_(
 
         write_tables(write, measured)
     comparisons = compare_systems(measured, compare, metric) if compare is not None else []
-    comparisons += compare_with_file(measured, against, metric) if against is not None else []
+    comparisons += compare_with_run(measured, earlier, metric) if earlier is not None else []
     if plot is not None:
         _plot(plot, measured, comparisons, metric)
     if session.json:
@@ -200,6 +218,28 @@ def eval_(
 def _check_code_options(projects: Path | None, *, ablation: bool) -> None:
     if projects is not None or ablation:
         raise InvalidInput("--projects and --ablation need --code.")
+
+
+def _check_outputs(*files: Path | None, page: Path | None) -> None:
+    """Raise InvalidInput if a file cannot be written where it should be, or a page has no place for the tables."""
+    for file in filter(None, files):
+        if not file.parent.is_dir():
+            raise InvalidInput(f"{file} cannot be written: there is no folder {file.parent}.")
+        if not os.access(file if file.exists() else file.parent, os.W_OK):
+            raise InvalidInput(f"{file} cannot be written: permission denied.")
+    if page is not None:
+        from sennit.evaluation.quality import read_page
+
+        read_page(page)
+
+
+def _check_category(category: str | None, collections: Sequence[Collection]) -> None:
+    """Raise InvalidInput if no query has the field."""
+    fields = {name for collection in collections for query in collection.queries for name in query.metadata}
+    if category is not None and category not in fields:
+        raise InvalidInput(
+            f"--category {category}: no query has this field; they have: {', '.join(sorted(fields)) or 'none'}."
+        )
 
 
 def _parse_scopes(options: Sequence[str], collections: Sequence[Collection]) -> dict[str, str]:
