@@ -37,7 +37,7 @@ def test_the_commands_record_export_import_and_forget(
     assert cli("feedback", "import", "out.ubi").exit_code == 0
     assert json.loads(cli("feedback", "list", "--json").stdout) == json.loads(before)
     cli("feedback", "forget", "--yes")
-    for name in ("run", "qrels"):
+    for name in ("run", "qrels", "svmlight"):
         assert cli("feedback", "import", f"out.{name}", "--format", name).exit_code == 2
         done = cli(
             "feedback", "import", f"out.{name}", "--format", name, "--queries", "out.beir/queries.jsonl"

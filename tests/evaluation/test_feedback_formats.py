@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import sennit
 from sennit import Record
 from sennit.errors import InvalidInput
 from sennit.evaluation.datasets import read_collection
@@ -21,6 +22,7 @@ from sennit.evaluation.feedback_formats import (
     from_svmlight,
     from_ubi,
     grades,
+    judged_from_svmlight,
     read_beir_feedback,
     to_qrels,
     to_run,
@@ -109,6 +111,59 @@ def test_svmlight_is_read_back_as_it_was(found: list[QueryFeedback]) -> None:
         expected = {at: value for at, value in enumerate(hit.features, 1) if value == value}
         assert row.features == expected
         assert [decode_token(word) for word in row.comment.split()] == [one.query.query_id, hit.object_id]
+
+
+@given(feedback())
+def test_imported_svmlight_is_exported_as_it_was(found: list[QueryFeedback]) -> None:
+    lines = list(to_svmlight(found))
+    read = judged_from_svmlight(lines, {one.query.query_id: one.query.query for one in found})
+    again = [
+        QueryFeedback(OWNER, query, tuple(one for one in read.events if one.query_id == query.query_id))
+        for query in read.queries
+    ]
+    exported = {line.partition("# ")[2]: line.split(" qid:")[0] for line in lines[1:]}
+    assert {
+        line.partition("# ")[2]: line.split(" qid:")[0] for line in list(to_svmlight(again))[1:]
+    } == exported
+    assert {repr(query.shown[0].features) for query in read.queries} == {
+        repr(one.query.shown[0].features) for one in found if one.query.shown
+    }
+    for query in read.queries:
+        (same,) = [one.query for one in found if one.query.query_id == query.query_id]
+        assert (query.query, query.object_ids, query.features_version) == (
+            same.query,
+            same.object_ids,
+            FEATURES_VERSION,
+        )
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ([], "The first line must name"),
+        (["2 qid:1 1:0.5 # q d"], "The first line must name"),
+        (["# sennit features 1: a b", "2 qid:1 1:0.5"], "needs the ids"),
+        (["# sennit features 1: a b", "2 qid:1 3:0.5 # q d"], "at most 2 features"),
+        (["# sennit features 1: a b", "2 qid:1 1:0.5 # other d"], "no query 'other'"),
+    ],
+)
+def test_svmlight_that_is_no_feedback_is_refused(lines: list[str], says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        judged_from_svmlight(lines, {"q": "text"})
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@given(found=feedback())
+def test_a_database_exports_what_it_imported(found: list[QueryFeedback]) -> None:
+    text = json.dumps(to_ubi(found), ensure_ascii=False)
+    read = from_ubi(text)
+    with sennit.open(":memory:") as db:
+        db.feedback.load(read.queries, read.events)
+        again = to_ubi(db.feedback.read())
+    expected = json.loads(text)
+    for name, key in (("queries", "query_id"), ("events", "query_id")):
+        one, other = (sorted(values[name], key=lambda value: value[key]) for values in (again, expected))
+        assert one == other
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

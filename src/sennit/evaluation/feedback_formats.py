@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
@@ -33,6 +34,7 @@ QRELS_HEADER: Final = "query-id\tcorpus-id\tscore\n"
 
 _UNSAFE: Final = re.compile(r"[\s%\x00-\x1f\x7f\ufeff]")
 _UNSAFE_IN_CELL: Final = re.compile(r"[\t\r\n]|\A\s+|\s+\Z|%(?=[0-9A-Fa-f]{2})")
+_HEADER: Final = re.compile(r"# sennit features (\d{1,9}): (.+)")
 _FEATURE: Final = re.compile(r"(\d{1,9}):(\S+)")
 
 
@@ -232,7 +234,7 @@ def read_beir_feedback(folder: Path) -> Judged:
 
 def judged_queries(
     texts: Mapping[str, str],
-    shown: Mapping[str, Sequence[str]],
+    shown: Mapping[str, Iterable[str]],
     judgements: Mapping[str, Mapping[str, int]],
 ) -> Judged:
     """Return queries with what was shown and how it was graded. Grades beyond 0 to 3 become the nearest."""
@@ -303,3 +305,40 @@ def from_svmlight(lines: Iterable[str]) -> Iterator[RankedRow]:
                 raise InvalidInput(f"Line {number}: {cell[:40]!r} is no feature of the form 1:0.5")
             features[int(matched[1])] = _number(matched[2], number)
         yield RankedRow(_number(cells[0], number), cells[1][4:], features, comment.strip())
+
+
+def judged_from_svmlight(lines: Sequence[str], texts: Mapping[str, str]) -> Judged:
+    """Read what `to_svmlight` returned as feedback: what was shown, with its features, and each grade above 0.
+
+    A grade of 0 stands for no feedback too, so it becomes none.
+    """
+    header = _HEADER.match(lines[0]) if lines else None
+    if header is None:
+        raise InvalidInput(
+            "The first line must name the features and their version, as sennit exports them. A file of another "
+            "program names no queries and records, so it is no feedback"
+        )
+    width = len(header[2].split())
+    shown: dict[str, dict[str, tuple[float, ...]]] = {}
+    judgements: dict[str, dict[str, int]] = {}
+    for row in from_svmlight(lines[1:]):
+        words = [decode_token(word) for word in row.comment.split()]
+        if len(words) != 2 or max(row.features, default=0) > width:
+            raise InvalidInput(
+                f"A line of query {row.query} needs the ids of its query and record after '#', and at most {width} features"
+            )
+        query, name = words
+        features = tuple(row.features.get(at, math.nan) for at in range(1, width + 1))
+        shown.setdefault(query, {})[name] = features
+        if row.grade > 0:
+            judgements.setdefault(query, {})[name] = int(row.grade)
+    read = judged_queries({name: text for name, text in texts.items() if name in shown}, shown, judgements)
+    queries = [
+        replace(
+            query,
+            features_version=int(header[1]),
+            shown=tuple(replace(hit, features=shown[query.query_id][hit.object_id]) for hit in query.shown),
+        )
+        for query in read.queries
+    ]
+    return Judged(queries, read.events)

@@ -191,13 +191,15 @@ def _write(target: Path, file_format: str, found: Iterable[QueryFeedback]) -> No
 @click.option(
     "--format",
     "file_format",
-    type=click.Choice(["ubi", "run", "qrels", "beir"]),
+    type=click.Choice(["ubi", "run", "qrels", "beir", "svmlight"]),
     default="ubi",
     show_default=True,
     help="What to read.",
 )
 @click.option(
-    "--queries", type=_PATH, help="With run and qrels: queries.jsonl of BEIR, with the texts of the queries."
+    "--queries",
+    type=_PATH,
+    help="With run, qrels and svmlight: queries.jsonl of BEIR, with the texts of the queries.",
 )
 @common_options
 @pass_session
@@ -217,7 +219,7 @@ def import_(session: Session, source: Path, file_format: str, queries: Path | No
     elif file_format == "beir":
         read = formats.read_beir_feedback(source)
     else:
-        read = _read_trec(source, file_format, queries)
+        read = _read_with_texts(source, file_format, queries)
     with session.open(create=True, background=False) as db:
         count = db.feedback.load(read.queries, read.events)
     if session.json:
@@ -233,7 +235,7 @@ def _text(file: Path) -> str:
         raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start}).") from error
 
 
-def _read_trec(source: Path, file_format: str, queries: Path | None) -> Judged:
+def _read_with_texts(source: Path, file_format: str, queries: Path | None) -> Judged:
     from sennit.evaluation import feedback_formats as formats
     from sennit.evaluation.datasets import read_queries
 
@@ -241,6 +243,8 @@ def _read_trec(source: Path, file_format: str, queries: Path | None) -> Judged:
         raise InvalidInput(f"A file in the format {file_format} has no texts of queries; give --queries.")
     texts = {formats.decode_token(one.id): one.text for one in read_queries(queries).values()}
     lines = _text(source).split("\n")
+    if file_format == "svmlight":
+        return formats.judged_from_svmlight(lines, texts)
     if file_format == "run":
         return formats.judged_queries(texts, formats.from_run(lines), {})
     return formats.judged_queries(texts, {}, formats.from_qrels(lines))
