@@ -18,6 +18,8 @@ from sennit.context.briefing import (
     append_block,
     briefing,
     format_bullet,
+    join_bullets,
+    make_bullets,
     memory_from_record,
 )
 from sennit.facts import Fact
@@ -63,6 +65,19 @@ def test_the_block_has_2000_characters_at_most() -> None:
     block = briefing([Memory("&" * 200, "Rajesh")] * 50)
     assert len(block) <= 2000
     assert parsed(block).count("- Rajesh said:") >= 1
+
+
+def test_bullets_say_which_memories_the_block_has_room_for() -> None:
+    memories = [Memory("x" * 300), Memory(" "), *[Memory(f"{number} " + "y" * 190) for number in range(12)]]
+    bullets = make_bullets(memories)
+    assert [one.is_shortened for one in bullets[:3]] == [True, False, False]
+    assert (bullets[1].text, bullets[1].fits) == ("", False)
+    kept = [one for one in bullets if one.fits]
+    assert 5 < len(kept) < 12
+    assert bullets[2 + len(kept) - 1].text
+    assert not any(one.fits for one in bullets[2 + len(kept) - 1 :])
+    assert briefing(memories) == join_bullets(bullets)
+    assert all(one.text in briefing(memories) for one in kept)
 
 
 def test_without_memories_there_is_no_block() -> None:

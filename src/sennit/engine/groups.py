@@ -48,6 +48,8 @@ from sennit.stores.findings import Finding
 from sennit.turns import Turn
 
 if TYPE_CHECKING:
+    from sennit.context.briefing import Bullet
+
     # Imported at the first use: `db.files` only tells most commands which project they run in.
     from sennit.engine.hydration_service import HydrationService, PlanOptions
     from sennit.engine.inventory import Inventory, NamedCount
@@ -79,10 +81,17 @@ class MemoryContext:
     @property
     def block(self) -> str:
         """The block, which marks its content as data; empty if nothing was found."""
-        from sennit.context.briefing import briefing, memory_from_record
+        from sennit.context.briefing import join_bullets
+
+        return join_bullets(self.bullets)
+
+    @property
+    def bullets(self) -> list[Bullet]:
+        """Each hit as a part of the block, also those for which it has no room."""
+        from sennit.context.briefing import make_bullets, memory_from_record
 
         memories = (memory_from_record(hit.record) for hit in self.result)
-        return briefing(memories, provenance=self.provenance)
+        return make_bullets(memories, provenance=self.provenance)
 
 
 class MemoryGroup:

@@ -113,6 +113,24 @@ def test_context_can_be_returned_as_a_prompt_block(service: Service) -> None:
     assert (nothing.status_code, nothing.text) == (200, "")
 
 
+def test_context_says_what_the_block_holds_and_what_it_had_no_room_for(service: Service) -> None:
+    body = service.get("/v1/context", query="vacation in March", provenance=True).json()
+    text = service.get("/v1/context", query="vacation in March", provenance=True, format="prompt").text
+    assert body["block"] == text
+    assert body["max_characters"] == 2000
+    said = next(one for one in body["results"] if one["id"] == "said/1")
+    line = '- Rajesh said: "I told Priya we can do March for vacation" (s1, 2026-03-03)\n'
+    assert (said["characters"], said["shortened"], said["in_block"]) == (len(line), False, True)
+    turns = [
+        {"session": "s2", "speaker": "Rajesh", "text": f"The ferry {number} leaves. {'x' * 200}"}
+        for number in range(14)
+    ]
+    service.post("/v1/turns", turns)
+    results = service.get("/v1/context", query="ferry leaves", recipe="keyword", limit=14).json()["results"]
+    assert all(one["shortened"] for one in results)
+    assert {one["in_block"] for one in results} == {True, False}
+
+
 def test_look_back_limits_the_age_of_context(service: Service) -> None:
     def ids(**more: Any) -> set[str]:
         response = service.get("/v1/context", query="I told Priya vacation", **more)

@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, expect, sync_playwright
 
 from apps.http.conftest import RunningServer, SampleDatabase, make_sample, run_server
 from apps.web.hostile import hostile_records
+
+# As long as an action waits: 5 seconds, the default, are few on a busy machine.
+WAIT_MILLISECONDS = 20_000
+expect.set_options(timeout=WAIT_MILLISECONDS)
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -99,7 +103,7 @@ def visits(browser: Browser, server: RunningServer, web_sample: SampleDatabase) 
     def visit(who: str) -> Visit:
         context = browser.new_context(viewport={"width": 1280, "height": 800})
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(WAIT_MILLISECONDS)
         one = Visit(page, server)
 
         def note_console(message: ConsoleMessage) -> None:

@@ -150,6 +150,29 @@ def test_memory_block_and_plan_are_shown(owner: Visit) -> None:
     expect(owner.page.get_by_label("page-test, turn 1", exact=True)).to_be_visible()
 
 
+def test_memory_block_shows_its_budget_and_what_it_had_no_room_for(owner: Visit) -> None:
+    turns = [
+        {"session": "harbour", "speaker": "Anil", "text": f"The steamboat {number} is late, {'x' * 180}"}
+        for number in range(14)
+    ]
+    owner.call("POST", "/v1/turns", turns)
+    owner.call(
+        "POST", "/v1/facts", {"subject": "steamboat", "relation": "belongs to", "object": "steamboat Anil"}
+    )
+    owner.page.route("**/v1/context?*", lambda route: route.continue_(url=f"{route.request.url}&limit=15"))
+    owner.open_view("prompt?q=steamboat+of+Anil")
+    block = owner.page.get_by_label("Block", exact=True)
+    expect(block.get_by_role("img")).to_have_accessible_name(re.compile(r"^9\d % of the budget"))
+    expect(block).to_contain_text("of 2,000 characters")
+    fill = block.locator(".budget")
+    kept = fill.locator(".semantic, .anchor").count()
+    expect(fill.locator(".anchor")).to_have_count(1)
+    cut = owner.page.get_by_label("Cut from the block")
+    expect(cut.locator("tbody tr")).to_have_count(15 - kept)
+    expect(cut).to_contain_text("steamboat")
+    expect(block.locator(".badge", has_text="shortened")).to_have_count(kept - 1)
+
+
 # Memory and facts
 
 

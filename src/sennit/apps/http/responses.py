@@ -276,16 +276,21 @@ class ContextItem(ResponseModel):
     speaker: Annotated[str | None, Field(description="Null for a fact, which has no speaker.")]
     kind: str
     citation: str
+    characters: Annotated[int, Field(description="Characters of its line in the block.")]
+    shortened: Annotated[bool, Field(description="Whether the line has only the beginning of the text.")]
+    in_block: Annotated[bool, Field(description="Whether the block has room for it.")]
 
 
 class ContextResponse(ResponseModel):
-    """What is remembered about a query, best first."""
+    """What is remembered about a query, best first, and the same as a block for a system prompt."""
 
     query: str
     recipe: str
     milliseconds: float
     fits: Annotated[bool, Field(description="Whether any result is relevant enough to count as an answer.")]
     results: list[ContextItem]
+    block: Annotated[str, Field(description="Empty if nothing is found.")]
+    max_characters: Annotated[int, Field(description="The longest that a block can be.")]
     degraded: list[DegradedSource]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import to_json
 
 from sennit.apps.http.errors import redact_locations
+from sennit.context.briefing import MAX_BLOCK_CHARACTERS, join_bullets
 from sennit.context.status import status_message
 from sennit.facts import is_fact
 from sennit.filters import filter_to_dict, parse_filter
@@ -19,6 +20,7 @@ from sennit.results import cite_record
 if TYPE_CHECKING:
     from sennit.engine import Database
     from sennit.engine.answers import Answer
+    from sennit.engine.groups import MemoryContext
     from sennit.results import Degraded, Hit, SearchResult, Why
 
 DEFAULT_FIELDS: Final[Mapping[str, Json]] = {
@@ -65,15 +67,22 @@ def serialize_answer(answer: Answer, db: Database, *, prompt: bool) -> dict[str,
     return values | {"prompt": answer.prompt} if prompt else values
 
 
-def serialize_context(result: SearchResult, db: Database) -> dict[str, Any]:
-    """The response of the context route: a search result in the fields of a memory."""
+def serialize_context(found: MemoryContext, db: Database) -> dict[str, Any]:
+    """The response of the context route: a search result in the fields of a memory, and the block."""
+    result, bullets = found.result, found.bullets
     return {
         "query_id": result.query_id,
         "query": result.query,
         "recipe": result.recipe,
         "milliseconds": result.milliseconds,
         "fits": result.fits,
-        "results": [_context_item(hit) for hit in result],
+        "results": [
+            _context_item(hit)
+            | {"characters": len(bullet.text), "shortened": bullet.is_shortened, "in_block": bullet.fits}
+            for hit, bullet in zip(result, bullets, strict=True)
+        ],
+        "block": join_bullets(bullets),
+        "max_characters": MAX_BLOCK_CHARACTERS,
         "degraded": serialize_degraded(result.degraded, db),
         **({"hints": [hint.to_dict() for hint in result.hints]} if result.hints else {}),
     }

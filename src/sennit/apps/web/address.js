@@ -19,7 +19,12 @@ export function visit(view, parameters) {
   location.hash = makeAddress(view, parameters);
 }
 
-/** Change the address without leaving the view. */
-export function replaceAddress(view, parameters) {
-  history.replaceState(null, "", makeAddress(view, parameters));
+/** Return what changes the address of a view that is now shown. Once another address is chosen, it changes nothing. */
+export function keepAddress(view) {
+  let own = location.hash;
+  return (parameters) => {
+    if (location.hash !== own) return;
+    history.replaceState(null, "", makeAddress(view, parameters));
+    own = location.hash;
+  };
 }

@@ -65,7 +65,8 @@ export async function call(method, path, { body, signal, token = session.token, 
   const isJson = response.headers.get("content-type")?.startsWith("application/json");
   const value = isJson ? await response.json() : await response.text();
   if (response.ok) return value;
-  if (response.status === 401) onUnauthorized();
+  // A late answer to an earlier token says nothing about the present one.
+  if (response.status === 401 && token === session.token) onUnauthorized();
   const { code = "error", message = `The service answered ${response.status}.` } = value?.error ?? {};
   throw new ApiError(response.status, code, message);
 }
@@ -87,7 +88,7 @@ export function query(parameters) {
 /** Run calls of which only the latest counts: an earlier one is aborted, and its answer never arrives. */
 export function latest() {
   let controller;
-  return async (work) => {
+  const run = async (work) => {
     controller?.abort();
     const own = (controller = new AbortController());
     try {
@@ -97,5 +98,39 @@ export function latest() {
       if (own !== controller || error.name === "AbortError") return undefined;
       throw error;
     }
+  };
+  run.cancel = () => {
+    controller?.abort();
+    controller = undefined;
+  };
+  return run;
+}
+
+/** Make work that a second click does not begin again while it is under way. */
+export function once(work) {
+  let isRunning = false;
+  return async (...values) => {
+    if (isRunning) return undefined;
+    isRunning = true;
+    try {
+      return await work(...values);
+    } finally {
+      isRunning = false;
+    }
+  };
+}
+
+/** Make work that runs once at a time: what is asked for meanwhile runs once more, afterwards. */
+export function serial(work) {
+  let isWanted = false;
+  const repeat = once(async () => {
+    while (isWanted) {
+      isWanted = false;
+      await work();
+    }
+  });
+  return () => {
+    isWanted = true;
+    return repeat();
   };
 }

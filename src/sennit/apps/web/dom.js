@@ -45,10 +45,38 @@ export function svg(tag, properties, ...children) {
   return append(element, children);
 }
 
-/** Replace the children of an element. */
+/**
+ * Replace the children of an element. The focus, and what is typed there, goes to the new child that stands for the
+ * same: an answer that comes late must not take either from a person.
+ */
 export function fill(element, ...children) {
+  const focused = element.contains(document.activeElement) && element !== document.activeElement ? document.activeElement : null;
+  const at = focused ? [...element.querySelectorAll(focused.localName)].indexOf(focused) : -1;
   element.replaceChildren();
-  return append(element, children);
+  append(element, children);
+  if (focused) restoreFocus(element, focused, at);
+  return element;
+}
+
+function restoreFocus(element, focused, at) {
+  const alike = [...element.querySelectorAll(focused.localName)];
+  const name = nameOf(focused);
+  const next = alike.find((one) => one === focused) ?? alike.find((one) => nameOf(one) === name) ?? alike[Math.min(at, alike.length - 1)];
+  if (!next) return;
+  if (next !== focused && isTyped(next) && nameOf(next) === name) {
+    next.value = focused.value;
+    next.setSelectionRange(focused.selectionStart, focused.selectionEnd);
+  }
+  next.focus({ preventScroll: true });
+}
+
+const isTyped = (element) => element.matches("textarea, input:is([type=search], [type=text], :not([type]))");
+
+/** What tells an element from others of its kind: the record it is of, and its name. */
+function nameOf(element) {
+  if (element.dataset.id) return element.dataset.id;
+  const label = element.getAttribute("aria-label") ?? (element.labels?.[0] ?? element).textContent;
+  return `${element.closest("[data-id]")?.dataset.id ?? ""} ${label}`;
 }
 
 /** Tell a screen reader. */
@@ -60,11 +88,13 @@ export async function copyText(text, what) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
+    const focused = document.activeElement;
     const area = h("textarea.quiet", { value: text, "aria-hidden": "true" });
     document.body.append(area);
     area.select();
     document.execCommand("copy");
     area.remove();
+    focused?.focus();
   }
   toast(`Copied ${what}.`);
 }
@@ -82,7 +112,8 @@ export function toast(text) {
 export function download(name, text) {
   const url = URL.createObjectURL(new Blob([text], { type: "application/octet-stream" }));
   h("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
+  // A busy machine begins the download late.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 /** A modal dialog with a title; Escape and the button close it, and the browser returns the focus. */
@@ -95,7 +126,8 @@ export function showDialog(title, ...content) {
   ]);
   // The event comes after the browser has returned the focus: to set it here would take it from whoever has it since.
   dialog.addEventListener("close", () => dialog.remove());
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  // Not the second click of a double click, whose first one opened the dialog.
+  dialog.addEventListener("click", (event) => event.target === dialog && event.detail < 2 && dialog.close());
   document.body.append(dialog);
   dialog.showModal();
   return dialog;

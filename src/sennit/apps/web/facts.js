@@ -130,6 +130,7 @@ export function factsView({ facts, total, entity = "", asOf = "", centre = [], a
     const name = (text) => h("button.entity", { type: "button", "aria-pressed": String(text === picker.value.trim()), onclick: () => choose(text) }, text);
     return h(
       `li.fact.${state}`,
+      { "data-id": fact.record.id },
       h("div.triple", name(fact.subject), h("span.relation", fact.relation), name(fact.object)),
       h(
         "p.muted",

@@ -5,6 +5,7 @@ import { fill, h } from "./dom.js";
 
 const OPERATORS = ["=", "!=", ">=", "<=", "in", "like", "contains", "starts_with", "exists"];
 const JOINERS = ["and", "or"];
+const MAX_COMPLETIONS = 12;
 
 /** What is being written at the end of a filter: a field, an operator, a value, or a joining word. */
 export function position(text) {
@@ -53,7 +54,7 @@ export function filterBox(value, onchange) {
 
   const close = () => {
     // What was asked before must not open the list again.
-    ask(async () => undefined);
+    ask.cancel();
     list.hidden = true;
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");
@@ -75,33 +76,30 @@ export function filterBox(value, onchange) {
     input.setAttribute("aria-activedescendant", items[chosen].id);
     items[chosen].scrollIntoView({ block: "nearest" });
   };
+  const complete = async ({ state, word, name }, signal) => {
+    if (state === "operator") return OPERATORS.filter((one) => one.startsWith(word)).map((text) => ({ text }));
+    if (state === "joiner") return JOINERS.filter((one) => one.startsWith(word)).map((text) => ({ text }));
+    const prefix = state === "value" ? word.replace(/^["']/, "") : word;
+    const answer = await get(`/v1/fields?${query({ name: state === "value" ? name : "", prefix })}`, { signal });
+    if (state === "value") return answer.values.map((one) => ({ text: JSON.stringify(one.name), count: one.records }));
+    return answer.fields.map((text) => ({ text }));
+  };
   const suggest = async () => {
-    const { state, word, name } = position(input.value);
-    let found = [];
-    if (state === "operator") found = OPERATORS.filter((one) => one.startsWith(word)).map((text) => ({ text }));
-    else if (state === "joiner") found = JOINERS.filter((one) => one.startsWith(word)).map((text) => ({ text }));
-    else {
-      const prefix = state === "value" ? word.replace(/^["']/, "") : word;
-      try {
-        const answer = await ask((signal) => get(`/v1/fields?${query({ name: state === "value" ? name : "", prefix })}`, { signal }));
-        if (!answer) return;
-        found = state === "value"
-          ? answer.values.map((one) => ({ text: JSON.stringify(one.name), count: one.records }))
-          : answer.fields.map((text) => ({ text }));
-      } catch {
-        found = [];
-      }
-    }
-    if (document.activeElement !== input) return;
+    const found = (await ask((signal) => complete(position(input.value), signal)).catch(() => []))?.slice(0, MAX_COMPLETIONS);
+    if (!found || document.activeElement !== input) return;
+    const before = list.children[chosen]?.firstChild.textContent;
     fill(
       list,
-      found.slice(0, 12).map(({ text, count }, at) =>
+      found.map(({ text, count }, at) =>
         h(`li#filter-option-${at}`, { role: "option", "aria-selected": "false", onpointerdown: (event) => { event.preventDefault(); accept(text); } }, h("span", text), count !== undefined && h("span.muted", count.toLocaleString("en"))),
       ),
     );
     list.hidden = !found.length;
     input.setAttribute("aria-expanded", String(found.length > 0));
-    chosen = -1;
+    input.removeAttribute("aria-activedescendant");
+    // A list that comes late keeps what was chosen from the one before.
+    chosen = found.findIndex(({ text }) => text === before);
+    if (chosen >= 0) select(chosen);
   };
   input.addEventListener("input", () => {
     onchange(input.value);

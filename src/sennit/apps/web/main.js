@@ -1,8 +1,8 @@
 // Starts the page: sign-in, navigation, theme, and the view that the address names.
 
-import { ApiError, get, post, session, whenReached, whenUnauthorized } from "./api.js";
-import { announce, fill, h, showDialog } from "./dom.js";
-import { readAddress, visit } from "./address.js";
+import { ApiError, get, once, post, session, whenReached, whenUnauthorized } from "./api.js";
+import { announce, fill, h, showDialog, toast } from "./dom.js";
+import { keepAddress, readAddress, visit } from "./address.js";
 import * as memory from "./memory.js";
 import * as prompt from "./prompt.js";
 import * as search from "./search.js";
@@ -75,7 +75,7 @@ function callerButton() {
   const name = caller.acting ? session.acting?.token ?? "another caller" : caller.token || "no token needed";
   return h(
     caller.acting ? "button.chip.acting" : "button.chip",
-    { type: "button", onclick: showCaller, "aria-label": `Caller: ${name}, ${describeCaller()}` },
+    { type: "button", onclick: once(showCaller), "aria-label": `Caller: ${name}, ${describeCaller()}` },
     caller.acting ? `as ${name}` : name,
   );
 }
@@ -144,17 +144,9 @@ function showSignIn(message = "") {
     h(
       "form.card.sign-in",
       {
-        onsubmit: async (event) => {
+        onsubmit: (event) => {
           event.preventDefault();
-          const value = token.value.trim();
-          try {
-            await get("/v1/caller", { token: value });
-            session.token = value;
-            await start();
-          } catch (error) {
-            problem.textContent = error.status === 401 ? "The service does not know this token." : error.message;
-            token.focus();
-          }
+          signIn(token, problem);
         },
       },
       h("h1", "Look into search"),
@@ -169,40 +161,64 @@ function showSignIn(message = "") {
   token.focus();
 }
 
-async function show({ focus = false } = {}) {
+const signIn = once(async (token, problem) => {
+  const value = token.value.trim();
+  try {
+    await get("/v1/caller", { token: value, asSelf: true });
+    session.token = value;
+    await start();
+  } catch (error) {
+    problem.textContent = error.status === 401 ? "The service does not know this token." : error.message;
+    token.focus();
+  }
+});
+
+async function show({ focus = "" } = {}) {
   if (!caller) return;
   const { view, parameters } = readAddress();
-  const chosen = VIEWS[view] ?? VIEWS.search;
+  const name = Object.hasOwn(VIEWS, view) ? view : "search";
   showTop();
-  document.title = `${chosen.title} · sennit`;
+  document.title = `${VIEWS[name].title} · sennit`;
   leave?.();
   leave = null;
   // A place of its own: a view that is still loading when the next one is chosen fills what nobody sees.
   const place = h("div.view");
   fill(main, place);
+  // Before the view loads: what a person does while it loads is theirs.
+  if (focus) main.focus({ preventScroll: true });
+  const keep = keepAddress(name);
+  const remember = (values) => place.isConnected && keep(values);
   try {
-    const stop = (await chosen.show(place, parameters, caller)) ?? null;
+    const stop = (await VIEWS[name].show(place, parameters, { caller, remember })) ?? null;
     if (place.isConnected) leave = stop;
     else stop?.();
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.status !== 401) fill(place, h("div.problem.card", { role: "alert" }, h("p", error.message), h("p", h("button", { type: "button", onclick: () => show() }, "Try again"))));
+    if (error.status !== 401) fill(place, problemCard(error, () => show({ focus: "main" })));
   }
-  if (focus) main.focus({ preventScroll: true });
+  if (focus === "box" && document.activeElement === main) searchBox()?.focus();
+}
+
+function problemCard(error, again) {
+  return h("div.problem.card", { role: "alert" }, h("p", error.message), h("p", h("button", { type: "button", onclick: again }, "Try again")));
 }
 
 async function start() {
   try {
     caller = await get("/v1/caller");
   } catch (error) {
-    if (session.acting && error.status !== 401) {
+    const isRefused = error.status >= 400 && error.status < 500;
+    if (session.acting && isRefused && error.status !== 401) {
       session.acting = null;
       return start();
     }
     if (error.status === 401) return showSignIn(session.token ? "The token is no longer valid." : "");
-    return showSignIn(error.message);
+    // The token may be good: it is not asked for again.
+    showTop();
+    fill(main, problemCard(error, start));
+    return undefined;
   }
-  await show();
+  return show();
 }
 
 /** Exchange the one-time code in the address, and remove it from the history before anything else happens. */
@@ -241,16 +257,30 @@ applyTheme(localStorage.getItem(THEME) ?? "auto");
 whenReached(showReached);
 const problem = await signInByCode();
 whenUnauthorized(() => caller && showSignIn("The token is no longer valid."));
-window.addEventListener("hashchange", () => show({ focus: true }));
+let nextFocus = "main";
+window.addEventListener("hashchange", () => {
+  const focus = nextFocus;
+  nextFocus = "main";
+  show({ focus });
+});
+window.addEventListener("unhandledrejection", (event) => {
+  if (!(event.reason instanceof ApiError)) return;
+  event.preventDefault();
+  toast(event.reason.message);
+});
+const searchBox = () => document.querySelector("input[type=search]:not([hidden])");
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select, dialog, [contenteditable]");
   if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
-    const box = document.querySelector("input[type=search]");
+    const box = searchBox();
+    event.preventDefault();
     if (box) {
-      event.preventDefault();
       box.focus();
       box.select();
-    } else visit("search", {});
+    } else {
+      nextFocus = "box";
+      visit("search", {});
+    }
   }
 });
 if (problem && !session.token) showSignIn(problem);

@@ -1,7 +1,6 @@
 // Memory and graph: sessions and what was said, and facts around an entity, as of any day.
 
-import { get, post, query, remove } from "./api.js";
-import { replaceAddress } from "./address.js";
+import { get, latest, once, post, query, remove } from "./api.js";
 import { field, fill, h, plural, showDialog, toast } from "./dom.js";
 import { factsView, loadFacts } from "./facts.js";
 
@@ -9,16 +8,18 @@ export const title = "Memory";
 const MANY_SESSIONS = 8;
 const MAX_TURNS = 500;
 
-export async function show(main, parameters, caller) {
+export async function show(main, parameters, { caller, remember: keepAddress }) {
   const place = { session: parameters.get("session") ?? "", entity: parameters.get("entity") ?? "", asOf: parameters.get("as_of") ?? "" };
   const sessionList = h("ul.rows");
   const filter = h("input", { type: "search", placeholder: "Find a session", "aria-label": "Find a session", autocomplete: "off", spellcheck: "false" });
   const turns = h("ol.turns-list", { "aria-label": "Turns" });
   const graph = h("div");
+  const listing = latest();
+  const reading = latest();
   let sessions = [];
   const remember = (changes) => {
     Object.assign(place, changes);
-    replaceAddress("memory", { session: place.session, entity: place.entity, as_of: place.asOf });
+    keepAddress({ session: place.session, entity: place.entity, as_of: place.asOf });
   };
   fill(
     main,
@@ -30,7 +31,9 @@ export async function show(main, parameters, caller) {
     ),
   );
   const loadSessions = async () => {
-    sessions = (await get("/v1/sessions")).sessions;
+    const found = await listing((signal) => get("/v1/sessions", { signal }));
+    if (!found) return;
+    sessions = found.sessions;
     filter.hidden = sessions.length < MANY_SESSIONS;
     showSessions();
   };
@@ -53,7 +56,8 @@ export async function show(main, parameters, caller) {
   const loadTurns = async (name) => {
     remember({ session: name });
     showSessions();
-    const found = await get(`/v1/records?${query({ filter: `session = ${JSON.stringify(name)}`, limit: MAX_TURNS })}`);
+    const found = await reading((signal) => get(`/v1/records?${query({ filter: `session = ${JSON.stringify(name)}`, limit: MAX_TURNS })}`, { signal }));
+    if (!found) return;
     const sorted = found.records.sort((a, b) => (a.timestamp ?? "").localeCompare(b.timestamp ?? "") || (a.position ?? 0) - (b.position ?? 0));
     let last = "";
     const again = () => loadTurns(name);
@@ -68,6 +72,7 @@ export async function show(main, parameters, caller) {
           isNewDay && h("li.day", h("time", { datetime: date }, date)),
           h(
             "li.turn",
+            { "data-id": one.id },
             h("div", h("strong", one.metadata.speaker ?? one.kind), " ", time && h("time.muted", { datetime: one.timestamp }, time)),
             h("p", one.text),
             caller.write &&
@@ -86,6 +91,7 @@ export async function show(main, parameters, caller) {
     if (!(await ask(`Forget the session ${name}, and the facts that have no other source?`))) return;
     const { removed } = await remove(`/v1/sessions/${encodeURIComponent(name)}`);
     toast(`Forgot ${plural(removed, "record")}.`);
+    reading.cancel();
     fill(turns);
     remember({ session: "" });
     await loadSessions();
@@ -138,19 +144,22 @@ async function forget(record, done) {
 /** A dialog with a form. `save` writes; what goes wrong stands in the dialog. */
 function edit(heading, label, control, save, done) {
   const problem = h("p.problem", { role: "alert" });
+  const submit = once(async () => {
+    try {
+      toast(await save());
+    } catch (error) {
+      problem.textContent = error.message;
+      return;
+    }
+    dialog.close();
+    await done();
+  });
   const form = h(
     "form.edit",
     {
-      onsubmit: async (event) => {
+      onsubmit: (event) => {
         event.preventDefault();
-        try {
-          toast(await save());
-        } catch (error) {
-          problem.textContent = error.message;
-          return;
-        }
-        dialog.close();
-        await done();
+        submit();
       },
     },
     field(label, control),

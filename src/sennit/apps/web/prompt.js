@@ -1,14 +1,13 @@
 // What enters the prompt: the memory block, or the plan of code within its budget, and the episodes over time.
 
-import { get, latest, post, query } from "./api.js";
-import { replaceAddress } from "./address.js";
+import { get, latest, once, post, query } from "./api.js";
 import { copyText, field, fill, h, plural } from "./dom.js";
 import { loadProjects, projectField } from "./project.js";
 
 export const title = "Prompt";
 const DEFAULT_TOKENS = 4000;
 
-export async function show(main, parameters, caller) {
+export async function show(main, parameters, { caller, remember: keepAddress }) {
   const place = {
     q: parameters.get("q") ?? "",
     kind: parameters.get("kind") === "plan" ? "plan" : "context",
@@ -27,9 +26,11 @@ export async function show(main, parameters, caller) {
   const out = h("div.cards.single", { "aria-live": "polite" });
   const list = h("ul.episodes");
   const turns = h("div.cards.single");
+  const showing = latest();
+  const listing = latest();
   const inspecting = latest();
 
-  const remember = () => replaceAddress("prompt", { q: place.q, kind: place.kind === "plan" ? "plan" : "", budget: place.budget === DEFAULT_TOKENS ? "" : place.budget, episode: place.episode, turn: place.turn || "", project: place.project });
+  const remember = () => keepAddress({ q: place.q, kind: place.kind === "plan" ? "plan" : "", budget: place.budget === DEFAULT_TOKENS ? "" : place.budget, episode: place.episode, turn: place.turn || "", project: place.project });
   const showFields = () => {
     for (const one of planFields) one.hidden = kind.value !== "plan";
   };
@@ -39,19 +40,24 @@ export async function show(main, parameters, caller) {
     place.budget = Number(budget.value) || DEFAULT_TOKENS;
     remember();
     if (!place.q) return;
-    fill(out, h("p.muted", "Planning …"));
+    const name = place.kind === "plan" ? episode.value.trim() : "";
+    fill(out, h("p.muted", place.kind === "plan" ? "Planning …" : "Reading …"));
     try {
-      if (place.kind === "context") return fill(out, await memoryBlock(place.q, place.project));
-      const name = episode.value.trim();
-      fill(out, plan(await post("/v1/plan", { query: place.q, max_tokens: place.budget, ...(name ? { episode: name } : {}), ...(place.project ? { project: place.project } : {}) })));
+      const shown = await showing((signal) => (place.kind === "plan" ? codePlan(place, name, signal) : memoryBlock(place, signal)));
+      if (shown) fill(out, shown);
       if (name) await loadEpisodes();
     } catch (error) {
       fill(out, h("p.problem", error.message));
     }
   };
 
+  /** A plan that is stored becomes a turn, so that a second click must not store another one. */
+  const runOnce = once(run);
+
   const loadEpisodes = async () => {
-    const { episodes } = await get("/v1/episodes");
+    const found = await listing((signal) => get("/v1/episodes", { signal }));
+    if (!found) return;
+    const { episodes } = found;
     fill(
       list,
       episodes.map((one) => episodeRow(one, (turn) => inspect(one.episode_id, turn))),
@@ -93,7 +99,7 @@ export async function show(main, parameters, caller) {
     h("h1", "What enters the prompt"),
     h(
       "form.request.card",
-      { onsubmit: (event) => { event.preventDefault(); run(); } },
+      { onsubmit: (event) => { event.preventDefault(); if (episode.value.trim()) runOnce(); else run(); } },
       field("Task", box),
       h("div.options.two", field("What", kind), projectField(projects, place.project, (name) => { place.project = name; run(); }), planFields),
       h("div", h("button.primary", "Show")),
@@ -104,6 +110,10 @@ export async function show(main, parameters, caller) {
   await loadEpisodes();
   if (place.q) await run();
   if (place.episode) await inspect(place.episode, place.turn || undefined);
+}
+
+async function codePlan({ q, budget, project }, episode, signal) {
+  return plan(await post("/v1/plan", { query: q, max_tokens: budget, ...(episode ? { episode } : {}), ...(project ? { project } : {}) }, { signal }));
 }
 
 function episodeRow(episode, onchoose) {
@@ -129,24 +139,49 @@ function episodeRow(episode, onchoose) {
   );
 }
 
-async function memoryBlock(text, project) {
-  const [block, found] = await Promise.all([
-    get(`/v1/context?${query({ query: text, project, format: "prompt", provenance: "true" })}`),
-    get(`/v1/context?${query({ query: text, project })}`),
-  ]);
-  return h(
-    "section.card",
-    { "aria-label": "Block" },
-    h("div.bar", h("h2", "Memory block"), block && h("button", { type: "button", onclick: () => copyText(block, "the block") }, "Copy")),
-    h("p.muted", `${plural(found.results.length, "memory", "memories")}, about ${plural(Math.ceil(block.length / 4), "token")}.`),
-    block ? h("pre.output", { tabindex: "0", "aria-label": "Memory block" }, block) : h("p.muted", "Nothing is remembered about that."),
-  );
+async function memoryBlock({ q, project }, signal) {
+  const { block, results, max_characters: most } = await get(`/v1/context?${query({ query: q, project, provenance: "true" })}`, { signal });
+  if (!results.length) return h("section.card", { "aria-label": "Block" }, h("h2", "Memory block"), h("p.muted", "Nothing is remembered about that."));
+  const kept = results.filter((one) => one.in_block);
+  const cut = results.filter((one) => !one.in_block);
+  const isFact = (one) => one.kind === "fact";
+  const frame = block.length - kept.reduce((sum, one) => sum + one.characters, 0);
+  const name = (one) => [h(isFact(one) ? "span.dot.anchor" : "span.dot.semantic"), one.speaker && h("strong", `${one.speaker}: `), one.text, one.shortened && h("span.badge", "shortened")];
+  const row = (one) => [name(one), one.citation, `${Math.round(100 * one.relevance)} %`, one.characters.toLocaleString("en")];
+  const heads = ["memory", "source", "relevance", "characters"];
+  return [
+    h(
+      "section.card",
+      { "aria-label": "Block" },
+      h("div.bar", h("h2", "Memory block"), h("button", { type: "button", onclick: () => copyText(block, "the block") }, "Copy")),
+      budgetBar(block.length, most, `characters (about ${plural(Math.ceil(block.length / 4), "token")})`, [
+        { class: "frame", size: frame, text: "the words around the memories" },
+        ...kept.map((one) => ({ class: isFact(one) ? "anchor" : "semantic", size: one.characters, text: one.text })),
+      ]),
+      h("ul.legend", h("li", h("span.dot.semantic"), "said"), h("li", h("span.dot.anchor"), "facts"), h("li", h("span.dot.frame"), "the frame")),
+      h("pre.output", { tabindex: "0", "aria-label": "Memory block" }, block),
+      h("h3", plural(kept.length, "memory", "memories")),
+      table(heads, kept.map(row)),
+    ),
+    cut.length > 0 && h("section.card", { "aria-label": "Cut from the block" }, h("h2", "What the budget cut"), h("p.muted", "The first of them did not fit; what follows is less relevant."), table(heads, cut.map(row))),
+  ];
+}
+
+/** A budget as a bar: filled with what is used, a piece for each entry. */
+function budgetBar(used, most, unit, pieces) {
+  const share = Math.round((100 * used) / most);
+  return [
+    h("p", h("strong", used.toLocaleString("en")), ` of ${most.toLocaleString("en")} `, h("span.muted", unit), `, ${share} %`),
+    h(
+      "div.budget",
+      { role: "img", "aria-label": `${share} % of the budget` },
+      pieces.map((piece) => h(`span.${piece.class}`, { title: `${piece.text.slice(0, 200)}: ${piece.size.toLocaleString("en")}`, style: { width: `${(100 * piece.size) / most}%` } })),
+    ),
+  ];
 }
 
 function plan(found, name = "Plan") {
-  const used = found.tokens;
   const isAnchor = (entry) => entry.reason.startsWith("anchor:");
-  const share = Math.round((100 * used) / found.max_tokens);
   const reason = (text) => text.replace(/^anchor:/, "").replaceAll("_", " ");
   return [
     h(
@@ -154,12 +189,7 @@ function plan(found, name = "Plan") {
       { "aria-label": name },
       h("div.bar", h("h2", name), found.prompt && h("button", { type: "button", onclick: () => copyText(found.prompt, "the block") }, "Copy")),
       found.query && found.turn > 0 && h("p", "“", found.query, "”", found.project?.length > 0 && h("span.muted", ` in ${found.project.join(", ")}`)),
-      h("p", h("strong", used.toLocaleString("en")), ` of ${found.max_tokens.toLocaleString("en")} tokens, ${share} %`, h("span.muted", ` (${found.tokenizer})`)),
-      h(
-        "div.budget",
-        { role: "img", "aria-label": `${share} % of the budget` },
-        found.entries.map((entry) => h(isAnchor(entry) ? "span.anchor" : "span.semantic", { title: `${entry.key}: ${entry.tokens} tokens`, style: { width: `${(100 * entry.tokens) / found.max_tokens}%` } })),
-      ),
+      budgetBar(found.tokens, found.max_tokens, `tokens (${found.tokenizer})`, found.entries.map((entry) => ({ class: isAnchor(entry) ? "anchor" : "semantic", size: entry.tokens, text: entry.key }))),
       h("ul.legend", h("li", h("span.dot.anchor"), "named (anchors)"), h("li", h("span.dot.semantic"), "by meaning")),
       found.entries.length
         ? table(

@@ -1,7 +1,6 @@
 // The view of a search: the request, the results, the way of every candidate, and why a record is missing.
 
 import { get, latest, post } from "./api.js";
-import { replaceAddress } from "./address.js";
 import { announce, debounce, field, fill, h, menu, milliseconds, number, plural, sourceClass, tabs, toast } from "./dom.js";
 import { copyMenu, searchBody } from "./export.js";
 import { factsView, loadAround, namesOf } from "./facts.js";
@@ -31,13 +30,12 @@ export function writeRequest(request) {
   return { q: request.q, recipe: request.recipe, filter: request.filter, in: request.collections, project: request.project, limit: request.limit || "" };
 }
 
-export async function show(main, parameters, caller) {
+export async function show(main, parameters, { remember: keepAddress }) {
   const request = readRequest(parameters);
   const [{ recipes, default: usual }, { collections }, projects] = await Promise.all([get("/v1/recipes"), get("/v1/collections"), loadProjects()]);
   const ask = latest();
   let answer = null;
   let figure = null;
-  let why = null;
 
   const box = h("input", {
     type: "search",
@@ -74,6 +72,12 @@ export async function show(main, parameters, caller) {
   // What the panels show, which is part of the address too.
   const inside = { tab: parameters.get("tab") ?? "way", record: parameters.get("record") ?? "", entity: parameters.get("entity") ?? "", asOf: parameters.get("as_of") ?? "" };
   let factsOf = null;
+  let whyOf = null;
+  const why = whyNot(request, (reference) => {
+    inside.record = reference;
+    whyOf = answer;
+    remember();
+  });
   const panels = tabs("Look into the search", [
     { id: "way", label: "The way of every candidate", panel: flowPanel },
     { id: "why", label: "Why not?", panel: whyPanel },
@@ -82,10 +86,11 @@ export async function show(main, parameters, caller) {
     inside.tab = id;
     remember();
     if (id === "way") figure?.redraw();
+    if (id === "why") showWhy();
     if (id === "facts") showFacts();
   });
   const remember = () =>
-    replaceAddress("search", {
+    keepAddress({
       ...writeRequest(request),
       tab: inside.tab === "way" ? "" : inside.tab,
       record: inside.tab === "why" ? inside.record : "",
@@ -104,8 +109,11 @@ export async function show(main, parameters, caller) {
         role: "search",
         onsubmit: async (event) => {
           event.preventDefault();
-          await run();
-          results.querySelector("article")?.focus();
+          const from = document.activeElement;
+          const asked = box.value;
+          const isShown = await run();
+          // Who went on typing, or elsewhere, meanwhile is not interrupted.
+          if (isShown && document.activeElement === from && box.value === asked) results.querySelector("article")?.focus();
         },
       },
       h("div.ask", box, h("button.primary", { type: "submit" }, "Search")),
@@ -129,26 +137,32 @@ export async function show(main, parameters, caller) {
     h("section.inside-view", { "aria-label": "Inside" }, panels.list, flowPanel, whyPanel, factsPanel),
   );
 
+  /** Search, and return whether the answer is shown. */
   const run = async () => {
     changed.cancel();
     remember();
     if (!request.q.trim()) {
-      await ask(async () => null);
+      ask.cancel();
       answer = null;
-      return showNothing();
+      showNothing();
+      return false;
     }
+    results.setAttribute("aria-busy", "true");
     try {
       const found = await ask((signal) => post("/v1/search", searchBody(request, { explain: true }), { signal }));
-      if (found === undefined) return;
+      if (found === undefined) return false;
       answer = found;
       showAnswer();
+      return true;
     } catch (error) {
       answer = null;
+      results.setAttribute("aria-busy", "false");
       figure?.stop();
       columns.classList.remove("alone");
       fill(results);
       fill(flowPanel, h("p.muted.hint-box", "Nothing to show: the search failed."));
       fill(status, h("span.problem", error.message), error.status !== 422 && h("button", { type: "button", onclick: run }, "Try again"));
+      return false;
     }
   };
   const changed = debounce(run, TYPING_PAUSE);
@@ -158,6 +172,7 @@ export async function show(main, parameters, caller) {
     figure = null;
     const records = collections.reduce((sum, one) => sum + one.records, 0);
     columns.classList.toggle("alone", !records);
+    results.setAttribute("aria-busy", "false");
     fill(results, !records && firstSteps());
     fill(status, records ? [`${plural(records, "record")} in ${plural(collections.length, "collection")}. `, h("span.wide-only", "Press ", h("kbd", "/"), " to search from anywhere.")] : "");
     fill(factsPanel, h("p.muted.hint-box", "Search, and see here the facts around the people and things that the results name."));
@@ -167,6 +182,7 @@ export async function show(main, parameters, caller) {
 
   const showAnswer = () => {
     columns.classList.remove("alone");
+    results.setAttribute("aria-busy", "false");
     const wanted = stems(request.q);
     fill(
       status,
@@ -192,15 +208,17 @@ export async function show(main, parameters, caller) {
     });
     fill(flowPanel, legend(answer.trace), figure);
     figure.redraw();
-    why = whyNot(request, (reference) => {
-      inside.record = reference;
-      remember();
-    });
-    fill(whyPanel, why);
-    if (inside.tab === "why" && inside.record) why.explain(inside.record);
+    // It stays while answers come: what is being typed into it is not lost.
+    if (!why.isConnected) fill(whyPanel, why);
+    if (inside.tab === "why") showWhy();
     factsOf = null;
     if (inside.tab === "facts") showFacts();
     announce(`${plural(answer.hits.length, "result")}. ${answer.fits ? "" : "Nothing fits."}`);
+  };
+
+  /** Explain the record of the address again when the search is another one. */
+  const showWhy = () => {
+    if (answer && inside.record && whyOf !== answer) why.explain(inside.record);
   };
 
   const showFacts = async () => {
@@ -218,6 +236,7 @@ export async function show(main, parameters, caller) {
           : h("p.muted.hint-box", "No facts name the people and things of these results. ", h("code", "sennit facts add"), " stores one."),
       );
     } catch (error) {
+      factsOf = null;
       fill(factsPanel, h("p.problem", error.message));
     }
   };
@@ -225,14 +244,19 @@ export async function show(main, parameters, caller) {
   const openCandidate = async (candidate) => {
     const hit = answer.hits.find((one) => one.id === candidate.id);
     if (hit) {
-      const item = [...results.querySelectorAll("article")].find((one) => one.dataset.id === candidate.id);
+      const item = articleOf(candidate.id);
       item?.focus();
       item?.scrollIntoView({ block: "center" });
       return;
     }
+    inside.record = candidate.id;
+    whyOf = null;
+    why.write(candidate.id);
+    if (inside.tab === "why") showWhy();
     panels.select("why", true);
-    why.explain(candidate.id);
   };
+
+  const articleOf = (id) => [...results.querySelectorAll("article")].find((one) => one.dataset.id === id);
 
   const result = (hit, wanted) => {
     const shares = hit.explanation?.sources ?? [];
@@ -248,7 +272,7 @@ export async function show(main, parameters, caller) {
           if (event.target !== event.currentTarget) return;
           if (/^[0-3]$/.test(event.key)) {
             event.preventDefault();
-            grade(hit, Number(event.key), article);
+            grade(hit, Number(event.key));
           }
           const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
           if (step) {
@@ -279,26 +303,29 @@ export async function show(main, parameters, caller) {
         projects.length > 1 && hit.project && h("span", { title: "The project, and the git revision that was indexed" }, hit.revision ? `${hit.project} · ${hit.revision}` : hit.project),
         hit.timestamp && h("time", { datetime: hit.timestamp }, hit.timestamp.slice(0, 10)),
         h("span", { title: "The score decides the order; its scale is the recipe's." }, `score ${number(hit.score)}`),
-        gradeButtons(hit, () => article),
+        gradeButtons(hit),
       ),
     );
     return h("li", article);
   };
 
-  const gradeButtons = (hit, article) =>
+  const gradeButtons = (hit) =>
     h(
       "span.grades",
       { role: "group", "aria-label": `Grade result ${hit.rank}` },
-      GRADES.map((meaning, value) => h("button", { type: "button", title: `${value}: ${meaning}`, "aria-label": `${value}: ${meaning}`, "aria-pressed": "false", onclick: () => grade(hit, value, article()) }, value)),
+      GRADES.map((meaning, value) => h("button", { type: "button", title: `${value}: ${meaning}`, "aria-label": `${value}: ${meaning}`, "aria-pressed": "false", onclick: () => grade(hit, value) }, value)),
     );
 
-  const grade = async (hit, value, article) => {
+  const grade = async (hit, value) => {
+    const graded = answer;
     try {
-      await post("/v1/feedback", { query_id: answer.query_id, action_name: "judge", object_id: hit.id, grade: value, application: "page" });
+      await post("/v1/feedback", { query_id: graded.query_id, action_name: "judge", object_id: hit.id, grade: value, application: "page" });
     } catch (error) {
       toast(error.message);
       return;
     }
+    if (answer !== graded) return;
+    const article = articleOf(hit.id);
     [...article.querySelectorAll(".grades button")].forEach((button, at) => button.setAttribute("aria-pressed", String(at === value)));
     announce(`Result ${hit.rank}: grade ${value}, ${GRADES[value]}.`);
   };
@@ -317,9 +344,15 @@ export async function show(main, parameters, caller) {
   });
   showNothing();
   if (["why", "facts"].includes(inside.tab)) panels.select(inside.tab);
+  why.write(inside.record);
   if (request.q) run();
-  else if (matchMedia("(hover: hover)").matches) box.focus();
-  return () => figure?.stop();
+  else if (document.activeElement === document.body && matchMedia("(hover: hover)").matches) box.focus();
+  return () => {
+    changed.cancel();
+    ask.cancel();
+    askFacts.cancel();
+    figure?.stop();
+  };
 }
 
 export function nameOf(record) {

@@ -1,15 +1,17 @@
 // The state of the service: what it holds, its roles and models, the backlog, and the last hour.
 
-import { get } from "./api.js";
+import { get, latest } from "./api.js";
 import { download, fill, h, milliseconds, plural, sourceClass, svg } from "./dom.js";
 
 export const title = "State";
 const REFRESH = 10000;
 
-export async function show(main, parameters, caller) {
+export async function show(main, parameters, { caller }) {
   const body = h("div");
+  const ask = latest();
   const refresh = async () => {
-    const state = await get("/v1/state");
+    const state = await ask((signal) => get("/v1/state", { signal }));
+    if (!state) return;
     fill(
       body,
       tiles(state),
@@ -26,7 +28,10 @@ export async function show(main, parameters, caller) {
   );
   await refresh();
   const timer = setInterval(() => refresh().catch(() => {}), REFRESH);
-  return () => clearInterval(timer);
+  return () => {
+    clearInterval(timer);
+    ask.cancel();
+  };
 }
 
 async function downloadReport() {

@@ -1,7 +1,6 @@
 // Sliders: the order changes at once from the lists at hand, the engine confirms it, and saved judgements are measured.
 
-import { get, latest, post } from "./api.js";
-import { replaceAddress } from "./address.js";
+import { get, latest, once, post, serial } from "./api.js";
 import { copyText, debounce, download, field, fill, h, number, plural, showDialog, sourceClass, toast } from "./dom.js";
 import { rerank, thresholdOf } from "./ranking.js";
 import { nameOf, readRequest, writeRequest } from "./search.js";
@@ -10,23 +9,19 @@ import { loadProjects, projectField } from "./project.js";
 
 export const title = "Tune";
 const PAUSE = 250;
-/** A measurement that took longer is repeated only by the button. */
-const QUICK_MILLISECONDS = 1500;
 const COSINES = ["vector", "outline_vector"];
 
-export async function show(main, parameters, caller) {
+export async function show(main, parameters, { caller, remember: keepAddress }) {
   const request = readRequest(parameters);
   const projects = await loadProjects();
   let { recipes, default: usual } = await get("/v1/recipes");
   const ask = latest();
   const confirm = latest();
-  const judge = latest();
   const preview = latest();
   let trial = null;
   let settings = null;
   let names = {};
-  let stored = parameters.get("settings");
-  let isQuick = true;
+  const scoreSliders = [];
 
   const box = h("input", { type: "search", value: request.q, placeholder: "A query to tune with", "aria-label": "Search", autocomplete: "off", spellcheck: "false" });
   const options = () => recipes.map((one) => h("option", { value: one.name }, one.name));
@@ -44,7 +39,7 @@ export async function show(main, parameters, caller) {
   const toml = h("pre.output", { tabindex: "0", "aria-label": "Recipe" });
   const recipeName = h("input", { value: "tuned", spellcheck: "false", autocomplete: "off", maxlength: 100 });
   const saveProblem = h("p.problem", { role: "alert" });
-  const reset = h("button.plain", { type: "button", onclick: () => { stored = null; load(); } }, "Reset");
+  const reset = h("button.plain", { type: "button", onclick: () => choose() }, "Reset");
 
   fill(
     main,
@@ -76,7 +71,7 @@ export async function show(main, parameters, caller) {
           toml,
           h(
             "div.buttons",
-            caller.saves_recipes && h("button.primary", { type: "button", onclick: () => save() }, "Save …"),
+            caller.saves_recipes && h("button.primary", { type: "button", onclick: once(() => save()) }, "Save …"),
             h("button", { type: "button", onclick: () => copyText(toml.textContent, "the recipe") }, "Copy"),
             h("button", { type: "button", onclick: () => download(`${recipeName.value.replace(/[^\w-]+/g, "_") || "recipe"}.toml`, toml.textContent) }, "Download"),
           ),
@@ -86,28 +81,37 @@ export async function show(main, parameters, caller) {
     ),
   );
 
-  const load = async () => {
+  /** Begin with the settings of the chosen recipe, with changes of an address on top. */
+  const choose = (changed = null) => {
     request.recipe = recipe.value === usual ? "" : recipe.value;
     const chosen = recipes.find((one) => one.name === recipe.value);
-    settings = readSettings(chosen, stored);
-    stored = null;
+    settings = readSettings(chosen, changed);
+    trial = null;
     showSliders(chosen);
+    return load();
+  };
+
+  /** Search by the recipe of the sliders. They stay as they are. */
+  const load = async () => {
+    settle.cancel();
+    confirm.cancel();
     showRecipe();
     remember();
     afterName.textContent = other.value ? other.value : "After";
     if (!request.q.trim()) {
+      ask.cancel();
       trial = null;
       fill(before);
       fill(after);
       fill(note, "Type a query: the sliders then reorder its results.");
-      return;
+      return measure();
     }
     try {
       const found = await ask((signal) => post("/v1/trial", searchBody({ ...request, recipe: recipe.value }), { signal }));
       if (!found) return;
       trial = found;
       names = Object.fromEntries(found.hits.map((hit) => [hit.id, nameOf(hit)]));
-      showSliders(chosen);
+      showScores();
       fill(before, found.hits.map((hit) => line(hit.id, hit.score, null)));
       if (other.value) await compare();
       else follow();
@@ -130,7 +134,7 @@ export async function show(main, parameters, caller) {
 
   const remember = () => {
     const changed = changes();
-    replaceAddress("tune", { ...writeRequest(request), with: other.value, settings: Object.keys(changed).length ? JSON.stringify(changed) : "" });
+    keepAddress({ ...writeRequest(request), with: other.value, settings: Object.keys(changed).length ? JSON.stringify(changed) : "" });
   };
 
   const compare = async () => {
@@ -142,8 +146,7 @@ export async function show(main, parameters, caller) {
   };
 
   const follow = () => {
-    if (other.value) return;
-    if (!trial) return settle();
+    if (other.value || !trial) return settle();
     try {
       const out = rerank(trial.trace, { ...settings, similarity: trial.similarity });
       const candidates = trial.trace.candidates;
@@ -158,11 +161,11 @@ export async function show(main, parameters, caller) {
   const settle = debounce(async () => {
     remember();
     showRecipe();
-    if (isQuick) measure();
-    if (!trial) return;
+    measure();
+    if (!trial || other.value) return;
     try {
       const found = await confirm((signal) => post("/v1/trial", { ...searchBody({ ...request, recipe: recipe.value }), ...changes() }, { signal }));
-      if (!found || other.value) return;
+      if (!found) return;
       for (const hit of found.hits) names[hit.id] ??= nameOf(hit);
       const same = found.hits.length === after.children.length && found.hits.every((hit, at) => after.children[at].dataset.id === hit.id);
       showAfter(found.hits.map((hit) => ({ id: hit.id, score: hit.score })));
@@ -201,12 +204,12 @@ export async function show(main, parameters, caller) {
       if (stage.stage === "decay") return [slider("recency", typeof stage.recency === "number" ? stage.recency : 0.1, 0, 1, 0.01, (value) => { stage.recency = value; })];
       return [];
     });
+    scoreSliders.length = 0;
     const cuts = chosen.sources.flatMap((source) => {
       const own = thresholds[source.name];
       const isCosine = COSINES.includes(source.source);
-      const highest = isCosine ? 1 : highestScore(trial?.trace, source.name);
-      const out = [];
-      if (highest) out.push(slider(`least score of ${source.name}`, own.min_score ?? 0, 0, highest, highest / 100, (value) => { own.min_score = value || null; }, { colour: sourceClass(source.name), off: 0 }));
+      const out = [slider(`least score of ${source.name}`, own.min_score ?? 0, 0, 1, 0.01, (value) => { own.min_score = value || null; }, { colour: sourceClass(source.name), off: 0 })];
+      if (!isCosine) scoreSliders.push({ name: source.name, own, element: out[0] });
       if (isCosine) out.push(slider(`greatest distance of ${source.name}`, own.max_distance ?? 2, 0, 2, 0.01, (value) => { own.max_distance = value >= 2 ? null : value; }, { colour: sourceClass(source.name), off: 2 }));
       return out;
     });
@@ -219,6 +222,19 @@ export async function show(main, parameters, caller) {
       h("h3", "Thresholds"),
       cuts,
     );
+    showScores();
+  };
+
+  /** Fit the sliders of scores without a fixed range to the scores at hand; nothing else of them changes under a hand. */
+  const showScores = () => {
+    for (const { name, own, element } of scoreSliders) {
+      const highest = Math.max(highestScore(trial?.trace, name), own.min_score ?? 0);
+      const input = element.querySelector("input");
+      element.hidden = !highest;
+      input.max = highest || 1;
+      input.step = (highest || 1) / 100;
+      input.value = own.min_score ?? 0;
+    }
   };
 
   const slider = (label, value, low, high, step, change, { colour, off } = {}) => {
@@ -257,7 +273,7 @@ export async function show(main, parameters, caller) {
       return recipeName.focus();
     }
     const problem = h("p.problem", { role: "alert" });
-    const write = async () => {
+    const write = once(async () => {
       try {
         const found = await post("/v1/recipes", { ...body, write: true });
         dialog.close();
@@ -267,13 +283,15 @@ export async function show(main, parameters, caller) {
           const option = h("option", { value: found.name }, found.name);
           select.append(option);
         }
+        // What was chosen or typed meanwhile stays.
+        if (recipeName.value.trim() === body.name) recipeName.value = freeName(found.name);
+        if (recipe.value !== body.recipe) return;
         recipe.value = found.name;
-        recipeName.value = freeName(found.name);
-        await load();
+        await choose();
       } catch (error) {
         problem.textContent = error.message;
       }
-    };
+    });
     const dialog = showDialog(
       "Save the recipe",
       h("p", "This is added at the end of ", h("code", shown.file), ". Nothing else in the file changes."),
@@ -290,28 +308,31 @@ export async function show(main, parameters, caller) {
     return `${base}-${at}`;
   };
 
-  const measure = async () => {
-    const began = performance.now();
+  /** Measure what is shown. A slider moves faster than many queries can be measured: the last setting is. */
+  const measure = serial(async () => {
+    if (!main.isConnected) return;
     try {
-      const found = await judge((signal) => post("/v1/trial/judged", { recipe: recipe.value, ...changes() }, { signal }));
-      if (!found) return;
-      isQuick = performance.now() - began < QUICK_MILLISECONDS;
-      fill(judged, showMeasure(found), button(found.queries.length > 0));
+      const found = await post("/v1/trial/judged", { recipe: recipe.value, ...changes() });
+      fill(judged, showMeasure(found), found.queries.length > 0 && h("div.buttons", h("button", { type: "button", onclick: downloadQrels }, "Download qrels")));
     } catch (error) {
-      isQuick = false;
-      fill(judged, h("p.problem", error.message), button(true));
+      fill(judged, h("p.problem", error.message), h("div.buttons", h("button", { type: "button", onclick: measure }, "Try again")));
     }
-  };
-  const button = (isJudged) => isJudged && h("div.buttons", h("button", { type: "button", onclick: measure }, "Measure nDCG@10"), h("button", { type: "button", onclick: downloadQrels }, "Download qrels"));
+  });
 
-  const typed = debounce(() => { request.q = box.value; load(); }, 150);
-  box.addEventListener("input", typed);
-  recipe.addEventListener("change", load);
+  const typed = debounce(() => load(), 150);
+  box.addEventListener("input", () => {
+    request.q = box.value;
+    typed();
+  });
+  recipe.addEventListener("change", () => choose());
   other.addEventListener("change", load);
-  recipeName.addEventListener("input", debounce(showRecipe, 150));
+  const named = debounce(showRecipe, 150);
+  recipeName.addEventListener("input", named);
   recipeName.value = recipes.some((one) => one.name === "tuned") ? freeName("tuned") : "tuned";
-  await load();
-  if (!request.q.trim()) measure();
+  await choose(parameters.get("settings"));
+  return () => {
+    for (const one of [settle, typed, named, ask, confirm, preview]) one.cancel();
+  };
 }
 
 /** The settings that sliders change: those of a recipe, with changes of an address on top. */

@@ -1,9 +1,10 @@
 // Why not? Where a record was lost, and the smallest change that would admit it, tried out by the server.
 
-import { post } from "./api.js";
+import { latest, post } from "./api.js";
 import { field, fill, h, number, sourceClass } from "./dom.js";
 import { searchBody } from "./export.js";
 
+/** The form. `onask` hears which record is asked for; `write` puts one into the form, and `explain` asks for it. */
 export function whyNot(request, onask) {
   const input = h("textarea", { rows: 2, placeholder: "An id, path:lines, or the text of a record", spellcheck: "false" });
   const outcome = h("div.outcome", { "aria-live": "polite" });
@@ -20,12 +21,13 @@ export function whyNot(request, onask) {
     outcome,
   );
 
+  const asking = latest();
   const ask = async (reference) => {
     fill(outcome, h("p.muted", "Looking …"));
     onask(reference);
     try {
-      const found = await post("/v1/why", { ...searchBody(request), reference });
-      fill(outcome, describe(found));
+      const found = await asking((signal) => post("/v1/why", { ...searchBody(request), reference }, { signal }));
+      if (found) fill(outcome, describe(found));
     } catch (error) {
       fill(outcome, h("p.problem", error.message));
     }
@@ -36,10 +38,10 @@ export function whyNot(request, onask) {
       form.requestSubmit();
     }
   });
-  form.explain = (id) => {
-    input.value = id;
-    ask(id);
+  form.write = (reference) => {
+    input.value = reference;
   };
+  form.explain = ask;
   return form;
 }
 

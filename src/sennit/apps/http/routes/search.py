@@ -55,9 +55,7 @@ async def get_context(
     min_relevance: requests.MinRelevance = 0.0,
     recency: requests.Recency | None = None,
     response_format: Annotated[Literal["json", "prompt"], Query(alias="format")] = "json",
-    provenance: Annotated[
-        bool, Query(description="With `format=prompt`: add the source of each line.")
-    ] = False,
+    provenance: Annotated[bool, Query(description="Add the source of each line of the block.")] = False,
 ) -> Response:
     """Relevant conversation turns and facts, as JSON or as a ready-made block for a system prompt."""
 
@@ -78,7 +76,7 @@ async def get_context(
         result = found.result
         context.record_search(result)
         if response_format == "json":
-            return _json(encode_json(serialize_context(result, context.db)))
+            return _json(encode_json(serialize_context(found, context.db)))
         failed = ", ".join(quote(failure.source) for failure in result.degraded)
         return Response(
             found.block, media_type=TEXT_TYPE, headers={"x-sennit-degraded": failed} if failed else None
