@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -176,6 +177,22 @@ def test_judged_queries_are_measured_for_the_caller_alone(service: Service) -> N
     assert [one["query"] for one in measured["queries"]] == ["vineyard"]
     assert measured["before"] == measured["after"] == 1.0
     assert service.post("/v1/trial/judged", {"recipe": "keyword"}, "writer").json()["queries"] == []
+
+
+def test_two_recipes_are_measured_on_the_same_judged_queries(service: Service) -> None:
+    found = service.search("vineyard", "reader")
+    grade = {"query_id": found["query_id"], "action_name": "judge", "object_id": "harvest", "grade": 3}
+    service.post("/v1/feedback", {**grade, "application": "page"}, "reader")
+
+    def measure(**body: str) -> Any:
+        return service.post("/v1/trial/judged", body, "reader").json()
+
+    both = measure(recipe="keyword", compare_with="memory")
+    assert both["before"] == measure(recipe="keyword")["after"] == 1.0
+    assert both["after"] == measure(recipe="memory")["before"] == 0.0
+    assert both["queries"][0]["first_changes"]
+    unknown = service.post("/v1/trial/judged", {"recipe": "keyword", "compare_with": "nothing"}, "reader")
+    assert_error(unknown, 404, "not_found")
 
 
 def test_state_counts_the_last_hour_and_the_report_is_for_the_owner(service: Service) -> None:

@@ -104,6 +104,11 @@ def test_judgements_are_measured_with_every_slider_and_read_by_eval(owner: Visit
     expect(owner.page.locator(".ndcg")).to_contain_text("queries")
     owner.page.get_by_label("least relevance").press("End")
     expect(owner.page.get_by_label("Queries that change")).to_contain_text("barrel of the cellar")
+    owner.page.get_by_label("Compare with").select_option("vector")
+    measured = owner.call("POST", "/v1/trial/judged", {"recipe": "rrf", "compare_with": "vector"})
+    expect(owner.page.locator(".ndcg")).to_have_text(
+        re.compile(rf"^nDCG@10 rrf {measured['before']:.3g} → vector {measured['after']:.3g} over")
+    )
     downloads: list[Download] = []
 
     def note_download(one: Download) -> None:

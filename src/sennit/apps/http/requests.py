@@ -359,6 +359,14 @@ class RecipeBody(RequestBody):
     min_relevance: MinRelevance = 0.0
 
 
+class JudgedTrialBody(RecipeBody):
+    """A recipe, and what to measure beside it: the changes, or another recipe."""
+
+    compare_with: Annotated[
+        Recipe | None, Field(description="Measure this recipe as `after`, instead of the changes.")
+    ] = None
+
+
 class SaveRecipeBody(RecipeBody):
     """A changed recipe, and the name to save it under."""
 

@@ -347,7 +347,7 @@ class TrialResponse(SearchResponse):
 
 
 class JudgedQuery(ResponseModel):
-    """A judged query, measured before and after a change."""
+    """A judged query, measured before and after a change, or by two recipes."""
 
     query: str
     before: float
@@ -356,7 +356,7 @@ class JudgedQuery(ResponseModel):
 
 
 class JudgedTrialResponse(ResponseModel):
-    """nDCG@10 before and after a change, over the queries that the caller has judged."""
+    """nDCG@10 before and after a change, or of two recipes, over the queries that the caller has judged."""
 
     before: float
     after: float

@@ -142,6 +142,7 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
     if (!found) return;
     for (const hit of found.hits) names[hit.id] ??= nameOf(hit);
     showAfter(found.hits.map((hit) => ({ id: hit.id, score: hit.score })));
+    measure();
     fill(note, `${recipe.value} beside ${other.value}.`, moved());
   };
 
@@ -312,8 +313,9 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
   const measure = serial(async () => {
     if (!main.isConnected) return;
     try {
-      const found = await post("/v1/trial/judged", { recipe: recipe.value, ...changes() });
-      fill(judged, showMeasure(found), found.queries.length > 0 && h("div.buttons", h("button", { type: "button", onclick: downloadQrels }, "Download qrels")));
+      const names = other.value ? [recipe.value, other.value] : [];
+      const found = await post("/v1/trial/judged", { recipe: recipe.value, ...(other.value ? { compare_with: other.value } : changes()) });
+      fill(judged, showMeasure(found, names), found.queries.length > 0 && h("div.buttons", h("button", { type: "button", onclick: downloadQrels }, "Download qrels")));
     } catch (error) {
       fill(judged, h("p.problem", error.message), h("div.buttons", h("button", { type: "button", onclick: measure }, "Try again")));
     }
@@ -379,17 +381,19 @@ async function downloadQrels() {
   download("qrels.tsv", `query-id\tcorpus-id\tscore\n${[...grades].map(([key, grade]) => `${key}\t${grade}\n`).join("")}`);
 }
 
-function showMeasure(found) {
-  if (!found.queries.length) return h("p.muted", "Grade results with the keys 0 to 3 in the view Search. Every change of a slider is then measured on the graded queries.");
+/** `names` are of the two recipes that are compared; none for what the sliders change. */
+function showMeasure(found, names) {
+  if (!found.queries.length) return h("p.muted", "Grade results with the keys 0 to 3 in the view Search. Every change of a slider, and a recipe to compare with, is then measured on the graded queries.");
+  const [first, second] = names.map((name) => h("span.name", { title: name }, name));
   const flips = found.queries.filter((one) => one.after !== one.before || one.first_changes);
   return [
-    h("p.ndcg", "nDCG@10 ", h("strong", number(found.before, 3)), " → ", h(found.after >= found.before ? "strong.up" : "strong.down", number(found.after, 3)), h("span.muted", ` over ${plural(found.queries.length, "query", "queries")}`)),
+    h("p.ndcg", "nDCG@10 ", first, " ", h("strong", number(found.before, 3)), " → ", second, " ", h(found.after >= found.before ? "strong.up" : "strong.down", number(found.after, 3)), h("span.muted", ` over ${plural(found.queries.length, "query", "queries")}`)),
     flips.length
       ? h(
           "ul.flips",
-          { "aria-label": "Queries that change" },
+          { "aria-label": names.length ? "Queries that differ" : "Queries that change" },
           flips.map((one) => h("li", h("span.name", { title: one.query }, one.query), one.first_changes && h("span.badge", "another first"), h(one.after >= one.before ? "span.move.up" : "span.move.down", `${number(one.before, 3)} → ${number(one.after, 3)}`))),
         )
-      : h("p.muted", "No query changes."),
+      : h("p.muted", names.length ? "No query differs." : "No query changes."),
   ];
 }

@@ -47,16 +47,21 @@ async def try_recipe(body: requests.TrialBody, context: ReadRequest) -> Response
 
 @router.post(
     "/v1/trial/judged",
-    summary="Measure a changed recipe",
+    summary="Measure two recipes",
     responses={200: {"model": responses.JudgedTrialResponse}},
 )
-async def measure_recipe(body: requests.RecipeBody, context: ReadRequest) -> Response:
-    """nDCG@10 of a recipe and of its changed form, over the queries that the caller has judged."""
+async def measure_recipe(body: requests.JudgedTrialBody, context: ReadRequest) -> Response:
+    """nDCG@10 of a recipe and of its changed form, or of another recipe, over the queries that the caller has judged."""
 
     def work() -> bytes:
         judgements = _judgements(context)
-        before = _rank(judgements, find_recipe(body.recipe, context.db.recipes), context)
-        after = _rank(judgements, changed_recipe(body, context), context)
+        recipe = find_recipe(body.recipe, context.db.recipes)
+        if body.compare_with is None:
+            other = changed_recipe(body, context)
+        else:
+            other = find_recipe(body.compare_with, context.db.recipes)
+        before = _rank(judgements, recipe, context)
+        after = before if other == recipe else _rank(judgements, other, context)
         scores = [compute_metrics(judgements, rankings) if judgements else {} for rankings in (before, after)]
         queries = [
             {
