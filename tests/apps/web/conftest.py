@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, expect, sync_playwright
@@ -92,7 +92,8 @@ class Visit:
         )
 
 
-Visits = Callable[[str], Visit]
+class Visits(Protocol):
+    def __call__(self, who: str, time_zone: str = "UTC") -> Visit: ...
 
 
 @pytest.fixture
@@ -100,8 +101,8 @@ def visits(browser: Browser, server: RunningServer, web_sample: SampleDatabase) 
     """Opens tabs with the token of a name. Afterwards: no error in the console, and no request to another host."""
     opened: list[Visit] = []
 
-    def visit(who: str) -> Visit:
-        context = browser.new_context(viewport={"width": 1280, "height": 800})
+    def visit(who: str, time_zone: str = "UTC") -> Visit:
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, timezone_id=time_zone)
         page = context.new_page()
         page.set_default_timeout(WAIT_MILLISECONDS)
         one = Visit(page, server)

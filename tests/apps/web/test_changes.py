@@ -8,6 +8,7 @@ import re
 import subprocess
 import tomllib
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Download, expect
@@ -187,6 +188,42 @@ def test_facts_around_an_answer_as_of_a_day(owner: Visit) -> None:
     expect(facts.locator(".fact", has_text="Meera lives in Kollam")).to_have_count(0)
     facts.get_by_role("button", name="Panaji").first.press("Enter")
     expect(owner.page).to_have_url(re.compile("entity=Panaji"))
+
+
+@pytest.mark.parametrize("time_zone", ["UTC", "Asia/Kolkata", "America/Los_Angeles", "Pacific/Auckland"])
+def test_a_day_counts_to_its_end_where_the_person_is(visits: Visits, time_zone: str) -> None:
+    visit = visits("owner", time_zone)
+    # Ten in the morning of a day on which clocks change in Los Angeles, and of one without.
+    days = ["2026-03-08", "2026-03-19"]
+    times = visit.page.evaluate(
+        "(days) => days.map((day) => new Date(`${day}T10:00:00`).toISOString())", days
+    )
+    who = f"Asha of {time_zone}"
+    first = {"id": f"pet of {who}", "subject": who, "relation": "feeds", "object": "a parrot"}
+    visit.call("POST", "/v1/facts", first | {"timestamp": times[0]})
+    second = {"subject": who, "relation": "feeds", "object": "a kitten", "supersedes": [first["id"]]}
+    visit.call("POST", "/v1/facts", second | {"timestamp": times[1]})
+    facts = visit.page.locator(".fact", has_text=who)
+    parrot = facts.filter(has_text="a parrot")
+    kitten = visit.page.locator(".fact.valid", has_text=f"{who}feedsa kitten")
+    for day, parrots, kittens in (
+        ("2026-03-07", 0, 0),
+        (days[0], 1, 0),
+        ("2026-03-18", 1, 0),
+        (days[1], 1, 1),
+    ):
+        visit.open_view(f"memory?entity={quote(who)}&as_of={day}")
+        slider = visit.page.get_by_role("slider", name=re.compile("^As of"))
+        expect(slider).to_have_attribute("aria-valuetext", day)
+        expect(parrot).to_have_count(parrots + kittens)
+        expect(kitten).to_have_count(kittens)
+        expect(visit.page).to_have_url(re.compile(f"as_of={day}"))
+    expect(parrot.first).to_contain_text("from 2026-03-08 until 2026-03-19")
+    slider.press("ArrowLeft")
+    expect(slider).to_have_attribute("aria-valuetext", "2026-03-18")
+    expect(kitten).to_have_count(0)
+    slider.press("End")
+    expect(visit.page).not_to_have_url(re.compile("as_of"))
 
 
 # Copied searches

@@ -216,6 +216,17 @@ export function milliseconds(value) {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
 }
 
+/** The day of a time here, where the person is: 2026-03-01. */
+export function localDay(time) {
+  const date = new Date(time);
+  return [String(date.getFullYear()).padStart(4, "0"), String(date.getMonth() + 1).padStart(2, "0"), String(date.getDate()).padStart(2, "0")].join("-");
+}
+
+/** The time of day here: 18:05. */
+export function localClock(time) {
+  return new Date(time).toTimeString().slice(0, 5);
+}
+
 export function plural(count, one, many = `${one}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }

@@ -1,16 +1,29 @@
 // Facts around names: a figure and a list, as of any day, with what superseded what.
 
 import { get, query } from "./api.js";
-import { debounce, field, fill, h, plural, svg } from "./dom.js";
+import { debounce, field, fill, h, localDay, plural, svg } from "./dom.js";
 
 const MAX_FACTS = 1000;
 const MAX_NAMES = 60;
 const MAX_NODES = 18;
-const DAY = 86400000;
+const SHOWN_DAYS = 30;
+const DAY_MILLISECONDS = 86400000;
 export const IS_FACT = "exists subject and exists relation and exists object";
 
 const quote = (text) => JSON.stringify(text).replace(/[\u007f-\u009f]/g, "");
-const day = (time) => new Date(time).toISOString().slice(0, 10);
+/** The last moment of the day that is so many days after the day of a time. Days are those of the calendar here, so that one may have 23 hours. */
+function endOfDay(time, days = 0) {
+  const date = new Date(time);
+  return new Date(date.getFullYear(), date.getMonth(), date.getDate() + days + 1).getTime() - 1;
+}
+
+/** How many days after the day of a time the named day is; null if it names none. */
+function daysUntil(time, text) {
+  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? [];
+  if (!year) return null;
+  // The difference of two midnights is whole days but for the hour of a change of clocks.
+  return Math.round((endOfDay(new Date(year, month - 1, day)) - endOfDay(time)) / DAY_MILLISECONDS);
+}
 
 export function readFact(record) {
   return {
@@ -63,7 +76,7 @@ function* written(text) {
   }
 }
 
-/** What holds on a day: future facts are left out, ended ones are told apart. */
+/** What holds at a time: future facts are left out, ended ones are told apart. */
 export function statesAt(facts, at) {
   return facts
     .filter((fact) => fact.from === null || fact.from <= at)
@@ -95,10 +108,11 @@ function around(facts, name) {
 export function factsView({ facts, total, entity = "", asOf = "", centre = [], actions = () => null, onchange }) {
   const times = facts.flatMap((fact) => [fact.from, fact.until]).filter((time) => time !== null);
   const today = Math.max(Date.now(), ...times);
-  const first = Math.min(today - 30 * DAY, ...times) - DAY;
-  const days = Math.ceil((today - first) / DAY);
-  const wanted = asOf ? Math.round((Date.parse(asOf) - first) / DAY) : days;
-  const slider = h("input", { type: "range", min: 0, max: days, value: Math.max(0, Math.min(days, wanted || 0)) });
+  // The slider begins on the day before the first fact.
+  const first = endOfDay(Math.min(endOfDay(today, -SHOWN_DAYS), ...times), -1);
+  const days = daysUntil(first, localDay(today));
+  const wanted = daysUntil(first, asOf) ?? days;
+  const slider = h("input", { type: "range", min: 0, max: days, value: Math.max(0, Math.min(days, wanted)) });
   const shown = h("span");
   const id = `entities-${Math.random().toString(36).slice(2)}`;
   const picker = h("input", { value: entity, list: id, placeholder: "every entity", autocomplete: "off", spellcheck: "false" });
@@ -112,12 +126,13 @@ export function factsView({ facts, total, entity = "", asOf = "", centre = [], a
     draw();
   };
   const draw = () => {
-    const at = first + Number(slider.value) * DAY;
+    const at = endOfDay(first, Number(slider.value));
     const isToday = Number(slider.value) === days;
-    shown.textContent = day(at);
+    shown.textContent = localDay(at);
+    slider.setAttribute("aria-valuetext", shown.textContent);
     const states = statesAt(around(facts, picker.value.trim()), at);
     const valid = states.filter(({ state }) => state === "valid").length;
-    count.textContent = `${plural(valid, "fact")} valid on ${shown.textContent}, ${states.length - valid} superseded.${total > facts.length ? ` The first ${facts.length.toLocaleString("en")} of ${total.toLocaleString("en")} are read.` : ""}`;
+    count.textContent = `${plural(valid, "fact")} valid at the end of ${shown.textContent}, ${states.length - valid} superseded.${total > facts.length ? ` The first ${facts.length.toLocaleString("en")} of ${total.toLocaleString("en")} are read.` : ""}`;
     const chosen = picker.value.trim() ? [picker.value.trim()] : centre;
     fill(figure, drawGraph(states, chosen, choose));
     const sorted = states.sort((a, b) => a.fact.subject.localeCompare(b.fact.subject) || a.fact.relation.localeCompare(b.fact.relation) || (a.fact.from ?? 0) - (b.fact.from ?? 0));
@@ -134,8 +149,8 @@ export function factsView({ facts, total, entity = "", asOf = "", centre = [], a
       h("div.triple", name(fact.subject), h("span.relation", fact.relation), name(fact.object)),
       h(
         "p.muted",
-        fact.from ? h("span", "from ", h("time", { datetime: day(fact.from) }, day(fact.from))) : "always",
-        fact.until && h("span", " until ", h("time", { datetime: day(fact.until) }, day(fact.until))),
+        fact.from ? h("span", "from ", h("time", { datetime: fact.record.timestamp }, localDay(fact.from))) : "always",
+        fact.until && h("span", " until ", h("time", { datetime: fact.record.metadata.superseded_at }, localDay(fact.until))),
         next && h("span", `, superseded by “${next.subject} ${next.relation} ${next.object}”`),
         former.length > 0 && h("span", `, supersedes “${former.map((one) => `${one.subject} ${one.relation} ${one.object}`).join("”, “")}”`),
       ),

@@ -1,7 +1,7 @@
 // Memory and graph: sessions and what was said, and facts around an entity, as of any day.
 
 import { get, latest, once, post, query, remove } from "./api.js";
-import { field, fill, h, plural, showDialog, toast } from "./dom.js";
+import { field, fill, h, localClock, localDay, plural, showDialog, toast } from "./dom.js";
 import { factsView, loadFacts } from "./facts.js";
 
 export const title = "Memory";
@@ -58,14 +58,14 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
     showSessions();
     const found = await reading((signal) => get(`/v1/records?${query({ filter: `session = ${JSON.stringify(name)}`, limit: MAX_TURNS })}`, { signal }));
     if (!found) return;
-    const sorted = found.records.sort((a, b) => (a.timestamp ?? "").localeCompare(b.timestamp ?? "") || (a.position ?? 0) - (b.position ?? 0));
+    const sorted = found.records.sort((a, b) => (Date.parse(a.timestamp) || 0) - (Date.parse(b.timestamp) || 0) || (a.position ?? 0) - (b.position ?? 0));
     let last = "";
     const again = () => loadTurns(name);
     fill(
       turns,
       h("li", h("h3", name)),
       sorted.map((one) => {
-        const [date, time] = (one.timestamp ?? "").slice(0, 16).split("T");
+        const date = one.timestamp ? localDay(one.timestamp) : "";
         const isNewDay = date && date !== last;
         last = date;
         return [
@@ -73,7 +73,7 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
           h(
             "li.turn",
             { "data-id": one.id },
-            h("div", h("strong", one.metadata.speaker ?? one.kind), " ", time && h("time.muted", { datetime: one.timestamp }, time)),
+            h("div", h("strong", one.metadata.speaker ?? one.kind), " ", date && h("time.muted", { datetime: one.timestamp }, localClock(one.timestamp))),
             h("p", one.text),
             caller.write &&
               h(

@@ -1,7 +1,7 @@
 // What enters the prompt: the memory block, or the plan of code within its budget, and the episodes over time.
 
 import { get, latest, once, post, query } from "./api.js";
-import { copyText, field, fill, h, plural } from "./dom.js";
+import { copyText, field, fill, h, localClock, localDay, plural } from "./dom.js";
 import { loadProjects, projectField } from "./project.js";
 
 export const title = "Prompt";
@@ -120,7 +120,7 @@ function episodeRow(episode, onchoose) {
   const last = episode.turns.at(-1);
   return h(
     "li.episode",
-    h("div.episode-name", h("strong", episode.episode_id), h("span.muted", `${plural(episode.turns.length, "turn")}, last `, h("time", { datetime: last.created }, last.created.slice(0, 16).replace("T", " ")))),
+    h("div.episode-name", h("strong", episode.episode_id), h("span.muted", `${plural(episode.turns.length, "turn")}, last `, h("time", { datetime: last.created }, `${localDay(last.created)} ${localClock(last.created)}`))),
     h(
       "div.turn-bars",
       { role: "group", "aria-label": `Turns of ${episode.episode_id}` },

@@ -1,7 +1,7 @@
 // The state of the service: what it holds, its roles and models, the backlog, and the last hour.
 
 import { get, latest } from "./api.js";
-import { download, fill, h, milliseconds, plural, sourceClass, svg } from "./dom.js";
+import { download, fill, h, localClock, localDay, milliseconds, plural, sourceClass, svg } from "./dom.js";
 
 export const title = "State";
 const REFRESH = 10000;
@@ -120,7 +120,7 @@ function sources({ hour, sources: found }) {
   );
 }
 
-const clock = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5);
+const clock = (seconds) => localClock(seconds * 1000);
 
 function minutes(hour, most, label, format, bars) {
   const width = 600;
@@ -196,7 +196,7 @@ function folders({ status }) {
   return card(
     "Indexed folders",
     status.folders.length
-      ? h("ul.folders", status.folders.map((one) => h("li", h("strong", one.project), " ", h("code", { title: one.path }, one.path), h("span.muted", `${one.revision ? `${one.revision.branch || "detached"}@${one.revision.commit.slice(0, 8)}, ` : ""}${plural(one.files, "file")}, ${plural(one.records, "record")}${one.indexed_at ? `, indexed ${one.indexed_at.slice(0, 16).replace("T", " ")}` : ""}`))))
+      ? h("ul.folders", status.folders.map((one) => h("li", h("strong", one.project), " ", h("code", { title: one.path }, one.path), h("span.muted", `${one.revision ? `${one.revision.branch || "detached"}@${one.revision.commit.slice(0, 8)}, ` : ""}${plural(one.files, "file")}, ${plural(one.records, "record")}${one.indexed_at ? `, indexed ${localDay(one.indexed_at)} ${localClock(one.indexed_at)}` : ""}`))))
       : h("p.muted", "None. ", h("code", "sennit index FOLDER"), " adds one."),
   );
 }
