@@ -105,6 +105,11 @@ def test_an_empty_query_is_named_as_the_reason(db: Database) -> None:
         assert codes(db.search(query)) == ["empty_query"]
 
 
+def test_the_command_for_a_query_with_a_dash_can_be_pasted(db: Database) -> None:
+    command = db.search("--ferry", filters='kind = "none"').hints[-1].command
+    assert command == "sennit search -- --ferry"
+
+
 def test_words_that_nothing_contains_are_no_match(db: Database) -> None:
     assert codes(db.search("zebra", recipe="keyword"))[0] == "no_match"
 

@@ -336,6 +336,8 @@ def test_quiet_suppresses_log_warnings(filled_cli: Cli, home: Path) -> None:
         ("help search", "search --help"),
         ("help tokens add", "tokens add --help"),
         ("version", "--version"),
+        ("version --json", "--version"),
+        ("-V", "--version"),
     ],
 )
 def test_help_and_version_are_commands_too(words: str, same_as: str) -> None:
@@ -353,6 +355,11 @@ def test_help_and_version_are_commands_too(words: str, same_as: str) -> None:
         ("facts delete x", "Did you mean 'remove'?"),
         ("rankers lst", "Did you mean 'list'?"),
         ("config frobnicate", "'sennit config --help' lists the commands."),
+        ("config set search.recipe memory", "change one in sennit.toml or with its environment variable."),
+        ("update .", "Did you mean 'index'?"),
+        ("restore notes.jsonl", "Did you mean 'import'?"),
+        ("save x", "Did you mean 'remember' or 'import'?"),
+        ("models use minilm", "Give the provider before the model, such as onnx/minilm."),
     ],
 )
 def test_a_command_of_other_programs_suggests_ours(words: str, advice: str) -> None:

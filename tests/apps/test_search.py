@@ -98,6 +98,8 @@ def test_nothing_found_is_not_an_error(filled_cli: Cli) -> None:
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr.startswith("Nothing found.\nNo record matches")
     assert "\n  sennit search zzz --recipe default\n" in done.stderr
+    elsewhere = filled_cli("--db", ".sennit", "search", "ferry", "--filter", 'kind = "nothing"')
+    assert "\n  sennit --db .sennit search ferry\n" in elsewhere.stderr
     assert filled_cli("search", "zzz", "--recipe", "keyword", "-q").stderr == ""
 
 

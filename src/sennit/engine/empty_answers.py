@@ -160,7 +160,9 @@ def _relaxations(
 
 def search_command(request: SearchRequest) -> str:
     """Return the command that runs a request."""
-    words = ["sennit", "search", request.query]
+    # A query that begins with a dash would be an option, so it comes last, behind two dashes.
+    query = ["--", request.query] if request.query.startswith("-") else []
+    words = ["sennit", "search", *([] if query else [request.query])]
     recipe = request.recipe.name if isinstance(request.recipe, Recipe) else request.recipe
     words += [] if recipe is None else ["--recipe", recipe]
     for option, values in (
@@ -171,7 +173,7 @@ def search_command(request: SearchRequest) -> str:
         words += [word for value in values for word in (option, value)]
     condition = parse_filter(request.filters)
     words += [] if condition == EVERYTHING else ["--filter", str(condition)]
-    return shlex.join(words)
+    return shlex.join([*words, *query])
 
 
 def _recipe_collections(plan: SearchPlan, request: SearchRequest) -> Sequence[str]:

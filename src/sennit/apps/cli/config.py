@@ -12,7 +12,12 @@ from sennit.apps.cli.session import Session, common_options, load_settings, pass
 from sennit.apps.cli.suggestions import CommandGroup
 
 
-@click.group(cls=CommandGroup, invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
+@click.group(
+    cls=CommandGroup,
+    invoke_without_command=True,
+    subcommand_metavar="[COMMAND] [ARGS]...",
+    advice="'sennit config' shows the settings; change one in sennit.toml or with its environment variable.",
+)
 @common_options
 @click.pass_context
 @pass_session

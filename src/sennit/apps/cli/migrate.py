@@ -40,7 +40,11 @@ def migrate(session: Session, target: Path | str | None) -> int:
         return OK
     for table in report.tables:
         if table.rows:
-            output.write_line(f"{table.name:<16} {table.rows:>12,} rows  {table.checksum}")
+            output.write_line(
+                f"{table.name:<16} {table.rows:>12,} {'row ' if table.rows == 1 else 'rows'}  {table.checksum}"
+            )
     roles = ", ".join(f"{role}: {home}" for role, home in report.roles.items())
-    output.write_line(f"{report.records:,} records in {output.one_line(report.target)} ({roles})")
+    output.write_line(
+        f"{output.pluralize(report.records, 'record')} in {output.one_line(report.target)} ({roles})"
+    )
     return OK

@@ -145,6 +145,8 @@ def use(session: Session, model: str) -> None:
     It computes all vectors in the foreground. Until they are complete, the old model answers in every process. An
     interrupted change continues with the next write, or when you run the command again.
     """
+    from sennit.settings import SETTINGS
+
     provider, _, name = model.partition("/")
     if provider == "none":
         raise InvalidInput(
@@ -155,6 +157,12 @@ def use(session: Session, model: str) -> None:
         raise InvalidInput(
             "'given' is not a model: its vectors come with the records. Add every record with its vector from Python, "
             "with embedding.provider = 'given'."
+        )
+    providers = SETTINGS["embedding.provider"].choices
+    if provider not in providers:
+        raise InvalidInput(
+            f"{provider!r} is not a provider of models ({', '.join(providers)}). Give the provider before the model, "
+            "such as onnx/minilm."
         )
     with session.open(embedding__provider=provider, embedding__model=name) as db:
         db.admin.select_model()

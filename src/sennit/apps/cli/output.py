@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sennit.apps.cli.exit_codes import ErrorMessage
+    from sennit.apps.cli.session import Session
     from sennit.results import Degraded, Hint, SourceScore
 
 PIPE_WIDTH: Final = 100_000
@@ -75,13 +76,14 @@ def warn_degraded(degraded: Sequence[Degraded]) -> None:
         write_warning(f"the source {source.source} did not answer: {sanitize_for_terminal(source.reason)}")
 
 
-def write_nothing_found(verbosity: Verbosity, hints: Sequence[Hint], message: str = "Nothing found.") -> None:
+def write_nothing_found(session: Session, hints: Sequence[Hint], message: str = "Nothing found.") -> None:
     """Say that an answer is empty, why, and what would find something."""
-    write_note(verbosity, message)
+    write_note(session, message)
     for hint in hints:
-        write_note(verbosity, sanitize_for_terminal(hint.message))
+        write_note(session, sanitize_for_terminal(hint.message))
         if hint.command:
-            write_note(verbosity, f"  {click.style(one_line(hint.command), bold=True)}")
+            command = one_line(session.on_this_database(hint.command))
+            write_note(session, f"  {click.style(command, bold=True)}")
 
 
 def write_error(error: ErrorMessage, *, as_json: bool) -> None:

@@ -196,7 +196,7 @@ def _as_options(args: list[str]) -> list[str]:
     """Return the arguments with the options that `help` and `version` stand for, which other programs have as commands."""
     if args[:1] == ["help"]:
         return [*args[1:], "--help"]
-    return ["--version"] if args == ["version"] else args
+    return ["--version", *args[1:]] if args[:1] == ["version"] else args
 
 
 def _run(command: Callable[[], object], args: list[str]) -> int:
@@ -241,7 +241,7 @@ def _options(args: list[str]) -> Iterator[str]:
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(sennit.__version__, "--version", message="sennit %(version)s")
+@click.version_option(sennit.__version__, "-V", "--version", message="sennit %(version)s")
 @common_options
 @click.pass_context
 def program(ctx: click.Context) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,12 @@ class Session:
 
         path = self.writable_database() if create else self.existing_database()
         return Database(path, load_settings(**overrides), background=background)
+
+    def on_this_database(self, command: str) -> str:
+        """Return a `sennit` command line with the --db of this one; a connection string may hold a password."""
+        if not isinstance(self.db, Path):
+            return command
+        return f"sennit --db {shlex.quote(str(self.db))} {command.removeprefix('sennit ')}"
 
     def _chosen_database(self) -> Path | str | None:
         """Return the database from --db or SENNIT_DB, if there is one."""

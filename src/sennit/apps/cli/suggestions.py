@@ -3,35 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final
 
 import click
 
 WORDS_OF_OTHERS: Final[dict[str, tuple[str, ...]]] = {
     "add": ("index", "import", "remember"),
+    "backup": ("export",),
     "benchmark": ("eval",),
+    "build": ("index",),
+    "cat": ("read", "get"),
+    "chat": ("ask",),
+    "check": ("doctor",),
+    "clear": ("remove", "forget"),
+    "collections": ("status",),
+    "compact": ("optimise",),
     "create": ("add",),
     "del": ("remove",),
     "delete": ("remove",),
+    "drop": ("remove",),
+    "dump": ("export",),
     "evaluate": ("eval",),
+    "explain": ("why",),
+    "fetch": ("get",),
+    "files": ("list --files",),
     "find": ("search",),
     "info": ("status",),
     "ingest": ("index",),
     "init": ("index",),
+    "insert": ("import", "remember", "add"),
     "issue": ("add",),
     "load": ("import",),
     "ls": ("list",),
     "new": ("add",),
     "optimize": ("optimise",),
+    "put": ("import", "remember", "add"),
     "query": ("search",),
+    "recall": ("search", "context"),
+    "records": ("list",),
+    "reindex": ("index",),
+    "reset": ("remove",),
+    "restore": ("import",),
     "revoke": ("remove",),
     "rm": ("remove",),
+    "save": ("remember", "import"),
+    "sessions": ("list --sessions",),
     "settings": ("config",),
     "show": ("get", "list"),
+    "start": ("serve",),
     "stats": ("status",),
+    "sync": ("index",),
     "train": ("learn",),
     "ui": ("tui", "open"),
     "uninstall": ("install --undo",),
+    "update": ("index",),
+    "upload": ("index", "import"),
+    "vacuum": ("optimise",),
+    "verify": ("doctor",),
+    "watch": ("index --watch",),
     "web": ("open",),
 }
 """What other programs call a command; of the names, those that exist are suggested."""
@@ -52,11 +81,16 @@ def suggest_command(name: str, commands: Collection[str], all_commands: str) -> 
 class CommandGroup(click.Group):
     """A command with commands of its own, which says what a misspelt one may mean."""
 
+    def __init__(self, *args: Any, advice: str = "", **options: Any) -> None:
+        """`advice` is added when there is no command of a name: what to do instead."""
+        super().__init__(*args, **options)
+        self.advice = advice
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         commands = self.list_commands(ctx)
         if args and args[0] not in commands and not args[0].startswith("-"):
             advice = suggest_command(args[0], commands, f"'{ctx.command_path} --help'")
-            ctx.fail(f"There is no command {args[0]!r}. {advice}")
+            ctx.fail(f"There is no command {args[0]!r}. {advice} {self.advice}".rstrip())
         return super().resolve_command(ctx, args)
