@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
+import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -228,6 +234,114 @@ def test_wait_raises_the_error_of_a_model_that_cannot_be_used(tmp_path: Path) ->
 def test_wait_has_nothing_to_wait_for_with_a_local_model(db: sennit.Database) -> None:
     db.add([Record(id="a", text="vines")])
     assert db.wait(timeout=60)
+
+
+# The mistakes of a first hour
+
+
+@pytest.mark.parametrize("method", ["search", "search_many", "ask", "plan"])
+def test_an_argument_that_a_method_does_not_have_is_refused_with_those_it_has(
+    db: sennit.Database, method: str
+) -> None:
+    query = ["vines"] if method == "search_many" else "vines"
+    call: Any = getattr(db, method)
+    with pytest.raises(
+        TypeError, match=rf"^{method}\(\) has no argument 'projct'. Did you mean 'project'\? Arguments: "
+    ):
+        call(query, projct="notes")
+
+
+def test_a_limit_may_be_a_whole_number_of_numpy(db: sennit.Database) -> None:
+    db.add([Record(id=name, text="vines") for name in "abc"])
+    found = db.search("vines", limit=cast(int, np.int64(2)), neighbours=cast(int, np.int8(1)))
+    assert len(found) == 2
+    for limit in ("2", 2.0, True, np.float64(2), 0):
+        with pytest.raises(InvalidInput, match="limit must be a whole number from 1 to 1,000"):
+            db.search("vines", limit=cast(int, limit))
+
+
+def test_a_record_takes_a_path_object() -> None:
+    assert Record(id="a", text="x", path=cast(str, Path("notes") / "a.md")).path == "notes/a.md"
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        ({"b", "a"}, "not set; make it a list: sorted(value)"),
+        (np.int64(3), "not int64; give value.tolist()"),
+        (np.array([1, 2]), "not ndarray; give value.tolist()"),
+        (date(2026, 3, 1), "not date; give value.isoformat()"),
+        (Path("x"), "must be a JSON value, not "),
+    ],
+)
+def test_metadata_that_is_no_json_says_how_it_becomes_it(value: Any, advice: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(advice)):
+        Record(id="a", text="x", metadata={"v": value})
+    Record(id="a", text="x", metadata={"v": (1, "two")})
+
+
+@pytest.mark.parametrize("target", ["", None, 5, b"notes"])
+def test_what_is_no_place_of_a_database_is_named(target: Any) -> None:
+    with pytest.raises(InvalidInput, match="must be the path of a folder"):
+        sennit.open(target)
+
+
+def test_a_single_dict_is_not_taken_for_a_list(db: sennit.Database) -> None:
+    with pytest.raises(InvalidInput, match="not dict; put a single one into a list"):
+        db.add(cast(list[dict[str, Any]], {"id": "a", "text": "vines"}))
+
+
+def test_a_database_is_not_pickled_and_says_what_to_do(db: sennit.Database) -> None:
+    for copies in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"open it again where it is used, with sennit.open\(\)"):
+            copies(db)
+
+
+def test_a_database_that_nobody_awaited_says_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        opening: Any = sennit.aopen(tmp_path / "notes")
+        with pytest.raises(AttributeError, match=r"not open yet.*'async with sennit.aopen"):
+            opening.search("vines")
+        async with opening as db:
+            assert not await db.search("vines")
+
+    asyncio.run(main())
+
+
+# Results as values
+
+
+def test_equal_searches_have_equal_results(db: sennit.Database) -> None:
+    db.add([Record(id=name, text=f"vines {name}") for name in "abc"])
+    assert db.search("vines") == db.search("vines")
+    assert db.search("vines", explain=True) == db.search("vines", explain=True)
+    assert db.search("vines") != db.search("vines", limit=2)
+
+
+@pytest.mark.parametrize("recipe", ["default", "rrf", "memory", "artifacts", "docs", "code", "keyword"])
+def test_a_result_with_its_trace_can_be_pickled_and_copied(db: sennit.Database, recipe: str) -> None:
+    db.add_turns([sennit.Turn(session="s", speaker="Ana", text=f"vines in row {n}") for n in range(20)])
+    collections = ("docs", "code", "memory")
+    db.add(
+        [
+            Record(id=f"{name}-{n}", text=f"vines in row {n}", collection=name)
+            for n in range(20)
+            for name in collections
+        ]
+    )
+    found = db.search("vines", recipe=recipe, explain=True, limit=3)
+    assert found.trace is not None
+    for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        assert again == found
+        assert again.trace is not None
+        assert again.trace.to_dict() == found.trace.to_dict()
+        assert [hit.explanation for hit in again] == [hit.explanation for hit in found]
+
+
+def test_a_trace_has_a_short_repr(db: sennit.Database) -> None:
+    db.add([Record(id=str(n), text=f"vines {n}") for n in range(20)])
+    trace = db.search("vines", explain=True).trace
+    assert repr(trace) == ("<Trace 'vines': 20 candidates of keyword, vector, links; rescore, limit>")
 
 
 # How values look

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, date, datetime
 from operator import attrgetter
+from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
 from sennit.errors import InvalidInput
@@ -73,6 +74,8 @@ class Record:
         _check_text("tenant", self.tenant, MAX_ID_BYTES)
         if TENANT_SEPARATOR in self.tenant:
             raise InvalidInput("Record.tenant must not contain the control character U+001F")
+        if isinstance(self.path, PurePath):
+            object.__setattr__(self, "path", self.path.as_posix())
         for name in ("path", "url", "parent"):
             if getattr(self, name) is not None:
                 _check_text(name, getattr(self, name), MAX_TEXT_BYTES, empty=False)
@@ -316,4 +319,15 @@ def _check_json(value: object, where: str, depth: int) -> None:
             check_metadata_key(key)
             _check_json(item, f"{where}.{key}", depth + 1)
     else:
-        raise InvalidInput(f"Record.metadata[{where!r}] must be a JSON value, not {type(value).__name__}")
+        raise InvalidInput(
+            f"Record.metadata[{where!r}] must be a JSON value, not {type(value).__name__}{_json_advice(value)}"
+        )
+
+
+def _json_advice(value: object) -> str:
+    """Return how a value becomes one of JSON, for a message; empty if that is not known."""
+    if isinstance(value, (set, frozenset)):
+        return "; make it a list: sorted(value)"
+    # What numpy's values and arrays have, and dates and times.
+    method = next((name for name in ("tolist", "isoformat") if hasattr(value, name)), None)
+    return "" if method is None else f"; give value.{method}()"

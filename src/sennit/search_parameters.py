@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, SupportsIndex
 
 from sennit.errors import InvalidInput
 from sennit.records import MAX_ID_BYTES, is_unicode
@@ -93,9 +93,10 @@ class Count:
         return {"minimum": self.minimum, "maximum": self.maximum}
 
     def check(self, value: object) -> int:
-        if type(value) is not int or not self.minimum <= value <= self.maximum:
+        number = _whole_number(value)
+        if number is None or not self.minimum <= number <= self.maximum:
             raise InvalidInput(f"{self.name} must be a whole number {self.bounds}, not {_quote(value)}")
-        return value
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +209,13 @@ class AutoShare:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
             return float(value)
         raise InvalidInput(f"{self.name} must be a number {self.bounds}, not {_quote(value)}")
+
+
+def _whole_number(value: object) -> int | None:
+    """Return an int, also of the kinds of numpy; None for anything else, also for True."""
+    if type(value) is int:
+        return value
+    return value.__index__() if isinstance(value, SupportsIndex) and not isinstance(value, bool) else None
 
 
 def _quote(value: object) -> str:

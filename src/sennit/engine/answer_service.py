@@ -15,7 +15,7 @@ from sennit.context.extractive_answer import ExtractiveAnswer, Weight, answer_fr
 from sennit.context.prompt import Prompt, build_prompt, pages_from_hits
 from sennit.engine.answers import Answer, AnswerStream
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
-from sennit.engine.search_request import FilterLike, SearchRequest
+from sennit.engine.search_request import FilterLike, SearchRequest, check_options
 from sennit.errors import SourceError
 from sennit.filters import Filter
 from sennit.llm import LanguageModel
@@ -106,10 +106,12 @@ class AnswerService:
 
     def ask(self, query: str, **options: Unpack[AskOptions]) -> Answer:
         """Return the whole answer."""
+        check_options(options, AskOptions, "ask")
         return AnswerStream(self._answer_parts(query, options, stream=False)).answer
 
     def ask_stream(self, query: str, **options: Unpack[AskOptions]) -> AnswerStream:
         """Return the answer in parts; the search runs when the first part is read."""
+        check_options(options, AskOptions, "ask_stream")
         return AnswerStream(self._answer_parts(query, options, stream=True))
 
     def _answer_parts(self, query: str, options: AskOptions, *, stream: bool) -> Generator[str | Answer]:

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, Unpack
+from typing import Any, Concatenate, Final, Generic, NoReturn, ParamSpec, TypeVar, Unpack
 
 from sennit.engine.answer_service import Answer, AnswerStream, AskOptions
 from sennit.engine.database import Database
@@ -428,6 +428,12 @@ class OpeningDatabase:
         self._start = start
         self._threads = DatabaseThreads(threads)
         self._opened: AsyncDatabase | None = None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"The database is not open yet, so it has no {name!r}: open it with 'async with sennit.aopen(…) as db', or with "
+            "'db = await sennit.aopen(…)'"
+        )
 
     def __await__(self) -> Generator[Any, Any, AsyncDatabase]:
         return self._open().__await__()

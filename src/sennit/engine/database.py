@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from sennit.embedding_service import EmbeddingService
 from sennit.engine.access import Access
@@ -27,7 +27,7 @@ from sennit.engine.projects import NO_PROJECT
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
 from sennit.engine.search_planner import SearchPlanner
 from sennit.engine.search_recorder import SearchRecorder
-from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request
+from sennit.engine.search_request import FilterLike, SearchOptions, SearchRequest, as_request, check_options
 from sennit.engine.validation import (
     PAGE_RECORDS,
     check_collections,
@@ -156,6 +156,11 @@ class Database:
         is_late = self.store.has_pending_vectors() or bool(backend.servers)
         if is_late or (self.embeddings.explicit and self.store.models.current()):
             self.maintainer.wake()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "An open database cannot be copied or pickled; open it again where it is used, with sennit.open()"
+        )
 
     # The groups.
 
@@ -484,6 +489,7 @@ class Database:
 
         The options apply to every query that is a text. All searches have the same caller.
         """
+        check_options(options, SearchOptions, "search_many")
         requests = [
             query if isinstance(query, SearchRequest) else SearchRequest(query, **options)
             for query in check_list(queries, "search_many() takes a list of queries")
@@ -726,6 +732,10 @@ class Database:
 
 
 def _folder_of(target: str | os.PathLike[str] | Backend) -> Path | None:
+    if not isinstance(target, (str, os.PathLike, Backend)) or not target:
+        raise InvalidInput(
+            f'The database must be the path of a folder, a postgresql:// address or ":memory:", not {target!r:.80}'
+        )
     if isinstance(target, Backend) or os.fspath(target) == MEMORY or is_postgres(os.fspath(target)):
         return None
     return Path(target)

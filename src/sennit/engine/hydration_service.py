@@ -14,7 +14,7 @@ from sennit.engine.catalogue import StoreCatalogue
 from sennit.engine.plan_search import PlanSearch
 from sennit.engine.projects import within
 from sennit.engine.search_planner import SearchPlanner
-from sennit.engine.search_request import SearchRequest
+from sennit.engine.search_request import SearchRequest, check_options
 from sennit.engine.validation import check_count, check_episode
 from sennit.errors import NotFound
 from sennit.filters import Filter
@@ -207,6 +207,7 @@ class HydrationService:
 
     def _check_request(self, query: str, options: PlanOptions) -> PlanRequest:
         """Check the arguments; the settings give the default budget."""
+        check_options(options, PlanOptions, "plan")
         QUERY.check(query)
         settings = self._settings
         tokens, entities = options.get("max_tokens"), options.get("max_entities")

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, TypedDict
 
 from sennit.embedding.given import check_vector
-from sennit.errors import InvalidInput
+from sennit.errors import InvalidInput, suggest
 from sennit.filters import EVERYTHING, Filter, In, parse_filter
 from sennit.privacy import Caller
 from sennit.recipes import Recipe
@@ -128,8 +128,8 @@ class SearchRequest:
         if isinstance(self.recipe, str):
             RECIPE.check(self.recipe)
         if self.limit is not None:
-            LIMIT.check(self.limit)
-        NEIGHBOURS.check(self.neighbours)
+            object.__setattr__(self, "limit", LIMIT.check(self.limit))
+        object.__setattr__(self, "neighbours", NEIGHBOURS.check(self.neighbours))
         if self.look_back is not False:
             LOOK_BACK.check(self.look_back)
         if self.min_relevance != 0.0:
@@ -166,8 +166,19 @@ def build_filter(filters: FilterLike, collections: Sequence[str]) -> Filter:
     return in_collections if condition == EVERYTHING else in_collections & condition
 
 
-def as_request(query: str | SearchRequest, options: SearchOptions) -> SearchRequest:
+def check_options(options: Mapping[str, object], known: type, method: str) -> None:
+    """Refuse an argument that a method does not have. `known` is the TypedDict of those that it has."""
+    names = known.__annotations__
+    for name in options:
+        if name not in names:
+            raise TypeError(
+                f"{method}() has no argument {name!r}. {suggest(name, names)}Arguments: {', '.join(sorted(names))}"
+            )
+
+
+def as_request(query: str | SearchRequest, options: SearchOptions, method: str = "search") -> SearchRequest:
     """Return the request that was given, or make it from the arguments of a search."""
+    check_options(options, SearchOptions, method)
     if not isinstance(query, SearchRequest):
         return SearchRequest(query, **options)
     if options:

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 def check_list(values: Iterable[T], expected: str) -> list[T]:
     """Return several values as a list; a single string is an error."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise InvalidInput(f"{expected}, not {type(values).__name__}; put a single one into a list: [value]")
     return list(values)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sennit.analysis import ANALYSIS_ID
 from sennit.filters import EVERYTHING
 from sennit.pipeline.source_runner import SearchPlan, SourceResult
+from sennit.ranking.calibration import Background
 from sennit.ranking.decay import Decay
 from sennit.ranking.fusion import Fused, calibrated_sources
 from sennit.ranking.relevance import Evidence
@@ -109,10 +110,6 @@ def build_trace(
 ) -> Trace:
     """Return the trace: what every stage did to every candidate."""
     background = fused.lists.background
-
-    def normalise(cosine: float) -> float:
-        return float(background.normalise(np.array([cosine]))[0])
-
     return Trace(
         query=context.text,
         limit=plan.limit,
@@ -152,11 +149,16 @@ def build_trace(
         relevance=run.relevance,
         background=context.background.mean,
         backgrounds=dict.fromkeys(
-            calibrated_sources(plan.recipe.fusion, fused.lists.names), (background.mean, normalise)
+            calibrated_sources(plan.recipe.fusion, fused.lists.names),
+            (background.mean, partial(_normalise, background)),
         ),
         transform=context.rewrite.to_dict(),
         time=_describe_time(plan, context),
     )
+
+
+def _normalise(background: Background, cosine: float) -> float:
+    return float(background.normalise(np.array([cosine]))[0])
 
 
 def _describe_time(plan: SearchPlan, context: SearchContext) -> dict[str, Json]:

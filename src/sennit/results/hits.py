@@ -243,8 +243,8 @@ class SearchResult(Sequence[Hit]):
     recipe: str
     hits: tuple[Hit, ...]
     degraded: tuple[Degraded, ...] = ()
-    trace: Trace | None = None
-    milliseconds: float = 0.0
+    trace: Trace | None = field(default=None, compare=False)
+    milliseconds: float = field(default=0.0, compare=False)
     answered: int = 1
     """How many sources answered. With 0 the search failed as a whole."""
     pages: tuple[Page, ...] = ()

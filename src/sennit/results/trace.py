@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sennit.records import Json
+from sennit.records import Json, shorten
 
 Keys: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -178,7 +178,7 @@ class StageTrace:
     features: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Trace:
     """What every stage did to every candidate, and what is needed to replay the search."""
 
@@ -219,6 +219,22 @@ class Trace:
     time: Mapping[str, Json] = field(default_factory=dict)
     """How time counted: `now`, `recency`, the words that ask for what is `recent`, the `period` that the query names,
     and since when a look-back window reaches; empty for a recipe that does not look at time."""
+
+    def __repr__(self) -> str:
+        stages: tuple[ListStageTrace | StageTrace, ...] = (
+            *self.list_stages,
+            *self.stages,
+            *self.result_stages,
+        )
+        return (
+            f"<Trace {shorten(self.query)}: {len(self.candidates)} candidates of "
+            f"{', '.join(source.name for source in self.sources)}; {', '.join(stage.name for stage in stages)}>"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy for another process has the recipe and the ids, and not what would compute them."""
+        state = {**vars(self), "recipe": self.recipe, "ids": self.ids}
+        return {name: value for name, value in state.items() if name not in ("describe_recipe", "read_ids")}
 
     @cached_property
     def recipe(self) -> Mapping[str, Any]:
