@@ -91,7 +91,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "ingest.ignore",
         "ingest.file_reader",
         "ingest.parts",
-        "ingest.units",
     ),
     "embedding_service": FINDING,
     "sources": (*FINDING, "folders", "settings.attached"),

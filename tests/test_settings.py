@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -118,8 +119,9 @@ def test_no_refused_value_shows_the_password_of_an_address(home: Home, setting: 
     secret = "open-sesame-9"
     for address in (f"https://ana:{secret}@host/x", f"postgresql://ana:1@{secret}@host/db?password={secret}"):
         for value in (address, [address]):
+            overrides: dict[str, Any] = {setting.key.replace(".", "__"): value}
             try:
-                settings = home.load(**{setting.key.replace(".", "__"): value})
+                settings = home.load(**overrides)
             except SettingsError as error:
                 shown = str(error)
             else:

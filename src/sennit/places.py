@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from sennit.records import Json, Record
 
@@ -34,6 +34,7 @@ Locate: TypeAlias = Callable[[Record], str | None]
 FindRevision: TypeAlias = Callable[[Record], str]
 """Returns the revision of a record's folder as text, such as `main@1a2b3c4d`; empty for a record without one."""
 
+_FRAGMENT: Final = re.compile(r"(.+)#([a-z]{1,20})=([0-9]{1,15})(?:-([0-9]{1,15}))?", re.DOTALL)
 _NOT_IN_KEYS: Final = re.compile(r"[^\w.-]+")
 _ID_SEPARATOR: Final = re.compile(r"::|#|\Z")
 _ENCODED_ROOT: Final = "hex:"
@@ -246,3 +247,24 @@ def decode_root(stored: str, base: str | None) -> str:
     if base is not None and (stored == "." or stored.startswith(f".{os.sep}")):
         return os.path.normpath(os.path.join(base, stored))  # noqa: PTH118 - keeps bytes that are not UTF-8
     return stored
+
+
+class Fragment(NamedTuple):
+    """What a citation such as `tides.ipynb#cell=3-5` names in a file."""
+
+    unit: str
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.unit}={self.first}" + (f"-{self.last}" if self.last != self.first else "")
+
+
+def parse_fragment(text: str) -> tuple[str, Fragment] | None:
+    """Return path and fragment of a citation such as `a.ipynb#cell=3`; None for any other text."""
+    found = _FRAGMENT.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        return None
+    path, unit, first, last = found.groups()
+    fragment = Fragment(unit, int(first), int(last or first))
+    return (path, fragment) if 1 <= fragment.first <= fragment.last else None

@@ -15,7 +15,7 @@ from ingest.conftest import write
 from ingest.test_formats import CHATGPT, CLAUDE, SLACK, book, message, notebook, word_document
 from ingest.test_pdf import document, shows
 from sennit.folders import Folders, ReadError
-from sennit.ingest import units
+from sennit.places import parse_fragment
 
 MAILBOX = (
     b"From a\n"
@@ -162,4 +162,4 @@ def test_models_and_commands_read_a_cited_part(
     "text", ["a.csv", "a.csv#row", "a.csv#row=", "#row=1", "a#Row=1", "a#row=0", "a#row=3-2"]
 )
 def test_other_text_is_no_fragment(text: str) -> None:
-    assert units.parse_fragment(text) is None
+    assert parse_fragment(text) is None

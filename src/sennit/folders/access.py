@@ -22,9 +22,7 @@ from sennit.folders.safe_open import (
     path_parts,
 )
 from sennit.folders.windows_open import open_by_path
-from sennit.ingest.file_reader import UnreadableFile
-from sennit.ingest.units import Fragment, parse_fragment
-from sennit.places import shown_path
+from sennit.places import Fragment, parse_fragment, shown_path
 from sennit.records import is_unicode
 
 __all__ = ["DEFAULT_MAX_BYTES", "FileText", "Folders", "ReadError", "parse_location"]
@@ -143,6 +141,7 @@ class Folders:
     def _read_part(self, path: str, fragment: Fragment) -> FileText | None:
         """Read what a fragment names, by the reader that indexes such files; None if it counts lines."""
         # The readers of formats are not loaded for plain text.
+        from sennit.ingest.file_reader import UnreadableFile
         from sennit.ingest.parts import MissingUnit, TooMuchText, read_part
 
         errors = ReadErrors(path, self.roots)

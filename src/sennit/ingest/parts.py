@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sennit.ingest.file_reader import UnreadableFile
 from sennit.ingest.readers import SourceFile, reader_of
-from sennit.ingest.units import Fragment
+from sennit.places import Fragment
 
 
 @dataclass(frozen=True, slots=True)
