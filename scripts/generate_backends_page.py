@@ -35,7 +35,9 @@ SCORES = """
 *Scores*: the formulas of the [ranking contract](ranking-contract.md), or scores of a server whose order alone counts.
 *Statistics*: the records that document frequencies are counted in. With those of the audience, a record that a caller may
 not see has no influence on any score. An index that applies changes later still finds every confirmed write, because the
-process searches the rest in a buffer. The naive backend is the one that the kit compares indexes with.
+process searches the rest in a buffer. *Filters left to the process*: the server withholds no record for such a condition.
+The process compares what the server returns, and fetches more until the answer is full. The naive backend is the one that
+the kit compares indexes with.
 
 ## What the kit tests
 """

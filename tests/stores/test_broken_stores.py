@@ -261,6 +261,15 @@ class TestLostByFlush(KeywordConformance):
         return new
 
 
+class NeverApplied(NaiveKeyword):
+    def applied(self, snapshot):
+        return 0
+
+
+class TestNeverApplied(OnKeyword):
+    broken = NeverApplied
+
+
 class OnWrites(RecordsConformance):
     @pytest.fixture
     def new_target(self, monkeypatch):
@@ -297,6 +306,7 @@ FAULTS = {
     "TestHiddenReturned": "test_no_hidden_record_returns_though_it_would_outrank",
     "TestWholeStatistics": "test_hidden_records_have_no_influence_on_scores",
     "TestDistances": "test_the_best_come_first",
+    "TestNeverApplied": "test_upkeep_leaves_nothing_to_the_buffer",
     "TestLostByFlush": "test_a_search_equals_a_scan_of_the_snapshot",
     "TestVectorsNotKept": "test_a_kept_vector_serves_a_text_that_comes_back",
     "TestVectorsLeftBehind": "test_a_removal_on_request_leaves_no_vector_of_its_document",

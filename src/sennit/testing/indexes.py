@@ -99,17 +99,20 @@ class _IndexConformance:
     # Against the oracle.
 
     @examples
-    @given(writes=writes, text=_queries, where=filters, limit=st.sampled_from([1, 3, 50]))
+    @given(
+        writes=writes, text=_queries, where=filters, limit=st.sampled_from([1, 3, 50]), upkeep=st.booleans()
+    )
     def test_a_search_equals_a_scan_of_the_snapshot(
-        self, new_target: NewTarget, writes: Writes, text: str, where: Filter, limit: int
+        self, new_target: NewTarget, writes: Writes, text: str, where: Filter, limit: int, upkeep: bool
     ) -> None:
         with open_target(new_target()) as db:
-            # One half of the writes is applied to the index, and it is behind by the other.
+            # One half of the writes is applied to the index; it is behind by the other until there is upkeep again.
             half = len(writes) // 2
             replay(db, writes[:half])
             db.embeddings.ensure_model()
             _maintain(db)
             replay(db, writes[half:])
+            _maintain(db, when=upkeep)
             capabilities: Capabilities = self.index(db).capabilities
             for audience in (EVERYTHING, PUBLIC):
                 with db.store.snapshot(audience) as snapshot:
@@ -244,6 +247,18 @@ class _IndexConformance:
                     assert self.index(db).applied(snapshot) <= snapshot.seq
                     found = self._search(db, snapshot, "oboe", self.many)
                     assert sorted(_names(snapshot, found.keys)) == expected
+
+    def test_upkeep_leaves_nothing_to_the_buffer(self, new_target: NewTarget) -> None:
+        with open_target(new_target()) as db:
+            db.add([make_note(f"n{n}", f"oboe number{n}") for n in range(10)])
+            _maintain(db)
+            db.remove(["n0"])
+            db.add([make_note("n1", "oboe again"), make_note("n10", "another oboe")])
+            _maintain(db)
+            with db.store.snapshot() as snapshot:
+                assert self.index(db).applied(snapshot) == snapshot.seq
+                found = self._search(db, snapshot, "oboe", self.many)
+                assert sorted(_names(snapshot, found.keys)) == sorted(f"n{n}" for n in range(1, 11))
 
     def test_upkeep_changes_no_answer(self, new_target: NewTarget) -> None:
         with open_target(new_target()) as db:

@@ -1,8 +1,8 @@
 """A backend in plain dicts and loops, written from `stores/contract/` alone. It shows that the contract is enough.
 
 What any backend can derive from its records it inherits (`stores/scanned_reads.py`), and what a write has to do it is told
-(`stores/write_plan.py`). Its indexes ask a snapshot for
-everything, so they also work with the snapshots of other backends. It is as slow as it looks.
+(`stores/write_plan.py`). Its indexes ask a snapshot for everything, so they also work with the snapshots of other backends.
+It is as slow as it looks.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ KIT: Final = {
 
 def capability_table(backends: Mapping[str, Backend]) -> Iterator[str]:
     """The lines of a Markdown table: what the index of each role promises."""
-    yield "| backend | role | scores | statistics | applies changes | filters | waits on a network |"
+    yield "| backend | role | scores | statistics | applies changes | filters left to the process | waits on a network |"
     yield "|---|---|---|---|---|---|---|"
     for name, backend in backends.items():
         for role in ROLES:
@@ -47,13 +47,18 @@ def _tests(kit: type) -> list[str]:
 
 
 def _describe(capabilities: Capabilities) -> tuple[str, ...]:
-    missing = sorted(FILTER_OPERATORS - capabilities.filters)
     return (
         {"contract": "ranking contract", "own": "its own, by rank"}[capabilities.scores],
         {"none": "needs none", "audience": "of the audience"}.get(
             capabilities.statistics, capabilities.statistics
         ),
         "later; a buffer covers the rest" if capabilities.lags else "at once",
-        "all" if not missing else f"all but {', '.join(missing)}, which are cut afterwards",
+        _describe_filters(capabilities),
         "yes" if capabilities.waits else "no",
     )
+
+
+def _describe_filters(capabilities: Capabilities) -> str:
+    """The operators and conditions that the index does not decide."""
+    missing = [f"`{name}`" for name in sorted(FILTER_OPERATORS - capabilities.filters)]
+    return "; ".join([*missing, *capabilities.partly]) or "none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-FILTER_OPERATORS: Final = frozenset({"equal", "in", "range", "exists", "and", "or", "not"})
+FILTER_OPERATORS: Final = frozenset({"equal", "in", "range", "like", "exists", "and", "or", "not"})
 """The nodes of a filter expression, by the names of their classes in lower case."""
 
 
@@ -21,5 +21,7 @@ class Capabilities:
     """Whether the index applies changes later, so that a buffer covers the last ones."""
     filters: frozenset[str] = FILTER_OPERATORS
     """The filter operators that the index applies itself. For the others it over-fetches, and the snapshot cuts."""
+    partly: tuple[str, ...] = ()
+    """Conditions of these operators, in words, for which it returns more than what matches; the snapshot cuts here too."""
     waits: bool = False
     """Whether a call may wait on a network. Then the source runs in a thread of its own, under the deadline."""

@@ -66,7 +66,13 @@ class ChromaServer:
 
     def vector(self) -> IndexOf[NDArray[np.float32]]:
         """The vector role: cosines."""
-        capabilities = Capabilities(statistics="none", lags=True, waits=True, filters=FILTER_OPERATORS)
+        capabilities = Capabilities(
+            statistics="none",
+            lags=True,
+            waits=True,
+            filters=FILTER_OPERATORS - {"like"},
+            partly=("ranges of texts", "ranges of a field with several numbers", "numbers from 2^53"),
+        )
         return IndexOf(
             self, capabilities, lambda model: None if model is None else ChromaVector(self, self._name(model))
         )

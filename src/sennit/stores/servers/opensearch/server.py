@@ -14,7 +14,6 @@ from sennit.errors import SourceError
 from sennit.settings.attached import AttachedMapping
 from sennit.settings.servers import OpenSearchSettings
 from sennit.stores.contract import (
-    FILTER_OPERATORS,
     Capabilities,
     IndexOf,
     KeywordQuery,
@@ -39,12 +38,15 @@ from sennit.stores.servers.opensearch.dialect import Dialect, DialectOf, about, 
 from sennit.stores.servers.opensearch.indexes import KeywordIndex, VectorIndex, template
 from sennit.stores.servers.opensearch.text_index import TextIndex
 
-KEYWORD: Final = Capabilities(
-    scores="own", statistics="whole", lags=True, waits=True, filters=FILTER_OPERATORS | {"like"}
+PARTLY: Final = (
+    "patterns that ignore case or are long",
+    "ranges and patterns of texts over 1,000 bytes",
+    "filters with hundreds of conditions",
 )
+KEYWORD: Final = Capabilities(scores="own", statistics="whole", lags=True, waits=True, partly=PARTLY)
 """The formula of the ranking contract for candidates that the server chose."""
 
-VECTOR: Final = Capabilities(statistics="none", lags=True, waits=True, filters=FILTER_OPERATORS | {"like"})
+VECTOR: Final = Capabilities(statistics="none", lags=True, waits=True, partly=PARTLY)
 
 
 class OpenSearchServer:

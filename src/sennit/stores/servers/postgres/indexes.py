@@ -19,7 +19,6 @@ from sennit.settings.attached import AttachedMapping
 from sennit.settings.servers import PostgresSettings
 from sennit.stores.buffered_index import cosine_scores
 from sennit.stores.contract import (
-    FILTER_OPERATORS,
     Capabilities,
     Document,
     Floats,
@@ -47,7 +46,7 @@ from sennit.stores.servers.postgres.text_vectors import (
     text_vector,
 )
 
-FILTERS: Final = FILTER_OPERATORS | {"like"}
+PARTLY: Final = ("patterns that ignore case, of texts outside ASCII", "patterns of texts with U+0000")
 
 VECTOR: Final = "vector"
 """The extension pgvector."""
@@ -108,14 +107,14 @@ class PostgresIndexes:
             scores="own",
             statistics="none" if is_plain else "whole",
             lags=True,
-            filters=FILTERS,
+            partly=PARTLY,
             waits=True,
         )
         return IndexOf(self, capabilities, lambda _model: index)
 
     def vector(self) -> IndexOf[NDArray[np.float32]]:
         """The vector role."""
-        capabilities = Capabilities(statistics="none", lags=True, filters=FILTERS, waits=True)
+        capabilities = Capabilities(statistics="none", lags=True, partly=PARTLY, waits=True)
         return IndexOf(self, capabilities, self._vector_table)
 
     def attach(self, mapping: AttachedMapping) -> AttachedTable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,9 @@ from sennit.stores.servers.qdrant.indexes import QdrantIndex, QdrantKeyword, Qdr
 from sennit.stores.servers.qdrant.nodes import CHECK, QdrantNodes
 from sennit.stores.servers.qdrant.points import KEYWORD, VECTOR
 
+FILTERS: Final = FILTER_OPERATORS - {"like"}
+PARTLY: Final = ("ranges of texts", "numbers from 2^53")
+
 
 class QdrantServer:
     """The connection to the nodes of one Qdrant, and the indexes on it."""
@@ -49,14 +53,15 @@ class QdrantServer:
             statistics="whole" if self.settings.shard_number == 1 else "shard",
             lags=True,
             waits=True,
-            filters=FILTER_OPERATORS,
+            filters=FILTERS,
+            partly=PARTLY,
         )
         return IndexOf(self, capabilities, lambda model: QdrantKeyword(self, self._collection_of(model)))
 
     def vector(self) -> IndexOf[NDArray[np.float32]]:
         """The vector role: cosines."""
         self._roles.add(VECTOR)
-        capabilities = Capabilities(statistics="none", lags=True, waits=True, filters=FILTER_OPERATORS)
+        capabilities = Capabilities(statistics="none", lags=True, waits=True, filters=FILTERS, partly=PARTLY)
         return IndexOf(
             self,
             capabilities,
