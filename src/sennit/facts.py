@@ -150,6 +150,41 @@ class Fact:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class FactEnding:
+    """Says that facts are over: those of a subject with one of the relations, and with this object or any."""
+
+    subject: str
+    relations: tuple[str, ...]
+    object: str
+    """The object, or some words of it; empty for any."""
+    at: datetime
+    tenant: str = ""
+
+    @property
+    def line(self) -> str:
+        """What is over, as one line."""
+        return f"{self.subject} -> {self.object or 'anything'}: {' / '.join(self.relations)}"
+
+    def to_dict(self) -> dict[str, Json]:
+        """The ending as JSON."""
+        return {
+            "subject": self.subject,
+            "relations": list(self.relations),
+            "object": self.object,
+            "at": self.at.isoformat(),
+        }
+
+    def ends(self, record: Record) -> bool:
+        """Whether the record of a fact that began before is over."""
+        tenant, subject, relation = _relation_key(record)
+        if (tenant, subject) != (self.tenant, _fold(self.subject)) or relation not in map(
+            _fold, self.relations
+        ):
+            return False
+        return set(_fold(self.object).split()) <= set(_fold(str(record.metadata["object"])).split())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
     """A person, a place, a project. Any record with a title is an entity; this class is a shortcut."""
@@ -230,11 +265,16 @@ def aliases_of(record: Record) -> tuple[str, ...] | None:
 
 
 def end_superseded_facts(
-    facts: Iterable[Fact], stored: Iterable[Record], now: datetime, *, same_relation: bool = False
+    facts: Iterable[Fact],
+    stored: Iterable[Record],
+    now: datetime,
+    *,
+    same_relation: bool = False,
+    endings: Iterable[FactEnding] = (),
 ) -> list[Record]:
     """The records to write for new facts: their own, and those of the stored facts that end because of them.
 
-    A fact ends the facts that it `supersedes`. With `same_relation`, of two facts with the same subject and relation
+    A fact ends the facts that it `supersedes`. Each of the `endings` ends facts that began before it, new ones too. With `same_relation`, of two facts with the same subject and relation
     the one that begins earlier ends when the other begins. A new fact without a timestamp begins `now`; a stored one
     without a timestamp began before all others.
     """
@@ -244,7 +284,20 @@ def end_superseded_facts(
     for record_id, old in records.items():
         by_relation.setdefault(_relation_key(old), []).append(record_id)
     changed: dict[str, None] = {}
+
+    def end_until(time: datetime | None) -> None:
+        """Apply the endings up to a time; None for all."""
+        while waiting and (time is None or waiting[-1].at < time):
+            ending = waiting.pop()
+            for record_id, other in records.items():
+                began = other.timestamp or ending.at
+                if ended_at(other) is None and began <= ending.at and ending.ends(other):
+                    records[record_id] = _end_at(other, ending.at)
+                    changed[record_id] = None
+
+    waiting = sorted(endings, key=lambda one: one.at, reverse=True)
     for fact in sorted(latest.values(), key=lambda one: one.timestamp or now):
+        end_until(fact.timestamp or now)
         record, begins = fact.to_record(), fact.timestamp or now
         superseded = [full_id(fact.tenant, other) for other in fact.supersedes]
         same = by_relation.setdefault(_relation_key(record), [])
@@ -262,6 +315,7 @@ def end_superseded_facts(
         records[record.full_id] = record
         changed[record.full_id] = None
         same.append(record.full_id)
+    end_until(None)
     return [records[record_id] for record_id in changed]
 
 

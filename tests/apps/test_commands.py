@@ -299,3 +299,13 @@ def test_demo_commands_parse(cli: Cli) -> None:
     assert len(shown) == 10
     for line in shown:
         parse_command(line)
+
+
+def test_facts_extract_shows_what_is_over_and_ends_the_stored_fact(cli: Cli) -> None:
+    cli("remember", "I work at Acme.", "--speaker", "Priya")
+    assert "works at Acme (90% sure)" in cli("facts", "extract").stdout
+    cli("remember", "i left Acme, finally", "--speaker", "Priya")
+    assert "over: Priya -> Acme: works at / member of" in cli("facts", "extract").stdout
+    (ended,) = json.loads(cli("facts", "extract", "--json").stdout)["ended"]
+    assert (ended["subject"], ended["object"]) == ("Priya", "Acme")
+    assert "superseded_at" in cli("facts", "list", "--history", "--json").stdout

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sennit.facts import Fact
-from sennit.graph.extraction import MAX_FACTS_PER_RECORD, extract_stated_facts, supersedes_former
+from sennit.graph.extraction import (
+    MAX_FACTS_PER_RECORD,
+    extract_stated_facts,
+    read_conversations,
+    read_statements,
+    supersedes_former,
+)
 from sennit.records import Record
 
 
@@ -172,3 +178,139 @@ def test_a_fact_says_how_sure_its_rule_is_and_whether_it_replaces_the_former() -
     assert prefers.metadata["confidence"] == 0.7
     assert supersedes_former(moved)
     assert not supersedes_former(prefers)
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        (
+            "I work at Acme as a data analyst.",
+            [("Nadia", "works at", "Acme"), ("Nadia", "works as", "data analyst")],
+        ),
+        ("i’m a physio so that's funny", [("Nadia", "works as", "physio")]),
+        ("I am a primary school teacher", [("Nadia", "works as", "primary school teacher")]),
+        (
+            "I'm allergic to nuts, cats and pollen.",
+            [
+                ("Nadia", "allergic to", "nuts"),
+                ("Nadia", "allergic to", "cats"),
+                ("Nadia", "allergic to", "pollen"),
+            ],
+        ),
+        (
+            "i've got two kids: Samir and Lina",
+            [("Nadia", "child", "Samir"), ("Nadia", "child", "Lina"), ("Nadia", "has", "two kids")],
+        ),
+        ("my flat is on the third floor", [("Nadia", "flat", "on the third floor")]),
+        ("we live on the 3rd floor, sadly", [("Nadia", "lives on", "3rd floor")]),
+        ("We got married on 12 june", [("Nadia", "got married", "12 June")]),
+        ("just call me Sam", [("Nadia", "goes by", "Sam")]),
+        ("I prefer tea over coffee anyway, so I win", [("Nadia", "prefers", "tea over coffee")]),
+        ("I quit smoking three weeks ago.", [("Nadia", "quit", "smoking")]),
+        (
+            "my brother Tom is a nurse in Leeds",
+            [("Nadia", "brother", "Tom"), ("Tom", "works as", "nurse")],
+        ),
+        ("My brother is a nurse.", [("Nadia's brother", "works as", "nurse")]),
+        ("Viktor doesn't eat gluten.", [("Viktor", "does not eat", "gluten")]),
+        ("Clara moved to Lyon in spring.", [("Clara", "lives in", "Lyon")]),
+        ("i moved to porto last week", [("Nadia", "lives in", "Porto")]),
+        ("Viktor is my boss.", [("Nadia", "boss", "Viktor")]),
+        ("my mum’s birthday is 9 july", [("Nadia's mum", "birthday", "9 July")]),
+        ("Actually the beta is on 18 May, not 4 May.", [("Nadia", "date of beta", "18 May")]),
+        ("we adopted a greyhound. she’s called Juno", [("Nadia", "has a dog", "Juno")]),
+        ("my favourite book is “Dune” tbh", [("Nadia", "favourite book", "Dune")]),
+        ("Lots of news! I moved to York, it was 29. I speak German.", [("Nadia", "lives in", "York"), ("Nadia", "speaks", "German")]),
+    ],
+)  # fmt: skip
+def test_plain_facts_are_read_as_people_type_them(text: str, facts: list[tuple[str, str, str]]) -> None:
+    assert read(text, metadata={"speaker": "Nadia"}) == facts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I might move to Porto",
+        "if I worked at Acme I'd cry",
+        "did i tell you i live in Rome",
+        'He said: "No. I live in Rome now. I work at Fiat."',
+        "“I live in Rome”, she said",
+        "we're thinking about moving to Ghent next year",
+        "We are moving to Ghent in October",
+        "I dreamed I live in Rome, and I work at Nasa",
+        "I live in Rome, just kidding",
+        "I once lived in Paris",
+        "She moved to Lyon",
+        "Tom said he moved to Lyon",
+        "i moved to the kitchen",
+        "i live in fear",
+        "I'm a mess",
+        "I'm a big fan",
+        "I am from Monday on holiday",
+        "Sounds like a plan!",
+        "We're like a family",
+        "Unconditional love is so important",
+        "call me when you are there",
+        "I have two minutes",
+        "my brother is a pain",
+        "My flat is small",
+        "I quit the game",
+        "I got a letter called Reminder",
+        "Someone called Marek starts in July",
+        "> I live in Rome",
+    ],
+)
+def test_what_is_supposed_quoted_or_meant_otherwise_is_no_fact(text: str) -> None:
+    assert read(text, metadata={"speaker": "Nadia"}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "relation", "ended"),
+    [
+        ("I left Corvin Bank.", "works at", "Corvin Bank"),
+        ("I no longer work at Corvin Bank", "works at", "Corvin Bank"),
+        ("i dont work at Corvin Bank anymore, since monday", "works at", "Corvin Bank"),
+        ("I quit my job!", "works at", ""),
+        ("we broke up", "girlfriend", ""),
+        ("I don't eat fish any more", "likes", "fish"),
+        ("sold the car", "owns", "car"),
+        ("I used to play tennis", "plays", "tennis"),
+        ("I stopped playing chess", "plays", "chess"),
+        ("I'm not vegetarian any more", "is a", "vegetarian"),
+        ("I moved out of Leeds", "lives in", "Leeds"),
+    ],
+)
+def test_what_is_over_is_no_fact_but_the_end_of_one(text: str, relation: str, ended: str) -> None:
+    record = Record(
+        id="r", text=text, timestamp=datetime(2026, 5, 3, tzinfo=UTC), metadata={"speaker": "Nadia"}
+    )
+    facts, (ending,) = read_statements(record)
+    assert facts == []
+    assert relation in ending.relations
+    assert (ending.subject, ending.object, ending.at) == ("Nadia", ended, record.timestamp)
+
+
+@pytest.mark.parametrize(
+    "text", ["I left Acme at five today", "we broke up the log", "I left early", "I might quit my job"]
+)
+def test_what_only_sounds_like_an_end_ends_nothing(text: str) -> None:
+    record = Record(
+        id="r", text=text, timestamp=datetime(2026, 5, 3, tzinfo=UTC), metadata={"speaker": "Nadia"}
+    )
+    assert read_statements(record).endings == []
+
+
+def test_a_correction_changes_the_last_fact_with_the_wrong_value() -> None:
+    def turn(number: int, text: str) -> Record:
+        when = datetime(2026, 5, number, tzinfo=UTC)
+        return Record(id=f"t{number}", text=text, parent="s", timestamp=when, metadata={"speaker": "Nadia"})
+
+    said = [
+        turn(1, "My sister Clara's birthday is 4 May."),
+        turn(2, "I live in Porto."),
+        turn(3, "Actually it's 5 May, not 4"),
+    ]
+    facts = read_conversations(reversed(said)).facts
+    assert facts[-1].line == "Clara -> 5 May: birthday is 5 May"
+    assert facts[-1].timestamp == datetime(2026, 5, 3, tzinfo=UTC)
+    assert read_conversations([turn(3, "Actually it's 5 May, not 4")]).facts == []

@@ -16,6 +16,7 @@ import sennit
 from sennit import Fact, Record
 from sennit.context.briefing import HEADING, briefing, memory_from_record
 from sennit.errors import InvalidInput, SettingsError
+from sennit.facts import is_fact
 from sennit.ranking.decay import Decay
 from sennit.ranking.diversity import MMR, jaccard, select
 from sennit.ranking.evidence import Evidence
@@ -655,3 +656,33 @@ def test_a_record_found_by_several_sources_has_all_of_its_metadata() -> None:
         (hit,) = db.search("Which seat does Priya want?", recipe="memory")
     assert {"keyword", "vector"} <= set(hit.sources)
     assert said.items() <= hit.metadata.items()
+
+
+def test_what_a_text_says_is_over_ends_the_stored_fact() -> None:
+    turns = [
+        *talk("I work at Corvin Bank. I bought a used cargo bike.", days=300),
+        *talk("I left Corvin Bank. We sold the bike.", days=60),
+    ]
+    with sennit.open(":memory:") as db:
+        db.add_turns(turns)
+        for turn in turns:
+            db.memory.extract_facts([turn.to_record()])
+        ended = {
+            record.metadata["object"]: record.metadata.get("superseded_at")
+            for record in db
+            if is_fact(record)
+        }
+        day = days_ago(60).isoformat()
+        assert ended == {"Corvin Bank": day, "used cargo bike": day}
+
+
+def test_what_is_over_may_begin_again_later() -> None:
+    turns = [
+        *talk("I work at Corvin Bank.", days=300),
+        *talk("I left Corvin Bank.", days=200),
+        *talk("I work at Corvin Bank, again!", days=100),
+    ]
+    with sennit.open(":memory:") as db:
+        db.memory.extract_facts([turn.to_record() for turn in turns])
+        (record,) = [record for record in db if is_fact(record)]
+        assert "superseded_at" not in record.metadata

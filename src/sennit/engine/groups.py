@@ -130,7 +130,10 @@ class MemoryGroup:
         return self._writes.add_facts(batch, same_relation=same_relation, audience=audience)
 
     def extract_facts(self, records: Iterable[Record], *, keep: bool = True) -> ExtractedFacts:
-        """Extract facts with the configured language model; without one, take what the texts state outright."""
+        """Extract facts with the configured language model; without one, take what the texts state outright.
+
+        Stored facts end when a text says that they are over, or states a new value of what has one at a time.
+        """
         from sennit.engine.memories import extract_facts
         from sennit.graph.extraction import supersedes_former
 
@@ -138,8 +141,14 @@ class MemoryGroup:
         if keep:
             # Somebody lives in one place at a time, and may like many things.
             single = [fact for fact in extracted.facts if supersedes_former(fact)]
-            self.add_facts([fact for fact in extracted.facts if not supersedes_former(fact)])
-            self.add_facts(single, same_relation=True)
+            others = [fact for fact in extracted.facts if not supersedes_former(fact)]
+            for facts, same_relation in ((others, False), (single, True)):
+                self._writes.add_facts(
+                    facts,
+                    same_relation=same_relation,
+                    endings=extracted.endings,
+                    audience=self._access.write_audience(None),
+                )
         return extracted
 
     def remember(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sennit.errors import SourceError
-from sennit.facts import Fact
-from sennit.graph.extraction import extract_stated_facts
+from sennit.facts import Fact, FactEnding
+from sennit.graph.extraction import read_conversations
 from sennit.llm import LanguageModel
 from sennit.llm.fact_extraction import extract_facts_with_model
 from sennit.privacy import Caller, Policy
@@ -57,23 +57,29 @@ class ExtractedFacts:
     """The language model, or `offline`."""
     problems: tuple[str, ...] = ()
     """Failures of the language model; those records were then read without it."""
+    endings: tuple[FactEnding, ...] = ()
+    """What the texts say is over."""
 
 
 def extract_facts(records: Iterable[Record], model: LanguageModel | None, timeout: float) -> ExtractedFacts:
     """Extract facts with the model; without one, or when it fails, take what the texts state outright."""
-    facts_by_id: dict[str, Fact] = {}
     problems: list[str] = []
+    by_model: list[Fact] = []
+    unread: list[Record] = []
     for record in records:
+        if model is None:
+            unread.append(record)
+            continue
         try:
-            facts = (
-                extract_stated_facts(record)
-                if model is None
-                else extract_facts_with_model(model, record, timeout=timeout)
-            )
+            by_model += extract_facts_with_model(model, record, timeout=timeout)
         except SourceError as error:
             problems.append(f"{record.id}: {error}")
-            facts = extract_stated_facts(record)
-        facts_by_id.update((fact.id, fact) for fact in facts)
+            unread.append(record)
+    stated = read_conversations(unread)
+    facts_by_id = {fact.id: fact for fact in (*by_model, *stated.facts)}
     return ExtractedFacts(
-        tuple(facts_by_id.values()), "offline" if model is None else model.name, tuple(problems)
+        tuple(facts_by_id.values()),
+        "offline" if model is None else model.name,
+        tuple(problems),
+        tuple(stated.endings),
     )

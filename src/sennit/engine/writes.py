@@ -14,7 +14,7 @@ from sennit.embedding.given import check_vector
 from sennit.embedding_service import NO_PRECOMPUTED_VECTORS, EmbeddingService, PrecomputedVectors
 from sennit.engine.maintenance import IndexMaintainer
 from sennit.errors import AccessDenied, Conflict, InvalidInput, NotFound
-from sennit.facts import Fact, end_superseded_facts, is_fact
+from sennit.facts import Fact, FactEnding, end_superseded_facts, is_fact
 from sennit.filters import Exists, Filter, matches
 from sennit.records import CHUNK_COLLECTION, Record, full_id, split_id
 from sennit.repositories.facts import find_superseded
@@ -100,16 +100,23 @@ class WriteService:
         )
 
     def add_facts(
-        self, facts: Sequence[Fact], *, same_relation: bool = False, audience: Filter | None = None
+        self,
+        facts: Sequence[Fact],
+        *,
+        same_relation: bool = False,
+        endings: Sequence[FactEnding] = (),
+        audience: Filter | None = None,
     ) -> WriteResult:
-        """Add facts, and end those that they supersede."""
+        """Add facts, and end those that they supersede and those that `endings` say are over."""
 
         def build(transaction: Transaction) -> list[Record]:
-            before = find_superseded(transaction, facts, same_relation=same_relation)
+            before = find_superseded(transaction, facts, same_relation=same_relation, endings=endings)
             hidden = [record for record in before if audience is not None and not matches(audience, record)]
             if hidden:
                 raise NotFound(f"There is no fact {hidden[0].id!r} to supersede")
-            return end_superseded_facts(facts, before, datetime.now(UTC), same_relation=same_relation)
+            return end_superseded_facts(
+                facts, before, datetime.now(UTC), same_relation=same_relation, endings=endings
+            )
 
         return self._add_built([fact.to_record() for fact in facts], build, audience)
 

@@ -304,7 +304,8 @@ def extract(session: Session, ids: tuple[str, ...], dry_run: bool) -> None:
       sennit facts extract --dry-run
 
     The configured language model extracts them; without one, simple statements and Markdown links are recognised.
-    A fact from a model is stored only if the record's text contains its names. Each fact refers to its record.
+    A fact from a model is stored only if the record's text contains its names. Each fact refers to its record. What a
+    statement says is over ("I left Acme") ends the stored fact.
     """
     with session.open() as db:
         records = [record for record in (map(db.get, ids) if ids else db) if record is not None]
@@ -315,13 +316,16 @@ def extract(session: Session, ids: tuple[str, ...], dry_run: bool) -> None:
         output.write_warning(sanitize_for_terminal(problem))
     if session.json:
         listed = [fact.to_record().to_dict() for fact in found.facts]
-        output.write_json({"by": found.by, "facts": listed, "problems": list(found.problems)})
+        ended = [one.to_dict() for one in found.endings]
+        output.write_json({"by": found.by, "facts": listed, "ended": ended, "problems": list(found.problems)})
         return
     for fact in found.facts:
         sure = fact.metadata.get("confidence")
         output.write_line(
             output.one_line(fact.line) + (f" ({sure:.0%} sure)" if isinstance(sure, float) else "")
         )
+    for ending in found.endings:
+        output.write_line(f"over: {output.one_line(ending.line)}")
     output.write_note(
         session,
         f"{output.pluralize(len(found.facts), 'fact')} from {output.pluralize(len(records), 'record')}, by {found.by}.",
