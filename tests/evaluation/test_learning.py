@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sennit
+from evaluation.folders import write_folder
 from sennit.apps.cli.exit_codes import NOT_CONFIRMED
 from sennit.apps.cli.program import program
 from sennit.engine import Database
@@ -349,6 +350,23 @@ def test_feedback_of_one_caller_does_not_enter_the_ranker_of_another() -> None:
             select_feedback(db, caller="ana", everything=True)
 
 
+def test_what_the_asker_may_not_see_has_no_part_in_the_features() -> None:
+    with sennit.open(":memory:") as db:
+        fill(db)
+        click_long_texts(db, ANA, 8)
+        recipe = base_recipe(db.recipes["default"])
+        feedback, _ = select_feedback(db, caller="ana")
+        before, _ = label_feedback(db, feedback, recipe)
+        secrets = [f"How to prune {topic}, in secret." for topic in TOPICS]
+        db.add(
+            sennit.Record(id=f"secret-{at}", text=text, sensitivity="private", scope="board")
+            for at, text in enumerate(secrets)
+        )
+        after, _ = label_feedback(db, feedback, recipe)
+        for one, two in zip(before, after, strict=True):
+            np.testing.assert_array_equal(one.features, two.features)
+
+
 def test_recorded_features_are_used_and_others_searched_again() -> None:
     with sennit.open(":memory:", feedback__features=True) as db:
         fill(db)
@@ -386,3 +404,21 @@ def test_a_ranker_from_feedback_ranks_the_next_search(tmp_path: Path) -> None:
     assert run("rankers", "remove", "long", "--db", folder).exit_code == 0
     assert run("rankers", "remove", "long", "--db", folder).exit_code == 3
     assert run("rankers", "add", tmp_path / "out.json", "--db", folder).exit_code == 0
+
+
+def test_eval_refuses_a_ranker_with_other_features_before_indexing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def index(*_: object) -> None:
+        raise AssertionError("indexing has begun")
+
+    with sennit.open(tmp_path / "db") as db:
+        db.add([{"id": "a", "text": "something"}])
+        value = json.loads(small_ranker(db, RankerScope()).to_json())
+    value["feature_names"][1] = "moon_phase"
+    other = tmp_path / "ranker.json"
+    other.write_text(json.dumps(value))
+    monkeypatch.setattr("sennit.evaluation.run.index_collection", index)
+    result = run("eval", write_folder(tmp_path / "fruit"), "--ranker", other)
+    assert result.exit_code == 2
+    assert "it has the feature 'moon_phase', which this program does not know" in result.stderr

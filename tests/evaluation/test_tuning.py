@@ -385,6 +385,44 @@ def test_a_database_without_feedback_is_tuned_on_its_documents(
     assert json.loads(result.stdout)["evidence"]["queries_from"] == "documents"
 
 
+def test_a_database_is_tuned_on_the_feedback_of_the_chosen_caller_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SENNIT_FEEDBACK_RECORD", "all")
+    ana = sennit.Caller(name="ana", scopes={"me"})
+    ben = sennit.Caller(name="ben", scopes={"me"}, tenant="acme")
+    with sennit.open(".sennit") as opened:
+        for tenant in ("", "acme"):
+            opened.add(
+                Record(id=f"r{n}", text=f"{words(n)} {PARTS[n % 8]} berth {n}", scope="me", tenant=tenant)
+                for n in range(40)
+            )
+        for caller, count in ((None, 1), (ana, 22), (ben, 21)):
+            for n in range(count):
+                result = opened.search(f"berth {n}", caller=caller)
+                if result.hits:
+                    opened.feedback.add(result, "click", result[0], caller=caller)
+
+    def queries(*arguments: str) -> int:
+        result = run("--recipe", "rrf", "--json", "--dry-run", *arguments)
+        assert result.exit_code in (0, 8), result.output
+        evidence = json.loads(result.stdout)["evidence"]
+        assert evidence["queries_from"] == "feedback"
+        return int(evidence["queries"])
+
+    assert queries("--caller", "ana") == 22
+    assert queries("--tenant", "acme") == 21
+    assert queries("--tenant", "acme", "--caller", "ben") == 21
+    assert (
+        "has no feedback" in run("--caller", "ben").stderr
+        or "no feedback of" in run("--caller", "ben").stderr
+    )
+    assert run("--caller", "ana", "--queries-from", "documents").exit_code == 2
+    own = run("--recipe", "rrf", "--json", "--dry-run")
+    assert "queries are made from the documents instead" in own.stderr, "the feedback of others is not used"
+
+
 def test_a_recipe_that_finds_nothing_is_an_error(db: sennit.Database) -> None:
     collection = from_documents(
         [Record(id=f"x{n}", title=f"Something else {n}", text="z " * 80) for n in range(30)]

@@ -151,9 +151,8 @@ def _features_of(db: sennit.Database, one: QueryFeedback, recipe: Recipe) -> tup
     if _has_features(query, recipe):
         rows = np.array([hit.features for hit in query.shown])
         return list(query.object_ids), rows
-    # As an owner, because the numbers alone reveal nothing, and the ranker is only for those whose feedback it is.
-    caller = Caller(tenant=one.owner.tenant, everything=True)
-    request = SearchRequest(query.query, recipe=recipe, caller=caller, now=query.timestamp)
+    # As the one who asked: what others may see has no part in the ranks and statistics that a ranker learns from.
+    request = SearchRequest(query.query, recipe=recipe, caller=one.owner.caller, now=query.timestamp)
     try:
         ids, features = _search(db, request)
     except SennitError as error:

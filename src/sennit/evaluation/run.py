@@ -23,7 +23,7 @@ from sennit.evaluation.datasets import Collection, Query
 from sennit.evaluation.metrics import DEEP_METRIC, MetricValues, compute_metrics, mean_metrics
 from sennit.ranking.fusion import RRF, Weighted
 from sennit.ranking.learned import Learned
-from sennit.ranking.ranker import EVERYONE, Ranker
+from sennit.ranking.ranker import EVERYONE, Ranker, check_usable
 from sennit.recipes import Recipe, find_recipe, load_recipes
 from sennit.settings import EmbeddingSettings, Provider, Settings
 
@@ -164,9 +164,10 @@ def without_rankers(recipe: Recipe) -> Recipe:
 
 
 def check_rankers(recipes: Sequence[Recipe], rankers: Sequence[Ranker]) -> None:
-    """Raise InvalidInput unless a recipe uses each ranker."""
+    """Raise InvalidInput unless a recipe uses each ranker, and some search could."""
     used = {stage.ranker for recipe in recipes for stage in recipe.stages if isinstance(stage, Learned)}
     for ranker in rankers:
+        check_usable(ranker.training)
         if ranker.name not in used:
             raise InvalidInput(
                 f"No measured recipe uses the ranker {ranker.name!r}. Name a recipe whose stages have "

@@ -28,6 +28,7 @@ from sennit.evaluation.search_space import CANDIDATE_FACTORS, scale_candidates
 from sennit.evaluation.tuning import ALPHA, DEPTH, OUTER_FOLDS, TuningReport, Values, ndcg, tune
 from sennit.evaluation.tuning_queries import QueriesFrom
 from sennit.pipeline import CONTRACT_VERSION, Replay
+from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.records import Json
 from sennit.settings import Settings
@@ -51,6 +52,8 @@ class TuningOptions:
     """When the queries of folders ask. None: documents have no time."""
     cache_dir: Path | None = None
     """Where databases of folders are kept for the next run."""
+    caller: Caller | None = None
+    """Who asks the queries about a database; None for its default caller."""
 
 
 class _Labelled(NamedTuple):
@@ -92,7 +95,7 @@ def tune_database(
     options: TuningOptions = TuningOptions(),  # noqa: B008 - a frozen value
     progress: Progress = no_progress,
 ) -> TuningReport:
-    """Tune a recipe on queries about the records of a database, as its default caller sees them."""
+    """Tune a recipe on queries about the records of a database, as the caller of the options sees them."""
     return _tune([(db, _without_clock(collection))], options, progress)
 
 
@@ -143,6 +146,7 @@ def _search(
             limit=min(DEPTH, recipe.max_limit),
             filters=None if scope is None else {f"metadata.{scope}": query.metadata[scope]},
             now=clocked.time_of(query),
+            caller=options.caller,
         )
         for query in selected.queries
     ]

@@ -36,6 +36,14 @@ class FeedbackOwner:
         return cls(caller.tenant, json.dumps(values))
 
     @property
+    def caller(self) -> Caller:
+        """The caller, who may see what was seen then."""
+        name, clearance, scopes, everything = json.loads(self.identity)
+        return Caller(
+            clearance=clearance, scopes=scopes, tenant=self.tenant, name=name, everything=everything
+        )
+
+    @property
     def name(self) -> str:
         """The name of the caller; empty for one without."""
         return str(json.loads(self.identity)[0])

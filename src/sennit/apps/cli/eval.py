@@ -142,6 +142,7 @@ def eval_(
     from sennit.evaluation.datasets import read_collection
     from sennit.evaluation.report import degraded_warnings, measurement_to_dict
     from sennit.evaluation.run import EvaluationOptions, evaluate, plan_evaluation
+    from sennit.ranking.features import FEATURE_NAMES
     from sennit.ranking.ranker import ranker_from_json, read_ranker_file
 
     # Everything is checked before the first folder is read: a wrong option must not cost the time of a run.
@@ -155,7 +156,7 @@ def eval_(
         now=None if now is None else parse_clock(now),
         baseline=compare,
         explain=compare is not None or against is not None,
-        rankers=[ranker_from_json(read_ranker_file(file)) for file in rankers],
+        rankers=[ranker_from_json(read_ranker_file(file), FEATURE_NAMES) for file in rankers],
         cache_dir=cache,
     )
     earlier = None if against is None else read_earlier_run(against, metric)

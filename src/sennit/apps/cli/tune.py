@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sennit.evaluation.run import Progress
     from sennit.evaluation.tuning import TuningReport
     from sennit.evaluation.tuning_run import TuningOptions
+    from sennit.privacy import Caller
+    from sennit.ranking.ranker import RankerScope
 
 DEADLINE_SECONDS: Final = 60.0
 """Long enough that no source times out; without one of its lists, a query would count for the wrong weights."""
@@ -43,6 +45,10 @@ ORIGINS: Final = {
     "--queries-from",
     type=click.Choice(["feedback", "documents", "model"]),
     help="Without DIR: where queries come from. Default: feedback, or documents if there is too little.",
+)
+@click.option("--caller", metavar="NAME", type=TEXT, help="Without DIR: only the feedback of this caller.")
+@click.option(
+    "--tenant", metavar="NAME", type=TEXT, help="Without DIR: the feedback of all callers of this tenant."
 )
 @click.option("-m", "--model", type=TEXT, default="", help="With DIR: static, minilm or PROVIDER/MODEL.")
 @click.option(
@@ -85,6 +91,8 @@ def tune(
     recipe: str,
     name: str,
     queries_from: str | None,
+    caller: str | None,
+    tenant: str | None,
     model: str,
     scope: str | None,
     now: str | None,
@@ -103,7 +111,8 @@ def tune(
       sennit tune mine --recipe rrf --name tuned
 
     DIR has corpus.jsonl, queries.jsonl and qrels.tsv, as 'sennit judge' and 'sennit feedback export' write them. Without
-    DIR, queries come from the feedback of the database; where there is too little, they are made from its documents.
+    DIR, queries come from your own feedback in the database, or that of --caller or --tenant, and are searched as its
+    caller; where there is too little of your own, they are made from the documents.
 
     Queries are held out in turn, and a paired test over all of them decides. A gain that they do not confirm is refused
     with exit code 8. A confirmed recipe is written to the settings as [recipes.NAME], with its evidence.
@@ -123,6 +132,8 @@ def tune(
         now=None if now is None else parse_clock(now),
         cache_dir=cache,
     )
+    if (caller is not None or tenant is not None) and (folders or queries_from not in (None, "feedback")):
+        raise InvalidInput("--caller and --tenant choose the feedback of a database.")
     if folders:
         if queries_from is not None:
             raise InvalidInput("--queries-from is for a database; the queries of DIR are in its files.")
@@ -130,7 +141,7 @@ def tune(
     else:
         if model or scope or now:
             raise InvalidInput("--model, --scope and --now need DIR; a database is searched as it is.")
-        report = _tune_database(session, queries_from, options)
+        report = _tune_database(session, queries_from, caller, tenant, options)
     file = None if dry_run or not report.is_confirmed else _write(report, settings.recipes, name, write)
     if session.json:
         output.write_json({**report.to_dict(), "name": name, "written": None if file is None else str(file)})
@@ -166,9 +177,16 @@ def _tune_folders(
     )
 
 
-def _tune_database(session: Session, queries_from: str | None, options: TuningOptions) -> TuningReport:
+def _tune_database(
+    session: Session,
+    queries_from: str | None,
+    caller: str | None,
+    tenant: str | None,
+    options: TuningOptions,
+) -> TuningReport:
     from dataclasses import replace
 
+    from sennit.evaluation.learning_data import select_feedback
     from sennit.evaluation.tuning import MIN_QUERIES
     from sennit.evaluation.tuning_queries import from_documents, from_feedback
     from sennit.evaluation.tuning_run import tune_database, tune_folders
@@ -176,9 +194,12 @@ def _tune_database(session: Session, queries_from: str | None, options: TuningOp
     progress = _show_progress(session)
     with session.open(background=False, search__deadline=DEADLINE_SECONDS) as db:
         if queries_from in (None, "feedback"):
-            found = from_feedback(db.feedback.read(everything=True))
-            if queries_from or len(found.queries) >= MIN_QUERIES:
-                return tune_database(db, found, replace(options, queries_from="feedback"), progress)
+            feedback, whose = select_feedback(db, tenant=tenant, caller=caller)
+            found = from_feedback(feedback)
+            is_chosen = queries_from or caller is not None or tenant is not None
+            if is_chosen or len(found.queries) >= MIN_QUERIES:
+                asked = replace(options, queries_from="feedback", caller=_asker(whose))
+                return tune_database(db, found, asked, progress)
             output.write_note(
                 session,
                 f"There is feedback on {output.pluralize(len(found.queries), 'query').replace('querys', 'queries')}, "
@@ -191,6 +212,17 @@ def _tune_database(session: Session, queries_from: str | None, options: TuningOp
         with db.admin.export() as (_, records):
             made = from_documents(records)
     return tune_folders([made], replace(options, queries_from="documents"), load_settings(), progress)
+
+
+def _asker(whose: RankerScope) -> Caller:
+    """Return as whom the queries are searched: the caller whose feedback it is, or an owner of the tenant."""
+    from sennit.privacy import Caller
+    from sennit.repositories.feedback import FeedbackOwner
+
+    tenant = whose.tenant or ""
+    if whose.caller is None:
+        return Caller(tenant=tenant, everything=True)
+    return FeedbackOwner(tenant, whose.caller).caller
 
 
 def _from_model(db: Database, progress: Progress) -> Collection:
