@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import signal
 import socket
@@ -39,9 +40,13 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener = socket.create_server((host, port), family=family, backlog=LISTEN_BACKLOG)
     except OSError as error:
-        raise InvalidInput(
-            f"Cannot listen on {host} port {port}: {error.strerror or error}. Choose another with --host or --port."
-        ) from error
+        # Python adds the address, which is named already.
+        reason = (error.strerror or str(error)).partition(" (while")[0]
+        is_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        advice = (
+            "Choose another port with --port; 0 picks a free one." if is_port else "Choose another --host."
+        )
+        raise InvalidInput(f"Cannot listen on {host} port {port}: {reason}. {advice}") from error
     # Accepted connections inherit this option. Without it, Nagle's algorithm holds back the response body until the
     # client acknowledges the headers, and delayed ACK makes that 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

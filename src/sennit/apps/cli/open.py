@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
 import threading
 import webbrowser
 from typing import Final
@@ -18,6 +20,8 @@ from sennit.privacy import Caller
 LOOPBACK: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8764
 """Not the port of `sennit serve`, so that both can run."""
+
+OPEN_YOURSELF: Final = "No browser opens here: open the address yourself."
 
 
 @click.command("open")
@@ -63,10 +67,38 @@ def open_(session: Session, port: int | None, no_browser: bool, read_only: bool,
             output.write_note(session, f"Open {address} (Ctrl-C stops)")
         configure_logging(quiet=True, verbose=session.verbose)
         if not no_browser:
-            # A text browser would keep this thread until it is closed.
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            _show(session, listener, address)
         options = HttpOptions(read_only=read_only, sign_in=sign_in, recipe_file=SettingsFile())
         serve_in_process(db, listener, options)
+
+
+def _show(session: Session, listener: socket.socket, address: str) -> None:
+    """Open the address in a browser, or say how a person opens it."""
+    if _has_screen():
+
+        def work() -> None:
+            if not webbrowser.open(address):
+                output.write_note(session, OPEN_YOURSELF)
+
+        # A browser may keep the thread until it is closed.
+        threading.Thread(target=work, daemon=True).start()
+    elif "SSH_CONNECTION" in os.environ:
+        port = listener.getsockname()[1]
+        output.write_note(
+            session,
+            f"From your own machine, run 'ssh -L {port}:{LOOPBACK}:{port} HOST', and open the address there.",
+        )
+    else:
+        output.write_note(session, OPEN_YOURSELF)
+
+
+def _has_screen() -> bool:
+    """Whether a browser with a window can open. One in the terminal cannot show the page."""
+    if "BROWSER" in os.environ:
+        return True
+    if sys.platform in ("darwin", "win32"):
+        return "SSH_CONNECTION" not in os.environ
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _listen(port: int | None) -> socket.socket:
