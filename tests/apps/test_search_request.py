@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+from click import Context, FloatRange, IntRange, Option
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from mcp_types import CallToolResult, TextContent
 from starlette.testclient import TestClient
 
 import sennit
-from sennit import Caller, Database, Record, SearchRequest
+from sennit import Caller, Database, Record, SearchRequest, search_parameters
 from sennit.apps.cli.program import program
 from sennit.apps.http.app import HttpOptions, make_app
 from sennit.apps.http.requests import URL_QUERY
@@ -42,9 +43,15 @@ from sennit.search_parameters import (
     RECENCY,
     RECIPE,
     SESSION_ID,
+    AutoShare,
+    Count,
+    Hours,
     Parameter,
+    Share,
+    Text,
+    Texts,
 )
-from sennit.tools.declarations import TOOLS
+from sennit.tools.declarations import TOOLS, Tool
 
 WORDS = ("harbour", "lights", "oak", "barrel", "March", "Priya", "ferry", "noon", "LOGIN_TIMEOUT")
 LONGEST_NAME = "c" * 1024
@@ -84,8 +91,8 @@ class Interfaces:
         assert response.status_code in (200, 404, 422), response.text
         return response.json()
 
-    def call_tool(self, arguments: dict[str, Any]) -> CallToolResult:
-        result: CallToolResult = self.portal.call(self.mcp.call_tool, "hybrid_search", arguments)
+    def call_tool(self, arguments: dict[str, Any], tool: str = "hybrid_search") -> CallToolResult:
+        result: CallToolResult = self.portal.call(self.mcp.call_tool, tool, arguments)
         return result
 
 
@@ -409,6 +416,140 @@ def test_the_openapi_document_has_the_declared_bounds(interfaces: Interfaces, pa
             if query_parameter["name"] == parameter.name:
                 declared = URL_QUERY if parameter is QUERY else parameter
                 assert declared.schema.items() <= resolve(query_parameter["schema"]).items(), path
+
+
+OTHER_REQUESTS: Final = frozenset({"DELETE /v1/feedback"})
+"""Requests in which such a name means something else than in a search: the session whose events are deleted."""
+
+OTHER_TOOLS: Final = frozenset({"grep_search", "list_records", "plan_context"})
+"""Tools that have a limit or a query of their own: of passages, of a page of records, of a plan."""
+
+PARAMETERS: Final = {
+    parameter.name: parameter
+    for parameter in vars(search_parameters).values()
+    if isinstance(parameter, Text | Count | Texts | Hours | Share | AutoShare)
+}
+TOOL_PARAMETERS: Final = PARAMETERS | {"exact_keywords": KEYWORDS, "semantic_query": QUERY}
+BOUND_WORDS: Final = frozenset(
+    ("minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "minItems", "maxItems")
+)
+
+
+def bounds_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """The bounds in a schema, those of the items of a list too."""
+    resolved = resolve(schema)
+    own = {name: value for name, value in resolved.items() if name in BOUND_WORDS}
+    items = resolved.get("items", {})
+    return own | {f"items {name}": value for name, value in items.items() if name in BOUND_WORDS}
+
+
+def request_schemas(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """What each request takes, as place, name and schema: parameters of URLs, and the properties of bodies."""
+    schemas = document["components"]["schemas"]
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            place = f"{method.upper()} {path}"
+            for one in operation.get("parameters", ()):
+                yield place, one["name"], one["schema"]
+            pending = [operation.get("requestBody", {})]
+            seen = set()
+            while pending:
+                part = pending.pop()
+                if isinstance(part, list):
+                    pending += part
+                elif isinstance(part, dict):
+                    pending += [value for name, value in part.items() if name != "properties"]
+                    for name, schema in part.get("properties", {}).items():
+                        yield place, name, schema
+                        pending.append(schema)
+                    name = part.get("$ref", "").rpartition("/")[2]
+                    if name and name not in seen:
+                        seen.add(name)
+                        pending.append(schemas[name])
+
+
+def test_no_request_of_http_bounds_a_parameter_of_a_search_otherwise(interfaces: Interfaces) -> None:
+    document = interfaces.http.get("/openapi.json").json()
+    compared = set()
+    for place, name, schema in request_schemas(document):
+        if name in PARAMETERS and place not in OTHER_REQUESTS:
+            is_url = name == "query" and place.startswith("GET")
+            declared = URL_QUERY if is_url else PARAMETERS[name]
+            assert bounds_of(schema) == bounds_of(declared.schema), f"{place}: {name}"
+            compared.add(place)
+    assert {"POST /v1/search", "GET /v1/why", "GET /v1/context", "POST /v1/ask"} <= compared
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_no_tool_bounds_a_parameter_of_a_search_otherwise(tool: Tool) -> None:
+    if tool.name in OTHER_TOOLS:
+        return
+    for name, schema in tool.input_schema["properties"].items():
+        if name in TOOL_PARAMETERS:
+            # A schema may leave a bound out, which the call then checks.
+            assert bounds_of(schema).items() <= bounds_of(TOOL_PARAMETERS[name].schema).items(), name
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_tool_refuses_what_a_search_refuses(interfaces: Interfaces, tool: Tool) -> None:
+    if tool.name in OTHER_TOOLS:
+        return
+    given = {"query": "harbour", "id": "r01"}
+    fixed = {name: value for name, value in given.items() if name in tool.input_schema["properties"]}
+    for bound in BOUNDS.values():
+        for name, parameter in TOOL_PARAMETERS.items():
+            if parameter is bound.parameter and name in tool.input_schema["properties"]:
+                with pytest.raises(InvalidInput) as refused:
+                    parameter.check(bound.outside)
+                others = {key: value for key, value in fixed.items() if key != tool.aliases.get(name)}
+                said = interfaces.call_tool(others | {name: bound.outside}, tool.name).content[0]
+                assert isinstance(said, TextContent)
+                assert str(refused.value) in said.text, name
+
+
+OTHER_COMMANDS: Final = {
+    ("grep", "keywords"): "patterns",
+    ("grep", "limit"): "passages",
+    ("list", "limit"): "records of a page",
+    ("list", "collections"): "a filter of records",
+    ("judge", "limit"): "results of each recipe",
+    ("index", "include"): "patterns of paths",
+}
+"""Options whose name means something else than in a search, and what."""
+
+
+@pytest.mark.parametrize("name", program.list_commands(Context(program)))
+def test_no_command_bounds_a_parameter_of_a_search_otherwise(name: str) -> None:
+    command = program.get_command(Context(program), name)
+    assert command is not None
+    for option in command.params:
+        parameter = PARAMETERS.get(option.name or "")
+        if parameter is None or not isinstance(option, Option) or (name, option.name) in OTHER_COMMANDS:
+            continue
+        # The request checks the value; the help says what it takes.
+        assert not isinstance(option.type, IntRange | FloatRange), option.name
+        if isinstance(parameter, Count | Hours | Share | AutoShare):
+            assert f"{parameter.bounds.capitalize()}." in str(option.help), option.name
+
+
+def test_every_command_that_searches_refuses_what_a_search_refuses(interfaces: Interfaces) -> None:
+    for name in ("search", "why", "ask", "context"):
+        command = program.get_command(Context(program), name)
+        assert command is not None
+        options = {option.name: option for option in command.params if isinstance(option, Option)}
+        for bound in BOUNDS.values():
+            parameter = bound.parameter
+            if parameter.name not in options or parameter in (EDITOR, QUERY):
+                continue
+            with pytest.raises(InvalidInput) as refused:
+                parameter.check(bound.outside)
+            values = bound.outside if isinstance(bound.outside, list) else [bound.outside]
+            flag = options[parameter.name].opts[-1]
+            given = [part for value in values for part in (flag, str(value))]
+            place = ["r01"] if name == "why" else []
+            words = ["--db", str(interfaces.path), *given, "--", *place, "harbour"]
+            done = CliRunner().invoke(program, [name, *words])
+            assert str(refused.value) in done.stderr, (name, parameter.name)
 
 
 def test_the_tools_have_the_declared_bounds_of_numbers() -> None:
