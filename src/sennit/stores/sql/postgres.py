@@ -41,9 +41,6 @@ from sennit.stores.target import describe_target
 MIGRATION_LOCK: Final = 0x736E6974
 """The advisory lock under which the tables are created: 'snit'."""
 
-STALLED_SECONDS: Final = 300
-"""After this long without a statement the server ends a write, so that a stopped process does not block the others."""
-
 MAX_IDLE_CONNECTIONS: Final = 16
 """Connections kept for later. More threads at once open more, which are closed when they are done."""
 
@@ -69,14 +66,6 @@ _SESSION: Final = f"""
         WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END
 """.encode()
 """Run on every new connection. A commit returns only when it would survive a power cut."""
-
-_BEGIN_WRITE: Final = f"""
-    BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-    SET LOCAL idle_in_transaction_session_timeout = '{STALLED_SECONDS}s';
-    SELECT value FROM state WHERE key = 'seq' FOR UPDATE
-""".encode()
-"""Writers queue for the counter of changes. So what a transaction reads cannot change before it commits, and numbers
-become visible in their order."""
 
 _COMMIT: Final = b"COMMIT"
 _ROLLBACK: Final = b"ROLLBACK"
@@ -152,23 +141,25 @@ class PostgresPool:
             self._check_open()
             if self._writing is not None:
                 raise StoreError(f"A write to {self.location} began inside another one")
-            connection = PostgresConnection(self, _BEGIN_WRITE)
-            raw = connection.start()
+            connection = PostgresConnection(self, None, writes=True)
             self._writing = connection
             self._is_quiet = False
             try:
                 yield connection
-                self._commit(connection, raw)
+                if connection.raw is not None:
+                    self._commit(connection, connection.raw)
             except BaseException:
                 with contextlib.suppress(psycopg.Error):
                     connection.leave_pipeline()
-                with contextlib.suppress(psycopg.Error):
-                    simple_query(raw, _ROLLBACK)
+                if connection.raw is not None:
+                    with contextlib.suppress(psycopg.Error):
+                        simple_query(connection.raw, _ROLLBACK)
                 raise
             finally:
                 self._writing = None
-                connection.raw = None
-                self.give_back(raw)
+                raw, connection.raw = connection.raw, None
+                if raw is not None:
+                    self.give_back(raw)
 
     def _commit(self, connection: PostgresConnection, raw: Raw) -> None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import selectors
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from itertools import count, islice
 from typing import Any, Final, NoReturn, Protocol
@@ -42,6 +42,18 @@ READ_VERSION: Final = "SELECT key, value FROM state"
 BEGIN_READ: Final = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {READ_VERSION}".encode()
 """One round trip: the snapshot is taken by the SELECT, which returns its version."""
 
+STALLED_SECONDS: Final = 300
+"""After this long without a statement the server ends a write, so that a stopped process does not block the others."""
+
+BEGIN_WRITE: Final = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    f"SET LOCAL idle_in_transaction_session_timeout = '{STALLED_SECONDS}s'",
+)
+LOCK_COUNTER: Final = "SELECT value FROM state WHERE key = 'seq' FOR UPDATE"
+"""Writers queue for the counter of changes. So what a transaction reads cannot change before it commits, and numbers
+become visible in their order. Each statement sees what was committed when it begins, and the server begins the one after
+this only with the lock, so both are sent together."""
+
 
 Version = tuple[int, int, int]
 """The values 'seq', 'purged' and 'model' of the table `state`."""
@@ -75,10 +87,15 @@ class ConnectionSource(Protocol):
         ...
 
 
+Statement = tuple[str, Sequence[Any]]
+"""SQL with numbered parameters, and their values."""
+
+
 class PostgresConnection:
     """One transaction on a connection of `psycopg`. It begins with its first statement.
 
-    A write is sent in a pipeline: statements whose results nobody reads go with the next one, or with the commit.
+    A write is sent in a pipeline: its beginning goes with its first statement, and statements whose results nobody reads
+    go with the next one, or with the commit.
     """
 
     dialect = POSTGRES
@@ -94,17 +111,26 @@ class PostgresConnection:
         "_stack",
         "_supposed",
         "_version",
+        "_writes",
         "raw",
     )
 
-    def __init__(self, pool: ConnectionSource, begin: bytes | None, supposed: Version | None = None) -> None:
-        """`begin` is the statement that begins the transaction; None for single statements outside one.
+    def __init__(
+        self,
+        pool: ConnectionSource,
+        begin: bytes | None,
+        supposed: Version | None = None,
+        *,
+        writes: bool = False,
+    ) -> None:
+        """`begin` is the statement that begins a read transaction; None for a write, and for single statements.
 
         A read that is `supposed` to be of a version asks for it together with its first statement.
         """
         self._pool = pool
         self._begin = begin
-        self._is_first = begin is None
+        self._writes = writes
+        self._is_first = begin is None and not writes
         """Whether the next statement may be repeated on another connection, because nothing has been done yet."""
         self._names = count()
         self._version: Version | None = supposed
@@ -144,10 +170,13 @@ class PostgresConnection:
 
     def read_together(self, *statements: tuple[str, Sequence[Any]]) -> list[list[Any]]:
         """The rows of several statements, in one round trip."""
-        if self._pipeline is None:
+        if not self._writes:
             return [self.execute(*statement).fetchall() for statement in statements]
-        cursors = [self._send(*statement) for statement in statements]
-        self._sync()
+        if self.raw is None:
+            cursors = self._start_write([(_number_parameters(sql), values) for sql, values in statements])
+        else:
+            cursors = [self._send(*statement) for statement in statements]
+            self._sync()
         return [cursor.fetchall() for cursor in cursors]
 
     def allocate(self, count: int) -> int:
@@ -247,6 +276,10 @@ class PostgresConnection:
 
     def start(self) -> Raw:
         """Take a connection and begin the transaction."""
+        if self._writes:
+            self._start_write(())
+            assert self.raw is not None
+            return self.raw
         raw = self._pool.take()
         if self._begin is None:
             self.raw = raw
@@ -259,16 +292,41 @@ class PostgresConnection:
                 self._pool.fail(error)
             raw = self._reconnect(raw)
             result = self._begin_on(raw)
-        if self._begin is BEGIN_READ:
-            rows = range(result.ntuples)
-            state = {result.get_value(row, 0): int(result.get_value(row, 1) or 0) for row in rows}
-            self._version = (state[b"seq"], state[b"purged"], state[b"model"])
-            self._pool.note_version(self._version)
-        else:
-            self._seq = int(result.get_value(0, 0) or 0)
-            self._pipeline = self._stack.enter_context(raw.pipeline())
+        rows = range(result.ntuples)
+        state = {result.get_value(row, 0): int(result.get_value(row, 1) or 0) for row in rows}
+        self._version = (state[b"seq"], state[b"purged"], state[b"model"])
+        self._pool.note_version(self._version)
         self.raw = raw
         return raw
+
+    def _start_write(self, first: Sequence[Statement]) -> list[Cursor]:
+        """Begin a write, wait for the lock of the counter and run the first statements, all in one round trip."""
+        raw = self._pool.take()
+        try:
+            return self._begin_write(raw, first)
+        except psycopg.Error as error:
+            if not is_lost(raw, error):
+                self._pool.fail(error)
+            with suppress(psycopg.Error):
+                self.leave_pipeline()
+            raw = self._reconnect(raw)
+        try:
+            return self._begin_write(raw, first)
+        except psycopg.Error as error:
+            self._pool.fail(error)
+
+    def _begin_write(self, raw: Raw, first: Sequence[Statement]) -> list[Cursor]:
+        self.raw = raw
+        self._pipeline = self._stack.enter_context(raw.pipeline())
+        for sql in BEGIN_WRITE:
+            raw.execute(sql)
+        lock, *cursors = [
+            raw.cursor(binary=True).execute(sql, values or None)
+            for sql, values in [(LOCK_COUNTER, ()), *first]
+        ]
+        self._pipeline.sync()
+        (self._seq,) = lock.fetchone() or (0,)
+        return [*cursors]
 
     def commit(self) -> str | None:
         """Send what waits, and commit; returns what the server says of it."""
@@ -295,6 +353,9 @@ class PostgresConnection:
             if sql.startswith("SELECT") and "ORDER BY" not in sql:
                 return self._run_alone(sql, parameters)
             self._start_as_supposed()
+        if self._writes and self.raw is None:
+            (first,) = self._start_write([(sql, parameters)])
+            return first
         raw = self.raw or self.start()
         try:
             cursor = raw.cursor(binary=True)
