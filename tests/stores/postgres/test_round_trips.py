@@ -130,6 +130,12 @@ def test_adding_a_record_waits_three_times(db: sennit.Database, proxy: CountingP
     assert replaced == ["sync"] * 4  # the old version too: its names are deleted
 
 
+def test_replacing_many_records_waits_no_longer_than_one(db: sennit.Database, proxy: CountingProxy) -> None:
+    many = [Record(id=f"r{number}", text=f"lighthouse number {number}") for number in range(15)]
+    assert waits(proxy, lambda: db.add(many)) == ["sync"] * 4
+    assert len(db.search("lighthouse", recipe="keyword", limit=20)) == 15
+
+
 def test_a_write_sees_what_was_committed_while_it_waited_for_the_lock(
     db: sennit.Database, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

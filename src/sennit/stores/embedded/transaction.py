@@ -61,8 +61,8 @@ class EmbeddedTransaction:
         request = WriteRequest.of(records, remove)
         stored, models = _stored_versions(self.connection, request.ids)
         plan = request.plan(stored)
-        for row in plan.delete:
-            self._delete(row, keep_vectors=keep_vectors)
+        for batch in batches(plan.delete):
+            self._delete(batch, keep_vectors=keep_vectors)
         if plan.insert:
             self._insert(plan.insert, vectors, models)
         self.result += plan.result
@@ -131,16 +131,21 @@ class EmbeddedTransaction:
                 (model.number, last_row, model.number),
             )
 
-    def _delete(self, row: int, *, keep_vectors: bool) -> None:
-        """Delete a record and leave a tombstone."""
-        connection = self.connection
-        *values, _, embedding = connection.execute(f"{SELECT_WITH_HASHES} WHERE row = ?", (row,)).fetchone()
-        record = record_from_row(values)
-        graph.delete(connection, row, record)
-        connection.run("DELETE FROM records WHERE row = ?", (row,))
-        connection.run("DELETE FROM pending_vectors WHERE row = ?", (row,))
-        connection.run("INSERT INTO tombstones VALUES (?, ?)", (connection.allocate(1) + 1, row))
-        self._deleted[keep_vectors][record.parent, embedding] = None
+    def _delete(self, rows: Sequence[int], *, keep_vectors: bool) -> None:
+        """Delete records and leave tombstones."""
+        connection, dialect = self.connection, self.connection.dialect
+        found = connection.execute(
+            f"{SELECT_WITH_HASHES} WHERE row {dialect.in_rows}", (dialect.encode_rows(rows),)
+        ).fetchall()
+        for *values, _, embedding in found:
+            record = record_from_row(values)
+            graph.delete(connection, values[0], record)
+            self._deleted[keep_vectors][record.parent, embedding] = None
+        numbers = [(row,) for row in rows]
+        connection.executemany("DELETE FROM records WHERE row = ?", numbers)
+        connection.executemany("DELETE FROM pending_vectors WHERE row = ?", numbers)
+        first = connection.allocate(len(rows)) + 1
+        connection.executemany("INSERT INTO tombstones VALUES (?, ?)", list(enumerate(rows, first)))
 
 
 def _stored_versions(
