@@ -6,19 +6,23 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Final, TypedDict, Unpack
 
 from sennit.analysis import content_terms, term_hash
 from sennit.context.citations import CitationFilter
 from sennit.context.expansion import GroupByPage
-from sennit.context.extractive_answer import ExtractiveAnswer, Weight, answer_from
+from sennit.context.extractive_answer import ExtractiveAnswer, Weight, answer_from, covers
+from sennit.context.memory_answer import answer_from_memories, is_memory
 from sennit.context.prompt import Prompt, build_prompt, pages_from_hits
 from sennit.engine.answers import Answer, AnswerStream
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
 from sennit.engine.search_request import FilterLike, SearchRequest, check_options
 from sennit.errors import SourceError
+from sennit.facts import is_fact
 from sennit.filters import Filter
 from sennit.llm import LanguageModel
+from sennit.periods import QueryTime, read_time
 from sennit.privacy import Caller
 from sennit.recipes import Recipe, find_recipe
 from sennit.repositories.folders import Locator
@@ -54,6 +58,8 @@ class AskOptions(TypedDict, total=False):
     project: str | None
     """Answer only from this indexed folder, by its name or its path; None or `all` for every one."""
     caller: Caller | None
+    now: datetime | None
+    """The time from which ages and periods count; by default the present."""
     transform: bool
     """If False, the question is searched as it is."""
     write: bool
@@ -77,6 +83,7 @@ class Material:
     weight: Weight
     similarity: float
     """The highest cosine of a hit with the static model; 0 with another one, whose scale differs."""
+    time: QueryTime
     began: float
 
 
@@ -188,6 +195,7 @@ class AnswerService:
             caller=options.get("caller"),
             editor=options.get("editor"),
             language=options.get("language"),
+            now=options.get("now"),
             transform=options.get("transform", True),
             explain=True,
         )
@@ -224,6 +232,7 @@ class AnswerService:
             tuple(degraded),
             self._weights(query, audience),
             self._similarity(result, audience),
+            read_time(query, request.now or datetime.now(UTC)),
             began,
         )
 
@@ -252,5 +261,14 @@ class AnswerService:
 
 
 def _extractive_answer(material: Material) -> ExtractiveAnswer:
-    found = answer_from(material.query, material.prompt.passages, material.weight, material.similarity)
-    return found or ExtractiveAnswer(NO_ANSWER if material.result.answered else NO_SOURCE)
+    passages, query = material.prompt.passages, material.query
+    if not passages:
+        return ExtractiveAnswer(NO_ANSWER if material.result.answered else NO_SOURCE)
+    if any(is_memory(passage.record) for passage in passages):
+        fits = material.result.fits or is_fact(passages[0].record)
+        if not fits and material.time.period is not None:
+            # The words of a period are in the question and not in what was said then.
+            fits = covers(query.replace(material.time.period.words, " "), passages, material.weight)
+        return answer_from_memories(query, passages, material.weight, material.time, fits=fits)
+    found = answer_from(query, passages, material.weight, material.similarity)
+    return found or ExtractiveAnswer(NO_ANSWER)
