@@ -41,11 +41,11 @@ OUTLINES: Final = "code_files"
 PAGES_VERSION: Final = 5
 CODE_VERSION: Final = 5
 LINES_VERSION: Final = 1
-TRANSCRIPTS_VERSION: Final = 2
+TRANSCRIPTS_VERSION: Final = 3
 DOCUMENTS_VERSION: Final = 1
 TABLES_VERSION: Final = 1
 MAIL_VERSION: Final = 1
-EXPORTS_VERSION: Final = 1
+EXPORTS_VERSION: Final = 2
 ROLES_VERSION: Final = 1
 """Increase when the same file would produce other records. Files of an older version are indexed again."""
 
@@ -267,7 +267,7 @@ def _parse_lines(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
 
 
 def _parse_transcript(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
-    from sennit.ingest.formats.chat_exports import parse_whatsapp
+    from sennit.ingest.formats.whatsapp import parse_whatsapp
 
     text = decode(file.data).text
     try:
