@@ -139,7 +139,7 @@ def test_a_failing_parser_is_an_error_of_the_file(root: Path, monkeypatch: pytes
         raise IndexError("damaged")
 
     write(root, {"a.mbox": MAILBOX})
-    monkeypatch.setattr("sennit.ingest.formats.mail._body", fail)
+    monkeypatch.setattr("sennit.ingest.formats.mail._heading", fail)
     with pytest.raises(ReadError, match="IndexError: damaged"):
         Folders([root]).read("a.mbox#message=1")
 

@@ -44,7 +44,7 @@ LINES_VERSION: Final = 1
 TRANSCRIPTS_VERSION: Final = 3
 DOCUMENTS_VERSION: Final = 1
 TABLES_VERSION: Final = 1
-MAIL_VERSION: Final = 1
+MAIL_VERSION: Final = 2
 EXPORTS_VERSION: Final = 2
 ROLES_VERSION: Final = 1
 """Increase when the same file would produce other records. Files of an older version are indexed again."""
