@@ -7,7 +7,9 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import uvicorn
@@ -20,6 +22,7 @@ from apps.http.test_degraded import Broken
 from apps.web.conftest import Visit, Visits
 from apps.web.hostile import PAYLOADS
 from apps.web.test_page import assert_accessible
+from sennit import Fact, Turn
 from sennit.apps.http.app import HttpOptions, make_app
 from sennit.apps.sockets import listen
 
@@ -32,6 +35,7 @@ VIEWS = {
     "tune?q=vineyard&recipe=rrf": ".ranking li",
     "prompt?q=vacation+in+March": "pre.output",
     "prompt?q=vineyard&kind=plan": ".budget",
+    "prompt?episode=of+pictures&turn=1": "[aria-label^='of pictures']",
     "memory?entity=Rajesh&session=s1": ".turn",
     "state": ".chart",
 }
@@ -50,8 +54,22 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("dark", 390)])
+OVERFLOWING = """() => [...document.querySelectorAll("body *")].filter((one) => {
+  const box = one.getBoundingClientRect();
+  if (!box.width || !box.height || box.right <= innerWidth + 1) return false;
+  for (let outer = one.parentElement; outer && outer !== document.body; outer = outer.parentElement) {
+    if (getComputedStyle(outer).overflowX !== "visible") return false;
+  }
+  return true;
+}).map((one) => one.outerHTML.slice(0, 120))"""
+"""What is wider than the window, but for what is cut or scrolled inside another element."""
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)]
+)
 def test_views_have_no_barriers_and_fit(owner: Visit, scheme: str, width: int) -> None:
+    owner.call("POST", "/v1/plan", {"query": "vineyard", "episode": "of pictures"})
     owner.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     owner.page.set_viewport_size({"width": width, "height": 844})
     for address in open_all(owner):
@@ -61,6 +79,77 @@ def test_views_have_no_barriers_and_fit(owner: Visit, scheme: str, width: int) -
     owner.page.locator("details.operation").first.locator("summary").click()
     assert_accessible(owner.page)
     assert fits(owner.page)
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_long_words_and_ids_fit_a_narrow_screen_in_every_view(
+    browser: Browser, tmp_path: Path, width: int
+) -> None:
+    word = "Donaudampfschifffahrtsgesellschaftskapitänsmütze" * 3
+    path = tmp_path / "long.sennit"
+    caller, _ = CALLERS["owner"]
+    folder = tmp_path / word[:200]
+    folder.mkdir()
+    (folder / "orders.py").write_text(f"def {word}():\n    return '{word}'\n")
+    with sennit.open(path) as db:
+        db.add(
+            [
+                {
+                    "id": f"{word}/{at}",
+                    "title": word,
+                    "text": f"{word} steamboat {at}",
+                    "collection": word,
+                    "kind": word,
+                    "scope": word,
+                    "url": f"https://example.org/{word}",
+                }
+                for at in range(3)
+            ]
+        )
+        db.add_turns(
+            [
+                Turn(
+                    session=word,
+                    speaker=word,
+                    text=f"steamboat {word}",
+                    timestamp=datetime(2026, 3, 1, tzinfo=UTC),
+                )
+            ]
+        )
+        db.add_facts([Fact(subject=word, relation=word, object=f"steamboat {word}")])
+        db.index(folder)
+        db.plan(f"steamboat {word}", episode=word)
+        sample = SampleDatabase(path, {"owner": db.admin.tokens.issue(word[:100], caller, write=True)})
+    config = tmp_path / "own.toml"
+    config.write_text(f'[recipes."{word[:100]}"]\nbase = "rrf"\n')
+    recipe = quote(word[:100])
+    views = {
+        f"search?q=steamboat&recipe={recipe}": ".flow[data-drawn]",
+        f"search?q=steamboat&in={quote(word)}&limit=1&tab=why&record={quote(word)}/0": ".outcome > .flow-name",
+        f"search?q=steamboat+{quote(word)}&tab=facts": ".fact",
+        f"tune?q=steamboat&recipe={recipe}&with=vector": "[aria-label=After] li",
+        "prompt?q=steamboat": "pre.output",
+        f"prompt?q={quote(word)}&kind=plan": ".budget",
+        f"prompt?episode={quote(word)}&turn=1": ".episode",
+        f"memory?entity={quote(word)}&session={quote(word)}": ".turn",
+        "state": ".chart",
+    }  # fmt: skip
+    with (
+        run_server(sample, env={"SENNIT_CONFIG": str(config)}) as server,
+        contextlib.closing(browser.new_context(viewport={"width": width, "height": 800})) as context,
+    ):
+        page = context.new_page()
+        page.add_init_script(f"sessionStorage.setItem('sennit.token', {sample.tokens['owner']!r})")
+        for number, (address, shown) in enumerate(views.items()):
+            page.goto(f"{server.url}/?{number}#/{address}")
+            expect(page.locator(shown).first).to_be_visible()
+            page.wait_for_load_state("networkidle")
+            assert page.evaluate(OVERFLOWING) == [], address
+            assert fits(page), address
+        page.goto(f"{server.url}/docs")
+        page.locator("details.operation").first.locator("summary").click()
+        assert page.evaluate(OVERFLOWING) == []
+        assert fits(page)
 
 
 def test_hostile_records_are_text_in_every_view(owner: Visit) -> None:
@@ -247,8 +336,14 @@ def test_empty_database_and_a_service_that_stops_are_explained(browser: Browser,
             page.goto(server.url)
             expect(page.locator(".first-steps")).to_contain_text("sennit index .")
             assert_accessible(page)
-            for view in ("tune", "prompt", "memory", "state"):
+            for view, advice in {
+                "tune": "Type a query",
+                "prompt": "sennit plan TASK --episode NAME",
+                "memory": "sennit remember TEXT",
+                "state": "sennit index .",
+            }.items():
                 page.goto(f"{server.url}/#/{view}")
+                expect(page.locator("main")).to_contain_text(advice)
                 expect(page.locator("main h1")).to_have_count(1)
                 expect(page.locator("main .problem:not(:empty)")).to_have_count(0)
             page.goto(f"{server.url}/#/search")

@@ -1,5 +1,20 @@
 // Calls of the service. The token stays in this tab (sessionStorage): never in an address, never in another tab.
 
+/** A storage of the browser. Where it blocks that, values last as long as the page. */
+export function storage(name) {
+  try {
+    return window[name];
+  } catch {
+    const values = new Map();
+    return {
+      getItem: (key) => values.get(key) ?? null,
+      setItem: (key, value) => values.set(key, value),
+      removeItem: (key) => values.delete(key),
+    };
+  }
+}
+
+const tab = storage("sessionStorage");
 const TOKEN = "sennit.token";
 const ACTING = "sennit.acting";
 
@@ -11,21 +26,24 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the same request may succeed later. */
+export const mayPass = (error) => error.status === 0 || error.status === 429 || error.status >= 500;
+
 export const session = {
   get token() {
-    return sessionStorage.getItem(TOKEN) ?? "";
+    return tab.getItem(TOKEN) ?? "";
   },
   set token(value) {
-    if (value) sessionStorage.setItem(TOKEN, value);
-    else sessionStorage.removeItem(TOKEN);
+    if (value) tab.setItem(TOKEN, value);
+    else tab.removeItem(TOKEN);
   },
   /** Whom to act for: {token} or {clearance, scopes}; null for oneself. */
   get acting() {
-    return JSON.parse(sessionStorage.getItem(ACTING) ?? "null");
+    return JSON.parse(tab.getItem(ACTING) ?? "null");
   },
   set acting(value) {
-    if (value) sessionStorage.setItem(ACTING, JSON.stringify(value));
-    else sessionStorage.removeItem(ACTING);
+    if (value) tab.setItem(ACTING, JSON.stringify(value));
+    else tab.removeItem(ACTING);
   },
 };
 

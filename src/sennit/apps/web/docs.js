@@ -1,9 +1,9 @@
 // The OpenAPI document as a page: every route with its parameters, body and responses, and a form to try it.
 
-import { session } from "./api.js";
+import { latest, session, storage } from "./api.js";
 import { announce, fill, h } from "./dom.js";
 
-document.documentElement.dataset.theme = localStorage.getItem("sennit.theme") ?? "auto";
+document.documentElement.dataset.theme = storage("localStorage").getItem("sennit.theme") ?? "auto";
 const main = document.getElementById("main");
 const api = await (await fetch("/openapi.json", { credentials: "omit" })).json();
 
@@ -65,11 +65,24 @@ function operation(path, method, one) {
   );
 }
 
+async function send(target, options) {
+  const response = await fetch(target, options);
+  const text = await response.text();
+  let shown = text;
+  try {
+    shown = JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    // Not JSON: shown as it is.
+  }
+  return { status: response.status, text: `${response.status}\n${shown.slice(0, 20000)}` };
+}
+
 function tryIt(id, path, method, one, body) {
   const inputs = (one.parameters ?? []).map((parameter) => ({ parameter, input: h("input", { spellcheck: "false" }) }));
   const example = resolve(body)?.examples?.[0];
   const area = body && h("textarea", { rows: 4, spellcheck: "false", value: example ? JSON.stringify(example, null, 2) : "{}" });
   const output = h("pre.output", { tabindex: "0", hidden: true, "aria-label": "Response" });
+  const ask = latest();
   const submit = async (event) => {
     event.preventDefault();
     let address = path;
@@ -80,17 +93,17 @@ function tryIt(id, path, method, one, body) {
     }
     const headers = session.token ? { authorization: `Bearer ${session.token}` } : {};
     if (area) headers["content-type"] = "application/json";
-    const response = await fetch(parameters.size ? `${address}?${parameters}` : address, { method: method.toUpperCase(), headers, body: area?.value, credentials: "omit" });
-    const text = await response.text();
-    let shown = text;
+    const target = parameters.size ? `${address}?${parameters}` : address;
+    let found;
     try {
-      shown = JSON.stringify(JSON.parse(text), null, 2);
+      found = await ask((signal) => send(target, { method: method.toUpperCase(), headers, body: area?.value, credentials: "omit", signal }));
     } catch {
-      // Not JSON: shown as it is.
+      found = { text: "The service does not answer. Is it still running?" };
     }
+    if (!found) return;
     output.hidden = false;
-    output.textContent = `${response.status}\n${shown.slice(0, 20000)}`;
-    announce(`The service answered ${response.status}.`);
+    output.textContent = found.text;
+    announce(found.status ? `The service answered ${found.status}.` : found.text);
   };
   return h(
     "form.try",

@@ -183,7 +183,7 @@ function drawGraph(states, centre, onchoose) {
   const width = isNarrow ? 420 : 640;
   const height = (nodes.length > 9 ? 330 : 250) + (isNarrow ? 40 : 0);
   const places = new Map();
-  middle.forEach((name, at) => places.set(name, { x: width / 2 + (at - (middle.length - 1) / 2) * (isNarrow ? 110 : 150), y: height / 2 }));
+  middle.forEach((name, at) => places.set(name, { x: width / 2 + (at - (middle.length - 1) / 2) * (isNarrow ? 140 : 150), y: height / 2 }));
   const ring = order(nodes.filter((name) => !places.has(name)), states);
   ring.forEach((name, at) => {
     const angle = (2 * Math.PI * (at + 0.5)) / ring.length - Math.PI / 2;

@@ -1,6 +1,6 @@
 // Starts the page: sign-in, navigation, theme, and the view that the address names.
 
-import { ApiError, get, once, post, session, whenReached, whenUnauthorized } from "./api.js";
+import { ApiError, get, once, post, session, storage, whenReached, whenUnauthorized } from "./api.js";
 import { announce, fill, h, showDialog, toast } from "./dom.js";
 import { keepAddress, readAddress, visit } from "./address.js";
 import * as memory from "./memory.js";
@@ -13,6 +13,7 @@ const VIEWS = { search, tune, prompt, memory, state };
 const THEME = "sennit.theme";
 const THEMES = { auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
 
+const settings = storage("localStorage");
 const top = document.getElementById("top");
 const main = document.getElementById("main");
 let caller = null;
@@ -20,7 +21,7 @@ let leave = null;
 
 function applyTheme(theme) {
   document.documentElement.dataset.theme = theme;
-  localStorage.setItem(THEME, theme);
+  settings.setItem(THEME, theme);
   window.dispatchEvent(new Event("themechange"));
 }
 
@@ -253,7 +254,8 @@ function showReached(isReached) {
   offline = { banner, timer: setInterval(() => get("/healthz").catch(() => {}), RETRY_MILLISECONDS) };
 }
 
-applyTheme(localStorage.getItem(THEME) ?? "auto");
+const known = settings.getItem(THEME);
+applyTheme(Object.hasOwn(THEMES, known) ? known : "auto");
 whenReached(showReached);
 const problem = await signInByCode();
 whenUnauthorized(() => caller && showSignIn("The token is no longer valid."));

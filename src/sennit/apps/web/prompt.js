@@ -147,7 +147,7 @@ async function memoryBlock({ q, project }, signal) {
   const isFact = (one) => one.kind === "fact";
   const frame = block.length - kept.reduce((sum, one) => sum + one.characters, 0);
   const name = (one) => [h(isFact(one) ? "span.dot.anchor" : "span.dot.semantic"), one.speaker && h("strong", `${one.speaker}: `), one.text, one.shortened && h("span.badge", "shortened")];
-  const row = (one) => [name(one), one.citation, `${Math.round(100 * one.relevance)} %`, one.characters.toLocaleString("en")];
+  const row = (one) => [name(one), one.source_session ?? one.citation, `${Math.round(100 * one.relevance)} %`, one.characters.toLocaleString("en")];
   const heads = ["memory", "source", "relevance", "characters"];
   return [
     h(

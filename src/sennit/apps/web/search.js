@@ -1,6 +1,6 @@
 // The view of a search: the request, the results, the way of every candidate, and why a record is missing.
 
-import { get, latest, post } from "./api.js";
+import { get, latest, mayPass, post } from "./api.js";
 import { announce, debounce, field, fill, h, localDay, menu, milliseconds, number, plural, sourceClass, tabs, toast } from "./dom.js";
 import { copyMenu, searchBody } from "./export.js";
 import { factsView, loadAround, namesOf } from "./facts.js";
@@ -48,10 +48,15 @@ export async function show(main, parameters, { remember: keepAddress }) {
   });
   const recipe = h(
     "select",
-    h("option", { value: "" }, `${usual} (the default)`),
+    h("option", { value: "" }, usual === "default" ? usual : `${usual} (default)`),
     recipes.filter((one) => one.name !== usual).map((one) => h("option", { value: one.name, title: one.about }, one.name)),
   );
   recipe.value = request.recipe;
+  // A recipe of the address that does not exist is named, as the error names it.
+  if (recipe.selectedIndex < 0) {
+    recipe.append(h("option", { value: request.recipe }, request.recipe));
+    recipe.value = request.recipe;
+  }
   const limit = h("input", { type: "number", min: 1, max: 1000, value: request.limit || "", placeholder: "auto" });
   const filter = filterBox(request.filter, (text) => {
     // Half a condition finds nothing but an error.
@@ -79,7 +84,7 @@ export async function show(main, parameters, { remember: keepAddress }) {
     remember();
   });
   const panels = tabs("Look into the search", [
-    { id: "way", label: "The way of every candidate", panel: flowPanel },
+    { id: "way", label: "Every candidate", panel: flowPanel },
     { id: "why", label: "Why not?", panel: whyPanel },
     { id: "facts", label: "Facts around", panel: factsPanel },
   ], (id) => {
@@ -161,7 +166,7 @@ export async function show(main, parameters, { remember: keepAddress }) {
       columns.classList.remove("alone");
       fill(results);
       fill(flowPanel, h("p.muted.hint-box", "Nothing to show: the search failed."));
-      fill(status, h("span.problem", error.message), error.status !== 422 && h("button", { type: "button", onclick: run }, "Try again"));
+      fill(status, h("span.problem", error.message), mayPass(error) && h("button", { type: "button", onclick: run }, "Try again"));
       return false;
     }
   };
@@ -199,15 +204,17 @@ export async function show(main, parameters, { remember: keepAddress }) {
     );
     figure?.stop();
     const names = Object.fromEntries(answer.hits.map((hit) => [hit.id, nameOf(hit)]));
-    figure = flow(answer.trace, {
-      titles: names,
-      onchoose: (candidate) => openCandidate(candidate),
-      onhover: (id) => {
-        for (const item of results.querySelectorAll("article")) item.classList.toggle("pointed", item.dataset.id === id);
-      },
-    });
-    fill(flowPanel, legend(answer.trace), figure);
-    figure.redraw();
+    figure = answer.trace.candidates.length
+      ? flow(answer.trace, {
+          titles: names,
+          onchoose: (candidate) => openCandidate(candidate),
+          onhover: (id) => {
+            for (const item of results.querySelectorAll("article")) item.classList.toggle("pointed", item.dataset.id === id);
+          },
+        })
+      : null;
+    fill(flowPanel, legend(answer.trace), figure ?? h("p.muted.hint-box", "No source found a candidate."));
+    figure?.redraw();
     // It stays while answers come: what is being typed into it is not lost.
     if (!why.isConnected) fill(whyPanel, why);
     if (inside.tab === "why") showWhy();

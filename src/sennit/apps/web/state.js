@@ -171,7 +171,7 @@ function collections({ status }) {
             h("li", h("a", { href: `#/search?in=${encodeURIComponent(one.name)}`, title: one.name }, one.name), h("span.bar-fill", { "aria-hidden": "true" }, h("span", { style: { width: `${(100 * one.records) / most}%` } })), h("span.muted", one.records.toLocaleString("en"))),
           ),
         )
-      : h("p.muted", "Nothing is stored yet."),
+      : h("p.muted", "Nothing is stored yet. ", h("code", "sennit index ."), " adds the files of a folder."),
   );
 }
 

@@ -33,7 +33,9 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
   const sliders = h("div.sliders");
   const before = h("ol.ranking", { "aria-label": "Before" });
   const after = h("ol.ranking", { "aria-label": "After" });
-  const afterName = h("h2", "After");
+  const beforeName = h("h2");
+  const afterName = h("h2");
+  const sides = h("div.side-by-side", h("div", beforeName, before), h("div", afterName, after));
   const note = h("p.status", { role: "status", "aria-live": "polite" });
   const judged = h("div.judged");
   const toml = h("pre.output", { tabindex: "0", "aria-label": "Recipe" });
@@ -59,7 +61,7 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
           "section.card",
           { "aria-label": "Order" },
           note,
-          h("div.side-by-side", h("div", h("h2", "Before"), before), h("div", afterName, after)),
+          sides,
         ),
         h("section.card", { "aria-label": "Saved judgements" }, h("h2", "Saved judgements"), judged),
         h(
@@ -97,7 +99,9 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
     confirm.cancel();
     showRecipe();
     remember();
-    afterName.textContent = other.value ? other.value : "After";
+    beforeName.textContent = other.value ? recipe.value : "Before";
+    afterName.textContent = other.value || "After";
+    sides.hidden = !request.q.trim();
     if (!request.q.trim()) {
       ask.cancel();
       trial = null;
