@@ -14,7 +14,12 @@ NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)
 
 
 def said(text: str, day: str, speaker: str = "Nadia", session: str = "") -> Turn:
-    return Turn(text=text, session=session or day, speaker=speaker, timestamp=f"{day}T12:00:00+00:00")
+    return Turn(
+        text=text,
+        session=session or day,
+        speaker=speaker,
+        timestamp=datetime.fromisoformat(f"{day}T12:00:00+00:00"),
+    )
 
 
 CHAT = [
