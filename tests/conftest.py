@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -71,3 +72,12 @@ def shared_data(leave_out: Callable[[str], NoReturn]) -> Path:
     if not folder.is_dir():
         leave_out("the shared collections are not there: ../shared/data, from the repository's root")
     return folder
+
+
+@pytest.fixture(scope="session")
+def naughty_strings(shared_data: Path) -> list[str]:
+    """Strings that programs are known to stumble over, each once."""
+    listed: list[str] = json.loads((shared_data / "security/blns/blns.json").read_text())
+    assert len(listed) > 400
+    own = ("a\0b", "\0", "\ufeff", "\U0010ffff", "e\u0301" * 100, "x" * 70_000, "\r\n\t")
+    return list(dict.fromkeys([*listed, *own]))

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import sennit
 from sennit import Database, Record, SearchResult
-from sennit.filters import Filter, In
-from sennit.filters.fields import BUILTIN_FIELDS
-from sennit.stores.contract import ScoredKeys, Snapshot
 from sennit.stores.embedded.store import EmbeddedStore
 
 LETTERS = "bdfghjlmnprtvz"
@@ -121,22 +118,3 @@ def index_files(folder: Path) -> list[Path]:
 
 def segments(folder: Path, kind: str = "*") -> list[Path]:
     return sorted((folder / "index").glob(f"{kind}/*.seg"))
-
-
-VALUES_PER_FILTER = 200
-
-
-def assert_found_by_value(
-    name: str, records: Iterable[Record], search: Callable[[Filter], ScoredKeys], snapshot: Snapshot
-) -> None:
-    """Every value that a field has finds exactly the records that have it; many values in one filter, to save time."""
-    by_value: dict[str, set[str]] = {}
-    for record in records:
-        value = record.metadata.get(name) if name not in BUILTIN_FIELDS else getattr(record, name)
-        if isinstance(value, str) and value:
-            by_value.setdefault(value, set()).add(record.full_id)
-    values = sorted(by_value)
-    for start in range(0, len(values), VALUES_PER_FILTER):
-        chosen = values[start : start + VALUES_PER_FILTER]
-        found = {one.decode() for one in snapshot.ids(search(In(name, tuple(chosen))).keys)}
-        assert found == set().union(*(by_value[value] for value in chosen))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scripts.servers.falkordb import FalkorProcess
@@ -22,7 +19,9 @@ from sennit.stores.contract import Backend
 from sennit.stores.open import open_backend
 from sennit.stores.scanned_graph import ScannedGraph
 from sennit.testing import GraphConformance
-from sennit.testing.records import HOSTILE, NewTarget
+from sennit.testing.records import NewTarget
+
+from ..naughty_kit import assert_facts_survive
 
 pytestmark = pytest.mark.servers
 
@@ -139,34 +138,17 @@ TENANTS_ONE_IN = 12
 
 
 def test_every_naughty_string_in_every_part_of_a_fact(
-    tmp_path: Path, falkordb: FalkorProcess, shared_data: Path
+    tmp_path: Path, falkordb: FalkorProcess, naughty_strings: list[str]
 ) -> None:
-    listed: list[str] = json.loads((shared_data / "security/blns/blns.json").read_text())
-    facts = []
-    for at, text in enumerate(dict.fromkeys([*listed, *HOSTILE])):
-        parts: tuple[dict[str, Any], ...] = (
-            {"subject": f"Ana {text}", "relation": text, "text": text},
-            {"object": f"Goa {text}", "metadata": {"note": text, text: "key"}},
-            {"id": f"id {text}", "kind": text, **({"tenant": text} if at % TENANTS_ONE_IN == 0 else {})},
-        )
-        for number, part in enumerate(parts):
-            values = {"subject": "Ana", "relation": "knows", "object": "Goa", "id": f"f{number}-{at}", **part}
-            with contextlib.suppress(sennit.SennitError):
-                facts.append(sennit.Fact(**values))
-    assert len(facts) > 2 * len(listed)
-    names = list({name_hash(name) for fact in facts for name in (fact.subject, fact.object)} - {None})
     with sennit.open(on_falkordb(tmp_path / "db", falkordb)()) as db:
-        db.add_facts(facts)
-        db.admin.flush()
-        with db.store.snapshot() as snapshot:
-            assert db.backend.graph.applied(snapshot) == snapshot.seq
-            now = datetime.now(UTC)
-            views = db.backend.graph.view(snapshot), ScannedGraph().view(snapshot)
-            for start in range(0, len(names), 100):
-                part_of = names[start : start + 100]
-                ours, theirs = (view.edges(part_of, 5, now, EVERYTHING) for view in views)  # type: ignore[arg-type]
-                assert ours == theirs
-                assert all(ours)
+        assert_facts_survive(db, naughty_strings, TENANTS_ONE_IN)
+
+
+def test_every_naughty_string_in_every_part_of_a_fact_on_neo4j(
+    tmp_path: Path, neo4j: Neo4jProcess, naughty_strings: list[str]
+) -> None:
+    with sennit.open(on_neo4j(tmp_path / "db", neo4j)()) as db:
+        assert_facts_survive(db, naughty_strings, TENANTS_ONE_IN)
 
 
 def test_a_graph_that_was_reset_is_filled_again(tmp_path: Path, falkordb: FalkorProcess) -> None:

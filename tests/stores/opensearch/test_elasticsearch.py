@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +10,13 @@ from scripts.servers.opensearch import OpenSearchCluster
 
 import sennit
 from sennit.errors import SourceError
-from sennit.filters import EVERYTHING, Equal
+from sennit.filters import EVERYTHING
 from sennit.stores.servers.opensearch.dialect import MAX_NEIGHBOURS, ElasticsearchDialect
 from sennit.testing import KeywordConformance, VectorConformance
 from sennit.testing.indexes import Outage
 from sennit.testing.records import NewTarget
 
+from ..naughty_kit import assert_survives
 from .conftest import Targets
 from .test_conformance import kill_all
 
@@ -67,20 +67,11 @@ def test_the_server_is_known_by_its_headers_and_its_nodes(db: sennit.Database) -
         assert health.level == "ok"
 
 
-def test_naughty_strings_in_filters_find_what_has_them(db: sennit.Database, shared_data: Path) -> None:
-    strings: list[str] = json.loads((shared_data / "security/blns/blns.json").read_text())
+def test_every_naughty_string_in_every_field_filter_and_identifier(
+    db: sennit.Database, naughty_strings: list[str]
+) -> None:
     with db:
-        db.add(
-            [
-                sennit.Record(id=f"n{at}", text=f"river {string}", metadata={"value": string})
-                for at, string in enumerate(strings)
-            ]
-        )
-        db.admin.flush()
-        for at in range(0, len(strings), 9):
-            found = db.search("river", recipe="rrf", filters=Equal("value", strings[at]), limit=3)
-            assert not found.degraded
-            assert f"n{at}" in {hit.id for hit in found}
+        assert_survives(db, naughty_strings, "keyword", "vector")
 
 
 def test_a_search_that_needs_a_missing_module_says_which(db: sennit.Database) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +21,7 @@ from sennit.records import Record
 from sennit.stores.contract import BM25, KeywordQuery, ScoredKeys, ServerSearch
 from sennit.stores.servers.opensearch.indexes import KeywordIndex
 
+from ..naughty_kit import assert_survives
 from .conftest import Targets
 
 pytestmark = pytest.mark.servers
@@ -113,12 +113,10 @@ def test_filters_mean_on_the_server_what_they_mean_here(db: sennit.Database) -> 
 
 
 def test_hostile_text_goes_through_every_field_filter_and_identifier(
-    db: sennit.Database, shared_data: Path
+    db: sennit.Database, naughty_strings: list[str]
 ) -> None:
-    strings: list[str] = json.loads((shared_data / "security/blns/blns.json").read_text())
-    strings += ["a\0b", "\0", "\ufeff", "\U0010ffff", "e\u0301" * 100, "x" * 70_000, "\r\n\t"]
     records = []
-    for at, text in enumerate(strings):
+    for at, text in enumerate(naughty_strings):
         for place in ("text", "title", "kind", "path", "url", "parent", "collection", "id"):
             with contextlib.suppress(sennit.SennitError):
                 values: dict[str, Any] = {"id": f"{place}-{at}", "text": "common", place: text}
@@ -126,15 +124,23 @@ def test_hostile_text_goes_through_every_field_filter_and_identifier(
     unique = list({record.full_id: record for record in records}.values())
     db.add([replace_text(record) for record in unique])
     db.admin.flush()
-    wheres = [Equal(name, text) for text in strings for name in ("title", "kind", "path", "any", "list")]
+    wheres = [
+        Equal(name, text) for text in naughty_strings for name in ("title", "kind", "path", "any", "list")
+    ]
     holding: dict[tuple[str, object], list[str]] = {}
     for record in unique:
         for pair in flatten(record):
             holding.setdefault(pair, []).append(record.full_id)
     for where, found in zip(wheres, ids_on_server(db, *wheres), strict=True):
         assert found == sorted(holding.get((where.field, where.value), [])), where
-    for text in strings[::20]:
+    for text in naughty_strings[::20]:
         assert not db.search(text[:5000] or "x", limit=3).degraded
+
+
+def test_every_naughty_string_is_found_by_words_and_by_vectors(
+    db: sennit.Database, naughty_strings: list[str]
+) -> None:
+    assert_survives(db, naughty_strings, "keyword", "vector")
 
 
 def replace_text(record: Record) -> Record:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import psycopg
@@ -18,15 +16,11 @@ import sennit
 from sennit.analysis import query_terms
 from sennit.stores.contract import BM25, KeywordQuery
 from sennit.testing import KeywordConformance
-from sennit.testing.records import HOSTILE
 
-from ..helpers import assert_found_by_value
+from ..naughty_kit import assert_survives
 from .test_index_conformance import OnPostgres, indexes_on
 
 pytestmark = pytest.mark.servers
-
-RARE = "qaxk"
-"""A word in every record."""
 
 
 @pytest.fixture(scope="session", params=["pg_search", "pg_textsearch"])
@@ -90,35 +84,8 @@ def test_no_key_is_returned_twice_after_many_batches(dsn: str, tmp_path: Path) -
             assert len(found.keys) == len(set(found.keys.tolist())) == 100
 
 
-def test_every_naughty_string_in_every_field_filter_and_query(
-    dsn: str, tmp_path: Path, shared_data: Path
+def test_every_naughty_string_in_every_field_filter_and_identifier(
+    dsn: str, tmp_path: Path, naughty_strings: list[str]
 ) -> None:
-    strings: list[str] = json.loads((shared_data / "security/blns/blns.json").read_text())
-    records: dict[str, sennit.Record] = {}
-    for at, string in enumerate(dict.fromkeys([*strings, *HOSTILE])):
-        parts: tuple[dict[str, Any], ...] = (
-            {"title": string, "kind": string, "tenant": string},
-            {"id": string, "path": string, "parent": string},
-            {"metadata": {"value": string, string: "there", "in": {string: [string]}}},
-        )
-        for number, part in enumerate(parts):
-            with contextlib.suppress(sennit.SennitError):
-                record = sennit.Record(**{"id": f"{number}-{at}", "text": f"{RARE} {string}", **part})
-                records[record.full_id] = record
     with sennit.open(indexes_on(dsn, tmp_path / "db")) as db:
-        db.add(records.values())
-        db.admin.flush()
-        keyword = db.backend.keyword
-        query = KeywordQuery([(one.hash, 1.0) for one in query_terms(RARE)], BM25(), RARE)
-        with db.store.snapshot() as snapshot:
-            assert keyword.applied(snapshot) == snapshot.seq
-            for name in ("id", "title", "kind", "path", "parent", "tenant", "value"):
-                assert_found_by_value(
-                    name,
-                    records.values(),
-                    lambda where: keyword.search(snapshot, query, len(records), where),
-                    snapshot,
-                )
-            for string in strings:
-                terms = [(one.hash, 1.0) for one in query_terms(string)]
-                keyword.search(snapshot, KeywordQuery(terms, BM25(), string), 3)
+        assert_survives(db, naughty_strings, "keyword")
