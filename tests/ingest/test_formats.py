@@ -173,6 +173,59 @@ def test_a_parquet_file_has_the_rows_of_its_table(db: sennit.Database, root: Pat
     assert [hit.metadata["name"] for hit in db.search("boat", filters="crew = 3")] == ["Marlin"]
 
 
+def parquet(table: pyarrow.Table) -> bytes:
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(table, out)
+    return out.getvalue()
+
+
+def test_lists_structs_and_maps_of_parquet_are_text_and_metadata(db: sennit.Database, root: Path) -> None:
+    table = pyarrow.table(
+        {
+            "name": ["Marlin", "Tern"],
+            "tags": [["fast", "red"], []],
+            "home": [{"city": "Goa", "at": {"lat": 15.5, "lon": float("nan")}}, None],
+            "crew": [[{"who": "Ana", "role": "cook"}], None],
+            "fees": pyarrow.array([[("day", 40)], None], pyarrow.map_(pyarrow.string(), pyarrow.int64())),
+            "note": [b"wooden", b"\xff\x00"],
+            "vector": [[0.5] * 300, [0.25] * 300],
+        }
+    )
+    write(root, {"boats.parquet": parquet(table)})
+    db.index(root)
+    marlin = best(db, "which boat is at home in Goa")
+    assert marlin.text == (
+        "name: Marlin\ntags: fast, red\nhome.city: Goa\nhome.at.lat: 15.5\ncrew: (who: Ana, role: cook)\n"
+        "fees.day: 40\nnote: wooden"
+    )
+    assert marlin.metadata["home"] == {"city": "Goa", "at": {"lat": 15.5}}
+    assert [hit.metadata["name"] for hit in db.search("boat", filters={"metadata.tags": {"has": "red"}})] == [
+        "Marlin"
+    ]
+    assert [hit.metadata["name"] for hit in db.search("boat", filters="home.at.lat > 15")] == ["Marlin"]
+    assert next(record for record in db if "Tern" in record.text).text == "name: Tern"
+
+
+def test_large_cells_of_parquet_are_read_in_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pyarrow.table({"name": [f"n{at}" for at in range(300)], "text": ["x" * 1_000_000] * 300})
+    rows = list(tables.read_parquet(parquet(table)))
+    assert len(rows) == 300
+    assert len(str(rows[0][1]["text"])) == tables.MAX_CELL_CHARACTERS
+    long = pyarrow.table({"text": ["y" * 100_000] * 700, "name": list(range(700))})
+    with pytest.raises(UnreadableFile, match="more than 67,108,864 characters"):
+        list(tables.read_parquet(parquet(long)))
+
+
+def test_nesting_of_parquet_is_bounded() -> None:
+    kind, value = pyarrow.string(), "deep"
+    for _ in range(60):
+        kind, value = pyarrow.struct([("a", kind)]), {"a": value}  # type: ignore[dict-item, assignment]
+    table = pyarrow.table({"name": ["x"], "deep": pyarrow.array([value], kind)})
+    ((_, row),) = tables.read_parquet(parquet(table))
+    records = tables.row_records([(1, row)], "x", template="", collection="files", timestamp=None)
+    assert "deep" in records[0].text
+
+
 def message(subject: str, text: str, html: str | None = None) -> EmailMessage:
     out = EmailMessage()
     out["Subject"], out["From"], out["To"] = subject, "Ana Silva <ana@example.org>", "crew@example.org"

@@ -92,7 +92,16 @@ def read_parquet(data: bytes) -> Iterator[Row]:
 
 def row_text(values: Mapping[str, Json]) -> str:
     """The text of a row without a template: a line `column: value` for each value."""
-    return "\n".join(f"{name}: {_shown(value)}" for name, value in _filled(values).items())
+    return "\n".join(f"{name}: {_shown(value)}" for name, value in _flat(_filled(values)))
+
+
+def _flat(values: Mapping[str, Json], before: str = "") -> Iterator[tuple[str, Json]]:
+    """The values of a row, those of a struct by the path that filters take."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
 
 
 def row_records(
@@ -128,7 +137,7 @@ def row_records(
 
 
 def _filled(values: Mapping[str, Json]) -> dict[str, Json]:
-    return {name: value for name, value in values.items() if value not in (None, "")}
+    return {name: value for name, value in values.items() if value not in (None, "", [], {})}
 
 
 def _unique_names(columns: Sequence[str]) -> list[str]:
@@ -149,4 +158,10 @@ def _typed(value: str) -> Json:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_shown(one)}" for name, one in _flat(value))
+    if isinstance(value, list):
+        return ", ".join(
+            f"({_shown(one)})" if isinstance(one, Mapping | list) else _shown(one) for one in value
+        )
     return "" if value is None else str(value)
