@@ -201,6 +201,16 @@ def test_a_mixed_repository_from_the_first_index_to_the_last_removal(shell: Shel
     assert "notes/call.md" in shell.fail("sennit get notes/call.md", 3)
 
 
+def test_tables_and_checks_fit_a_narrow_terminal(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"id": "note", "text": "The ferry leaves at noon."}\n')
+    shell.run("sennit import notes.jsonl")
+    settings = shell.run("sennit config")
+    assert re.search(r"^hydration\.semantic_budget_tokens +4000 ", settings, re.MULTILINE), "names are whole"
+    lines = shell.run("sennit doctor 2> progress").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(line.startswith(("ok ", " " * 20)) for line in lines), "what follows is indented"
+
+
 def test_memories_are_remembered_recalled_and_forgotten(shell: Shell) -> None:
     shown = shell.run("sennit remember 'Priya prefers the aisle seat' --session call-1 --speaker Rajesh")
     assert "Remembered as memory-" in shown

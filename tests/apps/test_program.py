@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from sennit.apps.cli.exit_codes import MEANINGS
+from sennit.apps.cli.output import pluralize
 from sennit.apps.cli.program import COMMANDS, program
 
 from .conftest import RECORDS, Cli, Run, jsonl, parse_command
@@ -372,3 +373,16 @@ def test_a_group_without_a_command_prints_its_help_and_no_error() -> None:
     result = CliRunner().invoke(program, ["facts"], prog_name="sennit")
     assert result.exit_code == 2
     assert result.stderr.startswith("Usage: sennit facts")
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "shown"),
+    [
+        (1, "query", "1 query"),
+        (2, "query", "2 queries"),
+        (0, "match", "0 matches"),
+        (1200, "record", "1,200 records"),
+    ],
+)
+def test_a_number_has_the_right_plural(number: int, noun: str, shown: str) -> None:
+    assert pluralize(number, noun) == shown

@@ -55,6 +55,7 @@ def config(session: Session, ctx: click.Context) -> None:
     output.write_table(
         ("setting", "value", "from", "about"),
         [(row.key, _format(row.value), row.origin, row.doc) for row in rows],
+        whole=(0,),
     )
 
 

@@ -82,4 +82,5 @@ def _show(findings: Sequence[Finding]) -> None:
     width = max((len(finding.check) for finding in findings), default=0)
     for finding in findings:
         level = click.style(f"{finding.level:<8}", fg=STYLES[finding.level])
-        output.write_line(f"{level}  {finding.check:<{width}}  {output.one_line(finding.message)}")
+        message = output.wrap(output.one_line(finding.message), indent=width + 12)
+        output.write_line(f"{level}  {finding.check:<{width}}  {message}")

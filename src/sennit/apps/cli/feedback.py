@@ -170,7 +170,7 @@ def export(session: Session, target: Path, file_format: str, everything: bool) -
     if session.json:
         output.write_json({"format": file_format, "queries": len(found), "file": str(target)})
     else:
-        queries = output.pluralize(len(found), "query").replace("querys", "queries")
+        queries = output.pluralize(len(found), "query")
         output.write_note(session, f"Exported {queries} to {output.one_line(str(target))}.")
 
 
@@ -225,7 +225,10 @@ def import_(session: Session, source: Path, file_format: str, queries: Path | No
     if session.json:
         output.write_json({"queries": count, "events": len(read.events)})
     else:
-        output.write_note(session, f"Imported {count:,} queries with {len(read.events):,} events.")
+        output.write_note(
+            session,
+            f"Imported {output.pluralize(count, 'query')} with {output.pluralize(len(read.events), 'event')}.",
+        )
 
 
 def _text(file: Path) -> str:
@@ -272,4 +275,4 @@ def forget(
     if session.json:
         output.write_json({"removed": removed})
     else:
-        output.write_note(session, f"Removed {removed:,} recorded searches.")
+        output.write_note(session, f"Removed {output.pluralize(removed, 'recorded search')}.")

@@ -82,8 +82,7 @@ def grep(
         show_passage(passage)
     for sentence in answer.limits:
         output.write_warning(sanitize_for_terminal(sentence))
-    matches = f"{answer.matches:,} {'match' if answer.matches == 1 else 'matches'}"
-    summary = f"{matches} in {output.pluralize(answer.files, 'file')}."
+    summary = f"{output.pluralize(answer.matches, 'match')} in {output.pluralize(answer.files, 'file')}."
     output.write_note(session, summary if answer.files else "Nothing found.")
 
 

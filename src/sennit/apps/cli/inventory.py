@@ -140,7 +140,7 @@ def show_status(state: Status) -> None:
     _row("roles", roles)
     if state.behind:
         lags = {
-            role: f"{changes:,} changes behind" if changes else "up to date"
+            role: f"{output.pluralize(changes, 'change')} behind" if changes else "up to date"
             for role, changes in state.behind.items()
         }
         _row("indexes", ", ".join(f"{role}: {lag}" for role, lag in lags.items()))
@@ -242,7 +242,8 @@ def _advice(state: Status) -> Iterable[str]:
     if outdated:
         yield f"To index what changed: sennit index {' '.join(_argument(folder) for folder in outdated)}"
     if state.pending_vectors:
-        yield f"{state.pending_vectors:,} vectors are still to come; until then, keyword search finds these records."
+        vectors = output.pluralize(state.pending_vectors, "vector")
+        yield f"Still to come: {vectors}; until then, keyword search finds these records."
     if state.last_error is not None:
         yield f"Vectors could not be computed: {output.one_line(state.last_error)}"
     is_behind = any(state.behind.values())

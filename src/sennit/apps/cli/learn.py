@@ -219,7 +219,9 @@ def _show(
     from sennit.evaluation.plots import IntervalRow, interval_text
 
     training = ranker.training
-    output.write_line(output.one_line(f"Learned from {training.data}: {training.queries:,} queries"))
+    output.write_line(
+        output.one_line(f"Learned from {training.data}: {output.pluralize(training.queries, 'query')}")
+    )
     if training.examination:
         output.write_line(output.one_line(f"Position bias: {training.examination['method']}"))
     compared = (*report.collections, report.whole) if len(report.collections) > 1 else (report.whole,)

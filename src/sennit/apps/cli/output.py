@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import click
 
@@ -31,6 +31,9 @@ WIDE_CELLS: Final = 120
 
 BAR_CELLS: Final = 12
 """Width of the longest bar."""
+
+MIN_WRAPPED_CELLS: Final = 20
+"""A text is wrapped to no less; in a narrower terminal, the terminal breaks it."""
 
 _SPACES: Final = re.compile(r"\s+")
 _ESCAPES: Final = re.compile(r"\x1b\]8;;[^\x1b]*\x1b\\|\x1b\[[0-9;]*m")
@@ -124,6 +127,17 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def wrap(text: str, *, indent: int) -> str:
+    """Return a text in lines that fit the terminal, those after the first indented; whole if there is no terminal."""
+    from textwrap import wrap
+
+    width = terminal_width()
+    if width is None:
+        return text
+    room = max(width - indent, MIN_WRAPPED_CELLS)
+    return f"\n{' ' * indent}".join(wrap(text, room, break_long_words=False, break_on_hyphens=False))
+
+
 def has_colours() -> bool:
     """Return whether the output may have colours and links: on a terminal, unless NO_COLOR is set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -148,16 +162,22 @@ def bar(number: float, largest: float) -> str:
 
 
 def write_table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: int = 0
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[int] = (),
+    whole: Sequence[int] = (),
+    indent: int = 0,
 ) -> None:
-    """Write rows in columns; `right` lists the columns that are aligned to the right."""
+    """Write rows in columns. `right` lists the columns that are aligned to the right, `whole` those that never wrap."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for index, header in enumerate(headers):
-        grid.add_column(header, justify="right" if index in right else "left", overflow="fold")
+        justify: Literal["right", "left"] = "right" if index in right else "left"
+        grid.add_column(header, justify=justify, overflow="fold", no_wrap=index in whole)
     for row in rows:
         grid.add_row(*(Text(one_line(cell)) for cell in row))
     console = make_console()
@@ -224,5 +244,8 @@ def confirm(verbosity: Verbosity, question: str, *, yes: bool) -> None:
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return `1 record` or `2,000 records`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """Return `1 record`, `2,000 records`, `2 queries` or `2 matches`."""
+    if number == 1:
+        return f"1 {noun}"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}{'es' if noun.endswith('ch') else 's'}"
+    return f"{number:,} {plural}"

@@ -70,11 +70,9 @@ def plan(
         output.write_json(new_plan.to_dict())
         return
     output.write_line(sanitize_for_terminal(new_plan.prompt).rstrip("\n"))
-    number = len(new_plan.entries)
-    noun = "entity" if number == 1 else "entities"
     output.write_note(
         session,
-        f"{number:,} {noun}, {new_plan.tokens:,} of {new_plan.max_tokens:,} tokens ({new_plan.tokenizer}).",
+        f"{output.pluralize(len(new_plan.entries), 'entity')}, {new_plan.tokens:,} of {new_plan.max_tokens:,} tokens ({new_plan.tokenizer}).",
     )
 
 

@@ -202,7 +202,7 @@ def _tune_database(
                 return tune_database(db, found, asked, progress)
             output.write_note(
                 session,
-                f"There is feedback on {output.pluralize(len(found.queries), 'query').replace('querys', 'queries')}, "
+                f"There is feedback on {output.pluralize(len(found.queries), 'query')}, "
                 f"and tuning needs {MIN_QUERIES}; queries are made from the documents instead.",
             )
         if queries_from == "model":
