@@ -49,8 +49,9 @@ FILES: dict[str, str | bytes] = {
 @pytest.mark.parametrize(
     ("part", "begins", "count"),
     [
-        ("a.docx#paragraph=4", "A ferry is moored with two ropes", 6),
-        ("a.docx#paragraph=3-4", "## Mooring\n\nA ferry", 6),
+        ("a.docx#paragraph=4", "A ferry is moored with two ropes", 7),
+        ("a.docx#paragraph=3-4", "## Mooring\n\nA ferry", 7),
+        ("a.docx#paragraph=7", "| yacht | 40 euros |", 7),
         ("a.ipynb#cell=2", "```python\ndef high_tide", 3),
         ("a.ipynb#cell=3", "## Storm surge", 3),
         ("a.csv#row=2", "name: Tern\nlength: 3", 2),

@@ -1,4 +1,4 @@
-"""Word documents: headings, paragraphs, lists and tables, counted by paragraph."""
+"""Word documents: headings, paragraphs, lists, tables and notes, counted by paragraph."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def read_docx(data: bytes) -> MarkedText:
         )
     output = run_child(_CHILD, data, "a Word document", (MAX_UNPACKED_BYTES,))
     out = MarkedText("paragraph")
-    for number, lines in output.get("paragraphs", ()):
-        out.add(int(number), [str(line) for line in lines])
+    for block in output.get("blocks", ()):
+        out.add_block((int(number), str(line)) for number, line in [*block, (block[-1][0], "")])
     return out

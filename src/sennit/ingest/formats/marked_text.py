@@ -24,7 +24,11 @@ class MarkedText:
 
     def add(self, number: int, lines: Iterable[str]) -> None:
         """Add the lines of a unit, and a blank line after them."""
-        for line in (*lines, ""):
+        self.add_block([*((number, line) for line in lines), (number, "")])
+
+    def add_block(self, lines: Iterable[tuple[int, str]]) -> None:
+        """Add lines of several units that belong together, each with the number of its unit."""
+        for number, line in lines:
             self.lines.append(line)
             self.numbers.append(number)
 
