@@ -20,6 +20,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OPENING = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})\s*(?P<language>[\w-]*)")
+FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 NO_RUN = re.compile(r"^\s*<!--\s*no-run\b:?\s*(?P<reason>.*?)\s*-->\s*$")
 
 
@@ -152,6 +153,40 @@ def test_a_generated_page_is_what_its_script_writes(script: str, page: str) -> N
 
 
 # The reader of pages itself
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_links_lead_somewhere_on_a_code_host(page: Path) -> None:
+    prose = FENCED.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.is_relative_to(ROOT), target
+        assert file.exists(), target
+        assert not anchor or anchor in anchors_of(file), target
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors that a code host gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_architecture_lists_every_package() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    _, _, listed = page.partition("src/sennit/\n")
+    names = set(re.findall(r"([a-z_]+)(?:\.py|/)", listed.partition("```")[0]))
+    source = ROOT / "src" / "sennit"
+    packages = {
+        one.stem for one in source.iterdir() if not one.name.startswith("__") and one.name != "py.typed"
+    }
+    assert packages - names == set()
+    top = re.findall(r"^  ([a-z_]+)(?:\.py|/)", listed.partition("```")[0], re.MULTILINE)
+    assert set(top) - packages == set()
 
 
 def test_blocks_are_read_with_their_language_and_place() -> None:
