@@ -71,6 +71,9 @@ FACTS_PER_NAME: Final = 64
 """Facts of a name read at first, beyond those that are wanted; more while the snapshot rejects too many."""
 
 FETCH_GROWTH: Final = 4
+MAX_NAME_CHARACTERS: Final = 1000
+"""Of a longer name or relation, the server gets the beginning: Neo4j refuses to index more than 8 kB. Nothing compares it."""
+
 MAX_FACTS_READ: Final = 200_000
 
 FAR: Final = 1 << 60
@@ -311,7 +314,7 @@ class GraphitiFacts:
         for field, hash_ in zip(("subject", "object"), _endpoints(record), strict=True):
             yield self._connection.library.node(
                 uuid=_node_id(group, hash_),
-                name=str(record.metadata[field]),
+                name=_stored_name(record.metadata[field]),
                 group_id=group,
                 name_embedding=_vector(document),
                 created_at=datetime.now(UTC),
@@ -329,7 +332,7 @@ class GraphitiFacts:
             group_id=group,
             source_node_uuid=_node_id(group, subject),
             target_node_uuid=_node_id(group, object_),
-            name=str(record.metadata.get("relation", "")),
+            name=_stored_name(record.metadata.get("relation", "")),
             fact=record.text,
             fact_embedding=_vector(document),
             created_at=datetime.now(UTC),
@@ -537,6 +540,10 @@ def _endpoints(record: Record) -> tuple[int, int]:
         assert hash_ is not None, "edge_rows returned an edge"
         names.append(hash_)
     return names[0], names[1]
+
+
+def _stored_name(name: object) -> str:
+    return str(name)[:MAX_NAME_CHARACTERS]
 
 
 def _node_id(group: str, name: int) -> str:
