@@ -17,7 +17,7 @@ import sennit
 from sennit.errors import InvalidInput, MissingExtra, StoreClosed, StoreError, StoreUnavailable, StoreVersion
 from sennit.stores.target import describe_target
 
-from ..helpers import assert_contains_exactly, search_keyword, versioned_record, word
+from ..helpers import assert_contains_exactly, embedded_store, search_keyword, versioned_record, word
 
 PASSWORD = "open-sesame-9"
 
@@ -173,6 +173,33 @@ def test_a_write_that_loses_its_connection_fails_and_the_next_one_works(
         server.stop()
         server.start()
         db.add([versioned_record("d", 4)])
+
+
+def test_a_write_begins_again_where_its_idle_connection_has_just_ended(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    from sennit.stores.sql.postgres import PostgresPool
+    from sennit.stores.sql.postgres_connection import Raw
+
+    with sennit.open(dsn) as db:
+        db.add([versioned_record("a", 1)])
+        pool = embedded_store(db).pool
+        assert isinstance(pool, PostgresPool)
+        take = pool.take
+
+        def take_and_end() -> Raw:
+            raw = take()
+            with psycopg.connect(dsn, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 10000)", (raw.info.backend_pid,))
+            return raw
+
+        with monkeypatch.context() as patched:
+            patched.setattr(pool, "take", take_and_end)
+            with db.store.transaction() as transaction:
+                transaction.write([versioned_record("b", 2)])
+        assert [db.get(name) for name in ("a", "b")] == [versioned_record("a", 1), versioned_record("b", 2)]
 
 
 def test_tables_of_others_and_of_newer_versions_are_refused(dsn: str) -> None:
