@@ -86,6 +86,25 @@ _MONTH: Final = "|".join(
     (*_MONTHS, *("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sept", "sep", "oct", "nov", "dec"))
 )
 _DAY: Final = "|".join(_WEEKDAYS)
+_HOLIDAYS: Final = {
+    "christmas": (12, 24, 3),
+    "boxing": (12, 26, 1),
+    "new year": (12, 31, 2),
+    "halloween": (10, 31, 1),
+    "valentine": (2, 14, 1),
+}
+"""Month, first day and number of days of each holiday with a fixed date, by how its name begins."""
+
+FEW: Final = 7
+"""At most as many as "a few"."""
+
+_PHRASES: Final = {
+    "half a year ago": (182 + 45, 91),
+    "the other ": (14, 14),
+    "this time last year": (365 + 17, 35),
+}
+"""How many days ago each begins, and how many days it has."""
+
 _YEAR: Final = r"(?:19|20)\d\d"
 _NUMBER: Final = rf"\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))}"
 _SEASON: Final = "|".join(_SEASONS)
@@ -102,7 +121,7 @@ _FUTURE: Final = re.compile(
 """What is planned for March was not said in March."""
 
 _RELATIVE_TO: Final = re.compile(
-    r"\b(?:day|night|week|weekend|month|year|days|weeks|months|years) (?:before(?! yesterday)|after|prior to|following)\b",
+    r"\b(?:day|night|week|weekend|month|year|days|weeks|months|years) (?:before(?! yesterday| last)|after|prior to|following)\b",
     re.I,
 )
 """The week before a date is not the date."""
@@ -110,7 +129,7 @@ _RELATIVE_TO: Final = re.compile(
 _GENERIC_WORDS: Final = frozenset(
     """
     a about again all am an and any anything are as at be been being brief briefing by can catch chat chats chatted
-    conversation conversations could dialogue did discuss discussed discussion discussions do does else ever everything
+    conversation conversations could dialogue did discuss doing discussed discussion discussions do does else ever everything
     fact facts for from get give had happen happened happening has have he hear heard her him his hot i important in
     into is it items its just key know known last learn learned learnt list main major matter me memories memory
     mention mentioned messages most my need new news now of on or our past please questions recall recap recent
@@ -331,8 +350,8 @@ def _read_calendar(match: re.Match[str], now: datetime) -> _Span | None:
     if unit == "weekend":
         # On a Saturday or Sunday, the last weekend is that of the week before.
         return _days(monday - timedelta(days=2), 2)
-    if unit == "week":
-        return _days(monday - timedelta(days=7), 7)
+    if unit.startswith("week"):
+        return _days(monday - timedelta(days=14 if unit.endswith("before last") else 7), 7)
     if unit == "month":
         return _months(now, now.year - 1, now.month + 11)
     return _months(now, now.year - (match["which"].casefold() != "this"), 1, 12)
@@ -369,6 +388,47 @@ def _read_ago(match: re.Match[str], now: datetime) -> _Span | None:
     return _days(centre - timedelta(days=days // 2), 1 + 2 * (days // 2))
 
 
+def _read_phrase(match: re.Match[str], now: datetime) -> _Span | None:
+    """Read "half a year ago", "the other day" and "this time last year"."""
+    words = " ".join(match[0].casefold().split())
+    days, count = next(span for phrase, span in _PHRASES.items() if phrase in words)
+    return _days(_midnight(now) - timedelta(days=days), count)
+
+
+def _read_a_few(match: re.Match[str], now: datetime) -> _Span | None:
+    """Read "a few weeks ago" and "in the last few months": from seven units back, up to one unit back or to now."""
+    days = _UNIT_DAYS[match["unit"].casefold()]
+    until = now + timedelta(days=1) if match["ago"] is None else _midnight(now) - timedelta(days=days // 2)
+    return _midnight(now) - timedelta(days=FEW * days), until
+
+
+def _easter(year: int) -> tuple[int, int]:
+    """Return month and day of Easter Sunday, by the Gregorian calculation of Meeus, Jones and Butcher."""
+    a, b, c = year % 19, year // 100, year % 100
+    h = (19 * a + b - b // 4 - (b - (b + 8) // 25 + 1) // 3 + 15) % 30
+    days = (32 + 2 * (b % 4) + 2 * (c // 4) - h - c % 4) % 7
+    m = (a + 11 * h + 22 * days) // 451
+    month, day = divmod(h + days - 7 * m + 114, 31)
+    return month, day + 1
+
+
+def _read_holiday(match: re.Match[str], now: datetime) -> _Span | None:
+    """Read "at Christmas": the last that has begun, with its days."""
+    name, given = match["holiday"].casefold(), match["year"]
+
+    def days_of(year: int) -> _Span:
+        if name.startswith("easter"):
+            month, day = _easter(year)
+            return _days(_midnight(now).replace(year=year, month=month, day=day) - timedelta(days=2), 4)
+        month, day, count = next(days for start, days in _HOLIDAYS.items() if name.startswith(start))
+        return _days(_midnight(now).replace(year=year, month=month, day=day), count)
+
+    if given:
+        return days_of(int(given))
+    start, end = days_of(now.year)
+    return (start, end) if start <= now else days_of(now.year - 1)
+
+
 def _read_last_units(match: re.Match[str], now: datetime) -> _Span | None:
     """Read "the last three weeks": up to now and a day more, for clocks that differ."""
     count, unit = _count(match["count"]), match["unit"].casefold()
@@ -390,7 +450,10 @@ _DATE: Final = _compile(
 _DATE_REVERSED: Final = _compile(
     rf"(?:(?:on|{_EDGE}) )?\b(?P<month>{_MONTH})\.? (?:the )?{_ORDINAL}\b(?![:.]\d)(?:,? ?(?P<year>{_YEAR})\b)?"
 )
-_PLACED: Final = rf"(?:in|during|throughout|back in|{_EDGE})"
+_PLACED: Final = rf"(?:in|during|over|throughout|back in|{_EDGE})"
+_PART_OF: Final = (
+    "(?:beginning|start|middle|end|(?:first|second|third|last) (?:week|half|days|few days|couple of weeks))"
+)
 _PATTERNS: Final[tuple[tuple[re.Pattern[str], _Reader, bool], ...]] = (
     (
         _compile(
@@ -404,7 +467,7 @@ _PATTERNS: Final[tuple[tuple[re.Pattern[str], _Reader, bool], ...]] = (
     (_DATE_REVERSED, _read_date, False),
     (
         _compile(
-            rf"\b{_PLACED} (?:early |late |mid[ -]|the (?:beginning|middle|end) of )?(?:(?P<which>last|this) )?"
+            rf"\b(?:{_PLACED}|at|towards) (?:early |late |mid[ -]|the {_PART_OF} of )?(?:(?P<which>last|this) )?"
             rf"(?P<month>{_MONTH})\b(?:,? (?P<year>{_YEAR})\b)?"
         ),
         _read_month,
@@ -426,7 +489,7 @@ _PATTERNS: Final[tuple[tuple[re.Pattern[str], _Reader, bool], ...]] = (
     ),
     (
         _compile(
-            rf"\b{_PLACED} (?:the )?(?P<season>spring|summer|autumn|winter)\b(?! \w+ing\b)(?P<which>)(?P<year>)"
+            rf"\b{_PLACED} (?:the )?(?P<season>spring|summer|autumn|winter)\b(?! \w+ing\b)(?! (?:holiday|break))(?P<which>)(?P<year>)"
         ),
         _read_season,
         True,
@@ -434,20 +497,55 @@ _PATTERNS: Final[tuple[tuple[re.Pattern[str], _Reader, bool], ...]] = (
     (_compile(rf"\b{_PLACED} (?P<year>{_YEAR})\b"), _read_year, True),
     (
         _compile(
-            rf"\b(?:{_EDGE} )?(?:the day before yesterday|yesterday|last night|today|this (?:morning|afternoon|evening)|tonight)\b"
+            rf"\b(?:{_EDGE} )?(?:the day before yesterday|yesterday|last night|(?:earlier )?today|this (?:morning|afternoon|evening)|tonight)\b"
         ),
         _read_day_word,
         False,
     ),
-    (_compile(rf"\b(?:on|last|this past|{_EDGE}(?: last)?) (?P<weekday>{_DAY})\b"), _read_weekday, True),
     (
         _compile(
-            rf"\b(?:{_EDGE} )?(?P<which>last|the past|the previous|previous) (?P<unit>week|month|year|weekend)\b"
+            rf"\b(?:on|last|this past|{_EDGE}(?: last)?) (?P<weekday>{_DAY})(?: (?:morning|afternoon|evening|night))?\b"
+        ),
+        _read_weekday,
+        True,
+    ),
+    (_compile(r"\b(?:at |around |about )?this time last year\b"), _read_phrase, True),
+    (_compile(r"\b(?P<which>(?:in )?the) (?P<unit>week before last)\b"), _read_calendar, True),
+    (
+        _compile(
+            rf"\b(?:(?:in|at|towards) the {_PART_OF} of |{_EDGE} )?(?P<which>last|the past|the previous|previous) (?P<unit>week|month|year|weekend)\b"
         ),
         _read_calendar,
         True,
     ),
-    (_compile(rf"\b(?:{_EDGE} )?(?P<which>this) (?P<unit>year)\b"), _read_calendar, True),
+    (
+        _compile(r"\b(?P<which>(?:on|at|over) the) (?P<unit>weekend)(?=[?.!,]| with\b| and\b|$)"),
+        _read_calendar,
+        True,
+    ),
+    (_compile(rf"\b(?:earlier |{_EDGE} )?(?P<which>this) (?P<unit>year)\b"), _read_calendar, True),
+    (_compile(r"\bhalf a year ago\b"), _read_phrase, True),
+    (_compile(r"\bthe other (?:day|night|evening|morning)\b"), _read_phrase, True),
+    (
+        _compile(r"\b(?:a few|several|some) (?P<unit>day|week|month|year)s (?P<ago>ago)\b"),
+        _read_a_few,
+        True,
+    ),
+    (
+        _compile(
+            r"\b(?:in |over |during )?the (?:last|past) (?:few|several) (?P<unit>month|year)s\b(?P<ago>ago)?"
+        ),
+        _read_a_few,
+        True,
+    ),
+    (
+        _compile(
+            rf"\b(?:(?:at|on|over|around|during|this past|last|{_EDGE}(?: last)?) )(?P<holiday>christmas(?: eve| day)?|boxing day|easter"
+            rf"(?: sunday| monday)?|new year(?:['’]s(?: eve| day)?)?|halloween|valentine(?:['’]s)?(?: day)?)\b(?: (?P<year>{_YEAR}))?"
+        ),
+        _read_holiday,
+        True,
+    ),
     (_compile(rf"\b(?P<count>{_NUMBER}) (?P<unit>hour|day|week|month|year)s? ago\b"), _read_ago, True),
     (
         _compile(
