@@ -216,6 +216,7 @@ def test_a_fact_says_how_sure_its_rule_is_and_whether_it_replaces_the_former() -
         ("Clara moved to Lyon in spring.", [("Clara", "lives in", "Lyon")]),
         ("i moved to porto last week", [("Nadia", "lives in", "Porto")]),
         ("Viktor is my boss.", [("Nadia", "boss", "Viktor")]),
+        ("my boss is called Dr Huber", [("Nadia", "boss", "Dr Huber")]),
         ("my mum’s birthday is 9 july", [("Nadia's mum", "birthday", "9 July")]),
         ("Actually the beta is on 18 May, not 4 May.", [("Nadia", "date of beta", "18 May")]),
         ("we adopted a greyhound. she’s called Juno", [("Nadia", "has a dog", "Juno")]),
@@ -268,6 +269,7 @@ def test_what_is_supposed_quoted_or_meant_otherwise_is_no_fact(text: str) -> Non
     ("text", "relation", "ended"),
     [
         ("I left Corvin Bank.", "works at", "Corvin Bank"),
+        ("I left Helios for good, no more night shifts", "works at", "Helios"),
         ("I no longer work at Corvin Bank", "works at", "Corvin Bank"),
         ("i dont work at Corvin Bank anymore, since monday", "works at", "Corvin Bank"),
         ("I quit my job!", "works at", ""),

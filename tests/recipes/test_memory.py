@@ -686,3 +686,18 @@ def test_what_is_over_may_begin_again_later() -> None:
         db.memory.extract_facts([turn.to_record() for turn in turns])
         (record,) = [record for record in db if is_fact(record)]
         assert "superseded_at" not in record.metadata
+
+
+@pytest.mark.parametrize(
+    ("query", "line"),
+    [
+        ("What does Lena do for a living?", "Lena -> nurse: works as"),
+        ("How old is Lena?", "Lena -> 34: age"),
+    ],
+)
+def test_a_fact_is_found_by_a_phrase_that_asks_for_its_relation(query: str, line: str) -> None:
+    facts = (("lives in", "Bremen"), ("works as", "nurse"), ("age", "34"))
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="Lena", relation=relation, object=value) for relation, value in facts])
+        db.add_turns(talk(*(f"Lena, hello, number {n}" for n in range(12))))
+        assert db.search(query, recipe="memory")[0].text == line

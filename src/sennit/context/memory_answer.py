@@ -36,6 +36,9 @@ RANK_GAIN: Final = 1.0
 FORM_FACTOR: Final = 1.25
 """For a turn that has what the question asks for; its inverse for one that has not."""
 
+NEARLY_EQUAL: Final = 0.98
+"""A fact with this share of the first one's score has as much of what the question asks for."""
+
 QUESTION_FACTOR: Final = 0.5
 """For a turn that is itself a question."""
 
@@ -87,13 +90,8 @@ def answer_from_memories(
 def _select(query: str, passages: Sequence[PromptPassage], weight: Weight) -> list[PromptPassage]:
     first = passages[0].record
     if is_fact(first):
-        # The search puts a fact first only if it has what the question asks for. "Which kids?" has several.
-        same = ("subject", "relation")
-        return [
-            one
-            for one in passages
-            if is_fact(one.record) and all(one.record.metadata[name] == first.metadata[name] for name in same)
-        ]
+        # The search puts a fact first only if it has what the question asks for, as others may: "Which kids?"
+        return [one for one in passages if is_fact(one.record) and _answers_too(one, passages[0])]
     terms = content_terms(query)
     total = sum(max(0.0, weight(term)) for term in terms) or 1.0
     highest = max(passage.score for passage in passages) or 1.0
@@ -110,6 +108,12 @@ def _select(query: str, passages: Sequence[PromptPassage], weight: Weight) -> li
     gains = {passage.number: gain(passage) for passage in passages}
     best = sorted(passages, key=lambda passage: -gains[passage.number])[:MAX_TURNS]
     return [one for one in best if gains[one.number] >= MIN_GAIN_SHARE * gains[best[0].number]]
+
+
+def _answers_too(fact: PromptPassage, first: PromptPassage) -> bool:
+    """Whether a fact answers as the first one does: as well, or by the same relation."""
+    same = all(fact.record.metadata[name] == first.record.metadata[name] for name in ("subject", "relation"))
+    return same or fact.score >= NEARLY_EQUAL * first.score
 
 
 def _show(passage: PromptPassage) -> str:

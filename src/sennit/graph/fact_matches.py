@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -35,9 +36,21 @@ ASKED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "cat": ("pet",),
     "dog": ("pet",),
     "called": ("name",),
+    "age": ("old",),
+    "child": ("kid", "son", "daughter"),
+    "sister": ("sibling",),
+    "brother": ("sibling",),
+    "husband": ("spouse",),
+    "wife": ("spouse",),
+    "speaks": ("language",),
+    "quit": ("stop", "stopped"),
+    "flat": ("apartment", "floor"),
 }
 """For each word of a relation, the words with which questions ask for it."""
 
+
+ASKED_IN_PHRASES: Final[Mapping[str, str]] = {"for a living": "job", "how old": "age"}
+"""Phrases of questions whose words mean something else, each with the word that asks for the same."""
 
 STATE_WORDS: Final = frozenset(
     term.hash
@@ -45,6 +58,13 @@ STATE_WORDS: Final = frozenset(
     for term in query_terms(word)
 )
 """Words that ask for what is valid now, as every fact that has not ended is."""
+
+
+def question_terms(question: str) -> list[QueryTerm]:
+    """The terms of a question for facts: a phrase counts as the word that asks for the same."""
+    for phrase, word in ASKED_IN_PHRASES.items():
+        question = re.sub(rf"\b{phrase}\b", word, question, flags=re.I)
+    return query_terms(question)
 
 
 @cache

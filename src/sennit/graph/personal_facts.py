@@ -171,7 +171,8 @@ def _read_place(rest: str) -> list[str]:
     return [] if plain or word.endswith(("ing", "ly", "s")) else [word.title()]
 
 
-_NAMES: Final = re.compile(rf"({_WORD})(?:, ({_WORD}))*(?:,? (?:and|&) ({_WORD}))?(?![\w'-])")
+_PERSON: Final = rf"(?:(?:Dr|Mr|Mrs|Ms|Miss|Prof|Doctor|Professor)\.? )?{_WORD}"
+_NAMES: Final = re.compile(rf"{_PERSON}(?:, {_PERSON})*(?:,? (?:and|&) {_PERSON})?(?![\w'-])")
 
 
 def _read_names(rest: str) -> list[str]:
@@ -362,10 +363,10 @@ _COUNTED_NAMES: Final = re.compile(
     r"(?:,|:| -| called| named|\.) (?=[A-Z])"
 )
 _IS_MINE: Final = re.compile(
-    rf"(?P<object>{_WORD})(?: is|,) {_MY} {_KIND_OF_KIN}(?P<kind>{_KIN})(?=[,.!;]|$| and\b)"
+    rf"(?P<object>{_PERSON})(?: is|,) {_MY} {_KIND_OF_KIN}(?P<kind>{_KIN})(?=[,.!;]|$| and\b)"
 )
 _KIN_NAME: Final = re.compile(
-    rf"\b{_MY} {_KIND_OF_KIN}(?P<kind>{_KIN}|{_PET}),? (?P<object>{_WORD})(?:'s)?(?! [A-Z]|[\w'-])"
+    rf"\b{_MY} {_KIND_OF_KIN}(?P<kind>{_KIN}|{_PET}),? (?P<object>{_PERSON})(?:'s)?(?! [A-Z]|[\w'-])"
 )
 
 
@@ -467,7 +468,7 @@ def _read_possessions(text: str, speaker: str) -> Iterator[Stated]:
 _PARTNERS: Final = ("partner", "girlfriend", "boyfriend", "fiancé", "fiancée", "fiance", "fiancee")
 _SPOUSES: Final = ("husband", "wife", "married to", "got married")
 
-_NOT_FOR_THE_DAY: Final = r"(?! (?:at|around|by|before|after|early|late|to|for|on) ?(?!good\b))"
+_NOT_FOR_THE_DAY: Final = r"(?! (?:at|around|by|before|after|early|late|to|on)\b| for (?!good\b))"
 _ENDINGS: Final = tuple(
     (re.compile(rf"(?:I|[Ww]e|{_WORD} and I) {_AUXILIARY}(?:{pattern})"), relations)
     for pattern, relations in (

@@ -19,7 +19,7 @@ from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Equal, Filter, Range, matches
-from sennit.graph.fact_matches import QueryInformation
+from sennit.graph.fact_matches import QueryInformation, question_terms
 from sennit.places import FindRevision, Locate
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.rank_scale import RankScale
@@ -159,7 +159,9 @@ class SearchContext:
     def information(self) -> QueryInformation:
         """How much each term of the query says."""
         return QueryInformation.of(
-            self.terms, partial(self._index.document_share, self.snapshot), self.snapshot.count()
+            question_terms(self.text),
+            partial(self._index.document_share, self.snapshot),
+            self.snapshot.count(),
         )
 
     @cached_property
