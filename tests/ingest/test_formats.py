@@ -219,7 +219,7 @@ def test_large_cells_of_parquet_are_read_in_small_batches(monkeypatch: pytest.Mo
 def test_nesting_of_parquet_is_bounded() -> None:
     kind, value = pyarrow.string(), "deep"
     for _ in range(60):
-        kind, value = pyarrow.struct([("a", kind)]), {"a": value}  # type: ignore[dict-item, assignment]
+        kind, value = pyarrow.struct([("a", kind)]), {"a": value}  # type: ignore[assignment]
     table = pyarrow.table({"name": ["x"], "deep": pyarrow.array([value], kind)})
     ((_, row),) = tables.read_parquet(parquet(table))
     records = tables.row_records([(1, row)], "x", template="", collection="files", timestamp=None)

@@ -269,3 +269,12 @@ def _without_bools(filters: Any, meta: dict[str, Any]) -> bool:
         return f"bool:{value}" if isinstance(value, bool) else value
 
     return bool(document_matches_filter(mark(filters), Document(content="t", meta=mark(meta))))
+
+
+def test_a_wrong_argument_is_one_clear_error_with_the_right_name(store: SennitDocumentStore) -> None:
+    for name, right in (("limit", "top_k"), ("k", "top_k"), ("filter", "filters")):
+        wrong: dict[str, Any] = {name: 1}
+        with pytest.raises(InvalidInput, match=f"no argument '{name}' here; it is called '{right}'"):
+            store.search("bread", **wrong)
+    with pytest.raises(InvalidInput, match="Did you mean 'recipe'"):
+        SennitHybridRetriever(store, options={"recipes": "keyword"}).run("bread")

@@ -14,11 +14,12 @@ need("langchain_tests", "langchain")
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.structured_query import Comparator, Comparison, Operation, Operator, StructuredQuery
 from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
 
 import sennit
 from sennit.errors import FilterError, InvalidInput
-from sennit.integrations.langchain import SennitRetriever, SennitVectorStore
+from sennit.integrations.langchain import SennitRetriever, SennitTranslator, SennitVectorStore
 
 
 @pytest.mark.anyio
@@ -176,3 +177,76 @@ def test_a_failed_source_is_named_in_the_metadata(tmp_path: Any) -> None:
         store.add_texts(["The ferry leaves at noon."])
         (document,) = SennitRetriever(db=db).invoke("ferry")
         assert document.metadata["sennit"]["degraded"][0]["source"] == "vector"
+
+
+BOATS = [
+    ("marlin", {"length": 12, "tags": ["fast", "red"], "built": "2019-04-01", "home": "Old Goa"}),
+    ("tern", {"length": 3, "tags": ["slow"], "built": "2021-07-01", "home": "Porto"}),
+    ("gull", {"length": 7, "tags": ["red"], "built": "2023-01-01", "home": "Goa"}),
+]
+
+
+def compare(comparator: Comparator, name: str, value: Any) -> Comparison:
+    return Comparison(comparator, name, value)
+
+
+def operate(operator: Operator, *parts: Any) -> Operation:
+    return Operation(operator, list(parts))
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        (compare(Comparator.EQ, "home", "Porto"), {"tern"}),
+        (compare(Comparator.NE, "home", "Porto"), {"marlin", "gull"}),
+        (compare(Comparator.GT, "length", 7), {"marlin"}),
+        (compare(Comparator.GTE, "length", 7), {"marlin", "gull"}),
+        (compare(Comparator.LT, "length", 7), {"tern"}),
+        (compare(Comparator.LTE, "length", 7), {"tern", "gull"}),
+        (compare(Comparator.IN, "home", ["Goa", "Porto"]), {"tern", "gull"}),
+        (compare(Comparator.NIN, "home", ["Goa", "Porto"]), {"marlin"}),
+        (compare(Comparator.CONTAIN, "tags", "red"), {"marlin", "gull"}),
+        (compare(Comparator.CONTAIN, "home", "goa"), {"marlin", "gull"}),
+        (compare(Comparator.LIKE, "home", "old%"), {"marlin"}),
+        (compare(Comparator.LIKE, "home", "goa"), {"marlin", "gull"}),
+        (compare(Comparator.GT, "built", {"type": "date", "date": "2021-01-01"}), {"tern", "gull"}),
+        (
+            operate(
+                Operator.AND,
+                compare(Comparator.CONTAIN, "tags", "red"),
+                operate(Operator.NOT, compare(Comparator.GT, "length", 10)),
+            ),
+            {"gull"},
+        ),
+        (
+            operate(Operator.OR, compare(Comparator.LT, "length", 5), compare(Comparator.GT, "length", 10)),
+            {"marlin", "tern"},
+        ),
+    ],
+)
+def test_structured_queries_are_translated(condition: Any, found: set[str]) -> None:
+    with sennit.open(":memory:") as db:
+        store = SennitVectorStore(db)
+        store.add_texts(["A boat."] * 3, [values for _, values in BOATS], ids=[name for name, _ in BOATS])
+        query, arguments = SennitTranslator().visit_structured_query(StructuredQuery("boat", condition))
+        assert {document.id for document in store.similarity_search(query, **arguments)} == found
+        assert {document.id for document in store.similarity_search("boat", filter=condition)} == found
+        retrieved = SennitRetriever(db=db, filters=condition).invoke("boat")
+        assert {str(document.id).removeprefix("langchain/") for document in retrieved} == found
+        assert SennitTranslator().visit_structured_query(StructuredQuery("boat", None)) == ("boat", {})
+
+
+def test_a_wrong_argument_is_one_clear_error_with_the_right_name(store: SennitVectorStore) -> None:
+    for name in ("limit", "top_k", "n_results"):
+        wrong: dict[str, Any] = {name: 1}
+        with pytest.raises(InvalidInput, match=f"no argument '{name}' here; it is called 'k'"):
+            store.similarity_search("bread", **wrong)
+    with pytest.raises(InvalidInput, match="Did you mean 'recipe'"):
+        store.similarity_search_with_score("bread", recipes="keyword")
+    retriever = SennitRetriever(db=store.db)
+    with pytest.raises(InvalidInput, match="it is called 'filters'"):
+        retriever.invoke("bread", filter={"room": "port"})
+    with pytest.raises(InvalidInput, match="it is called 'k'"):
+        SennitRetriever(db=store.db, top_k=3)
+    with pytest.raises(InvalidInput, match="Did you mean 'explain'"):
+        retriever.invoke("bread", explains=True)

@@ -205,3 +205,17 @@ def test_a_translated_filter_means_what_llamaindex_says(
     expected = build_metadata_filter_fn(lambda _: metadata, given_filters)("id")
     record = sennit.Record(id="1", text="t", metadata=metadata)
     assert matches(translate_filters(given_filters), record) == expected
+
+
+def test_a_wrong_argument_is_one_clear_error_with_the_right_name(store: SennitVectorStore) -> None:
+    query = VectorStoreQuery(query_str="bread", mode=VectorStoreQueryMode.TEXT_SEARCH)
+    for name, right in (("top_k", "similarity_top_k"), ("filters", "query.filters")):
+        wrong: dict[str, Any] = {name: 1}
+        with pytest.raises(InvalidInput, match=f"no argument '{name}' here; it is called '{right}'"):
+            store.query(query, **wrong)
+    with pytest.raises(InvalidInput, match="Did you mean 'explain'"):
+        store.query(query, explains=True)
+    with pytest.raises(InvalidInput, match="it is called 'similarity_top_k'"):
+        SennitRetriever(store.client, top_k=3)
+    with pytest.raises(InvalidInput, match="it is called 'filters'"):
+        SennitRetriever(store.client).search_result("bread", filter={"room": "port"})

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from sennit.errors import InvalidInput, suggest
 from sennit.filters import (
     BUILTIN_FIELDS,
     EVERYTHING,
@@ -33,6 +34,26 @@ DETAILS_KEY: Final = "sennit"
 """The key of the metadata under which a retrieved document has what sennit knows about the hit."""
 
 PAGE_RECORDS: Final = 1000
+
+
+def check_names(given: Iterable[str], known: Iterable[str], right_names: Mapping[str, str]) -> None:
+    """Raise InvalidInput for an argument that does not exist, with the right name of one that is called otherwise."""
+    names = list(known)
+    for name in given:
+        if name in right_names:
+            raise InvalidInput(f"There is no argument {name!r} here; it is called {right_names[name]!r}")
+        if name not in names:
+            raise InvalidInput(
+                f"There is no argument {name!r}. {suggest(name, names)}Arguments: {', '.join(sorted(names))}"
+            )
+
+
+def check_options(given: Iterable[str], right_names: Mapping[str, str]) -> None:
+    """Raise InvalidInput for what is no argument of a search, as `check_names` does."""
+    from sennit.engine.search_request import SearchOptions
+
+    known = [name for name in SearchOptions.__annotations__ if name not in right_names]
+    check_names(given, known, right_names)
 
 
 class FrameworkCollection:

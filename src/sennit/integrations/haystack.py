@@ -27,7 +27,7 @@ except ModuleNotFoundError as missing:
 import sennit
 from sennit.engine import Database
 from sennit.filters import EVERYTHING, NOTHING, And, Equal, Exists, Filter, In, Not, Or, Range
-from sennit.integrations.collection import DETAILS_KEY, FrameworkCollection, describe_hit
+from sennit.integrations.collection import DETAILS_KEY, FrameworkCollection, check_options, describe_hit
 from sennit.privacy import Caller
 from sennit.records import Record
 from sennit.results import SearchResult
@@ -37,6 +37,9 @@ OWN_FIELDS_KEY: Final = "_haystack"
 
 CONTENT_FIELDS: Final = ("content", "blob", "score", "embedding", "sparse_embedding")
 """Fields of a document that a filter cannot compare."""
+
+SEARCH_NAMES: Final = {"limit": "top_k", "k": "top_k", "filter": "filters"}
+"""What an argument of a search is called here that has another name in sennit or in another framework."""
 
 _BOUNDS: Final[Mapping[str, Callable[[str, Any], Filter]]] = {
     ">": lambda name, value: Range(name, low=value, include_low=False),
@@ -225,6 +228,7 @@ class SennitDocumentStore:
         self, query: str, filters: dict[str, Any] | None = None, top_k: int = 10, **options: Any
     ) -> SearchResult:
         """Return the result of a search as sennit gives it. The options are those of `Database.search`."""
+        check_options(options, SEARCH_NAMES)
         return self._collection.search(query, filters=self._translate(filters), limit=top_k, **options)
 
     def documents_of(self, result: SearchResult) -> list[Document]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sennit.errors import InvalidInput, MissingExtra
+from sennit.errors import FilterError, InvalidInput, MissingExtra
 
 try:
     from langchain_core.callbacks import (
@@ -16,6 +16,15 @@ try:
     from langchain_core.documents import Document
     from langchain_core.embeddings import Embeddings
     from langchain_core.retrievers import BaseRetriever
+    from langchain_core.structured_query import (
+        Comparator,
+        Comparison,
+        FilterDirective,
+        Operation,
+        Operator,
+        StructuredQuery,
+        Visitor,
+    )
     from langchain_core.vectorstores import VectorStore
     from pydantic import Field
 except ModuleNotFoundError as missing:
@@ -23,9 +32,12 @@ except ModuleNotFoundError as missing:
 
 import sennit
 from sennit.engine import Database
+from sennit.filters import And, Filter, Not, Or, parse_filter
 from sennit.integrations.collection import (
     DETAILS_KEY,
     FrameworkCollection,
+    check_names,
+    check_options,
     describe_hit,
     describe_record,
     diversified,
@@ -37,6 +49,62 @@ from sennit.results import SearchResult
 
 DEFAULT_RESULTS: Final = 4
 """The number of results where LangChain names none."""
+
+
+STORE_NAMES: Final = dict.fromkeys(("limit", "top_k", "n_results"), "k")
+RETRIEVER_NAMES: Final = {**STORE_NAMES, "filter": "filters"}
+"""What an argument is called here that has another name in sennit or in another framework."""
+
+
+class SennitTranslator(Visitor):
+    """Translates a structured query, which a model has written about the metadata, to a filter of sennit.
+
+    It is the `structured_query_translator` of a `SelfQueryRetriever`. A `filter` of the vector store and the `filters` of
+    the retriever may also be such a query's filter itself.
+    """
+
+    def visit_operation(self, operation: Operation) -> Filter:
+        """Return the parts joined by and or or, or the complement of one."""
+        parts = [as_filter(one) for one in operation.arguments]
+        if operation.operator == Operator.NOT:
+            if len(parts) != 1:
+                raise FilterError(f"not takes one condition, and has {len(parts)}")
+            return Not(parts[0])
+        return And(tuple(parts)) if operation.operator == Operator.AND else Or(tuple(parts))
+
+    def visit_comparison(self, comparison: Comparison) -> Filter:
+        """Return the comparison of a field."""
+        name, value = comparison.attribute, _plain_value(comparison.value)
+        match comparison.comparator:
+            case Comparator.CONTAIN:
+                # A field of texts has such an element, and a text such a part.
+                part = {name: {"icontains": value}} if isinstance(value, str) else {name: {"has": value}}
+                return parse_filter({"or": [{name: {"has": value}}, part]})
+            case Comparator.LIKE:
+                pattern = (
+                    str(value).replace("%", "*").replace("_", "?") if "%" in str(value) else f"*{value}*"
+                )
+                return parse_filter({name: {"ilike": pattern}})
+            case other:
+                return parse_filter({name: {other.value: value}})
+
+    def visit_structured_query(self, structured_query: StructuredQuery) -> tuple[str, dict[str, Any]]:
+        """Return the text to search for, and the arguments of the search."""
+        if structured_query.filter is None:
+            return structured_query.query, {}
+        return structured_query.query, {"filter": as_filter(structured_query.filter)}
+
+
+def as_filter(condition: Any) -> Any:
+    """Return a filter of sennit for one of LangChain's structured queries; any other value as it is."""
+    return condition.accept(SennitTranslator()) if isinstance(condition, FilterDirective) else condition
+
+
+def _plain_value(value: Any) -> Any:
+    """A date or time is an object that says so."""
+    if isinstance(value, Mapping) and value.get("type") in ("date", "datetime"):
+        return value.get(str(value["type"]))
+    return value
 
 
 class SennitVectorStore(VectorStore):
@@ -119,7 +187,7 @@ class SennitVectorStore(VectorStore):
         if ids is not None and filter is not None:
             raise InvalidInput("delete() takes ids or a filter, not both")
         if ids is None:
-            self._collection.remove_where(filter)
+            self._collection.remove_where(as_filter(filter))
         else:
             self._collection.remove(ids)
         return True
@@ -157,8 +225,9 @@ class SennitVectorStore(VectorStore):
         return await asyncio.to_thread(self._search, query, k, filter, options)
 
     def _search(self, query: str, k: int, filters: Any, options: dict[str, Any]) -> SearchResult:
+        check_options(options, STORE_NAMES)
         options.setdefault("recipe", self._recipe)
-        return self._collection.search(query, **{"filters": filters, **options, "limit": k})
+        return self._collection.search(query, **{"filters": as_filter(filters), **options, "limit": k})
 
     def similarity_search(
         self, query: str, k: int = DEFAULT_RESULTS, *, details: bool = False, **options: Any
@@ -300,6 +369,10 @@ class SennitRetriever(BaseRetriever):
     options: dict[str, Any] = Field(default_factory=dict)
     """Further arguments of `Database.search`."""
 
+    def __init__(self, **fields: Any) -> None:
+        check_names(fields, type(self).model_fields, RETRIEVER_NAMES)
+        super().__init__(**fields)
+
     def _get_relevant_documents(
         self,
         query: str,
@@ -319,19 +392,19 @@ class SennitRetriever(BaseRetriever):
         return await asyncio.to_thread(self._retrieve, query, changes)
 
     def _retrieve(self, query: str, changes: dict[str, Any]) -> list[Document]:
-        result = self.db.search(
-            query,
-            **{
-                "recipe": self.recipe,
-                "filters": self.filters,
-                "caller": self.caller,
-                "min_relevance": self.min_relevance,
-                "explain": self.explain,
-                **self.options,
-                "limit": changes.pop("k", self.k),
-                **changes,
-            },
-        )
+        limit = changes.pop("k", self.k)
+        options = {
+            "recipe": self.recipe,
+            "filters": self.filters,
+            "caller": self.caller,
+            "min_relevance": self.min_relevance,
+            "explain": self.explain,
+            **self.options,
+            **changes,
+        }
+        check_options(options, RETRIEVER_NAMES)
+        options["filters"] = as_filter(options["filters"])
+        result = self.db.search(query, **{**options, "limit": limit})
         return [
             Document(
                 id=hit.id,

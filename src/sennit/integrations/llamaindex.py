@@ -32,6 +32,8 @@ from sennit.filters import EVERYTHING, And, Equal, Exists, Filter, In, Not, Or, 
 from sennit.integrations.collection import (
     DETAILS_KEY,
     FrameworkCollection,
+    check_names,
+    check_options,
     describe_hit,
     describe_record,
     diversified,
@@ -44,6 +46,17 @@ from sennit.results import SearchResult
 
 DOCUMENT_FIELD: Final = "ref_doc_id"
 """The field of the metadata that names the document of a node."""
+
+_COUNT_NAMES: Final = dict.fromkeys(("k", "top_k"), "similarity_top_k")
+QUERY_NAMES: Final = {**_COUNT_NAMES, "filter": "query.filters", "filters": "query.filters"}
+RETRIEVER_NAMES: Final = {**_COUNT_NAMES, "filter": "filters"}
+"""What an argument is called here that has another name in sennit or in another framework."""
+
+RETRIEVER_FIELDS: Final = (
+    *("similarity_top_k", "recipe", "filters", "caller", "options"),
+    *("callback_manager", "object_map", "objects", "verbose"),
+)
+"""The arguments of the retriever: its own, and those of LlamaIndex."""
 
 DEFAULT_RESULTS: Final = 5
 DEFAULT_DIVERSITY: Final = 0.5
@@ -160,6 +173,7 @@ class SennitVectorStore(BasePydanticVectorStore):
 
     def query(self, query: VectorStoreQuery, *, details: bool = False, **options: Any) -> SennitQueryResult:
         """Return the best nodes with the scores that they are ordered by; higher is better."""
+        check_options(options, QUERY_NAMES)
         # An index that keeps no nodes itself sends an empty list of ids, and means all.
         conditions = [self._select(query.node_ids or None, query.filters)]
         if query.doc_ids:
@@ -254,6 +268,7 @@ class SennitRetriever(BaseRetriever):
         options: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> None:
+        check_names(fields, RETRIEVER_FIELDS, {**RETRIEVER_NAMES, "limit": "similarity_top_k"})
         self._db = db
         self._options: dict[str, Any] = {
             "limit": similarity_top_k,
@@ -266,7 +281,9 @@ class SennitRetriever(BaseRetriever):
 
     def search_result(self, query: str, **changes: Any) -> SearchResult:
         """Return the result of a search as sennit gives it."""
-        return self._db.search(query, **{**self._options, **changes})
+        options = {**self._options, **changes}
+        check_options(options, RETRIEVER_NAMES)
+        return self._db.search(query, **options)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         result = self.search_result(query_bundle.query_str)

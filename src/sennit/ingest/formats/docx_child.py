@@ -7,7 +7,9 @@ that nobody accepted yet, and of text boxes.
 import io
 import re
 import zipfile
+from collections.abc import Iterator
 from importlib import import_module
+from typing import Any
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
@@ -36,7 +38,7 @@ def read(data: bytes, max_unpacked: int) -> dict[str, object]:
 
 
 class _Reader:
-    def __init__(self, document):  # type: ignore[no-untyped-def]
+    def __init__(self, document: Any) -> None:
         self._document = document
         self._parse = import_module("docx.oxml").parse_xml
         self._styles = {style.style_id: style.name or "" for style in document.styles}
@@ -44,12 +46,12 @@ class _Reader:
         self._notes = {kind: self._read_notes(kind) for kind in NOTES.values()}
         self._number = 0
 
-    def blocks(self) -> "list[list[tuple[int, str]]]":
+    def blocks(self) -> list[list[tuple[int, str]]]:
         out = [block for one in self._content(self._document.element.body) if (block := self._block(one))]
         marginal = self._margins()
         return [*out, [(max(1, self._number), line) for line in marginal]] if marginal else out
 
-    def _content(self, parent, depth=0):  # type: ignore[no-untyped-def]
+    def _content(self, parent: Any, depth: int = 0) -> Iterator[Any]:
         """Yield the paragraphs and tables in an element, also those in content controls and the like."""
         for child in parent:
             if child.tag in (f"{W}p", f"{W}tbl"):
@@ -57,7 +59,7 @@ class _Reader:
             elif child.tag not in DELETED and isinstance(child.tag, str) and depth < MAX_DEPTH:
                 yield from self._content(child, depth + 1)
 
-    def _block(self, element) -> "list[tuple[int, str]]":  # type: ignore[no-untyped-def]
+    def _block(self, element: Any) -> list[tuple[int, str]]:
         if element.tag == f"{W}p":
             self._number += 1
             return [(self._number, line) for line in self._paragraph(element)]
@@ -77,7 +79,7 @@ class _Reader:
         ]
         return [lines[0], (first, "|" + "---|" * width), *lines[1:]]
 
-    def _cell(self, cell) -> str:  # type: ignore[no-untyped-def]
+    def _cell(self, cell: Any) -> str:
         """The text of a cell on one line; one that a merged cell continues is empty."""
         merge = cell.find(f"{W}tcPr/{W}vMerge")
         if merge is not None and merge.get(f"{W}val") != "restart":
@@ -85,7 +87,7 @@ class _Reader:
         texts = [" ".join(self._text(one).split()) for one in cell.iter(f"{W}p")]
         return " ".join(filter(None, texts)).replace("|", "\\|")
 
-    def _paragraph(self, element) -> "list[str]":  # type: ignore[no-untyped-def]
+    def _paragraph(self, element: Any) -> list[str]:
         text = self._text(element).strip()
         boxes = [
             " ".join(self._text(one).split())
@@ -101,7 +103,7 @@ class _Reader:
         ]
         return [*self._marked(element, text), *filter(None, boxes), *notes]
 
-    def _marked(self, element, text: str) -> "list[str]":  # type: ignore[no-untyped-def]
+    def _marked(self, element: Any, text: str) -> list[str]:
         if not text:
             return []
         style = element.find(f"{W}pPr/{W}pStyle")
@@ -118,7 +120,7 @@ class _Reader:
             return [f"{marker}{lines[0]}", *(f"{inside}{line}" for line in lines[1:])]
         return lines
 
-    def _list_marker(self, element, style: str) -> str:  # type: ignore[no-untyped-def]
+    def _list_marker(self, element: Any, style: str) -> str:
         """`- ` or `1. `, indented by its level; empty for a paragraph that is no item of a list."""
         named = re.fullmatch(r"List(?: (Bullet|Number))?(?: (\d))?", style)
         level = int(named[2]) - 1 if named and named[2] else 0
@@ -136,7 +138,7 @@ class _Reader:
             return ""
         return "  " * min(level, MAX_LIST_LEVEL) + ("1. " if is_numbered else "- ")
 
-    def _list_formats(self):  # type: ignore[no-untyped-def]
+    def _list_formats(self) -> dict[tuple[str, int], str]:
         """How each level of each list is numbered, by the id of the list and the level."""
         root = self._part("numbering")
         if root is None:
@@ -156,7 +158,7 @@ class _Reader:
             for level, form in abstract.get(link.get(f"{W}val"), {}).items()
         }
 
-    def _read_notes(self, kind: str) -> "dict[str, str]":
+    def _read_notes(self, kind: str) -> dict[str, str]:
         root = self._part(kind)
         if root is None:
             return {}
@@ -166,9 +168,9 @@ class _Reader:
             if note.get(f"{W}type") is None
         }
 
-    def _margins(self) -> "list[str]":
+    def _margins(self) -> list[str]:
         """What stands above and below the text of pages, each once; numbers of pages alone are left out."""
-        found = {}
+        found: dict[str, None] = {}
         for kind in ("header", "footer"):
             for relation in self._document.part.rels.values():
                 if relation.reltype.endswith(f"/{kind}") and not relation.is_external:
@@ -178,13 +180,13 @@ class _Reader:
                         found[f"{kind.capitalize()}: {text}"] = None
         return list(found)
 
-    def _part(self, kind: str):  # type: ignore[no-untyped-def]
+    def _part(self, kind: str) -> Any:
         for relation in self._document.part.rels.values():
             if relation.reltype.endswith(f"/{kind}") and not relation.is_external:
                 return self._parse(relation.target_part.blob)
         return None
 
-    def _text(self, paragraph) -> str:  # type: ignore[no-untyped-def]
+    def _text(self, paragraph: Any) -> str:
         """The text of a paragraph without that of the paragraphs inside it."""
         out = []
         for element in paragraph.iter():
@@ -203,12 +205,12 @@ class _Reader:
         return "".join(out)
 
 
-def _owner(element, tag: str):  # type: ignore[no-untyped-def]
+def _owner(element: Any, tag: str) -> Any:
     """The nearest element around one with this tag."""
     return next(element.iterancestors(tag), None)
 
 
-def _is_shown(element, until=None) -> bool:  # type: ignore[no-untyped-def]
+def _is_shown(element: Any, until: Any = None) -> bool:
     for one in element.iterancestors():
         if one is until:
             break
@@ -217,6 +219,6 @@ def _is_shown(element, until=None) -> bool:  # type: ignore[no-untyped-def]
     return True
 
 
-def _whole(element, name: str = f"{W}val") -> int:  # type: ignore[no-untyped-def]
+def _whole(element: Any, name: str = f"{W}val") -> int:
     text = "" if element is None else element.get(name) or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 3 else 0

@@ -4,6 +4,7 @@ import io
 import math
 import os
 from importlib import import_module
+from typing import Any
 
 # Otherwise the allocator and the linear algebra of the packages reserve more than a gigabyte of addresses, nearly all
 # that the process may have.
@@ -77,7 +78,7 @@ class _Plain:
         self.characters += len(text)
         return text
 
-    def _nested(self, value: "list[object] | dict[str, object]", depth: int) -> object:
+    def _nested(self, value: Any, depth: int) -> object:
         if isinstance(value, list) and not (value and all(_is_entry(one) for one in value)):
             if len(value) > MAX_NUMBERS and all(isinstance(one, (int, float)) for one in value):
                 return None
