@@ -236,6 +236,23 @@ def test_the_latest_session_and_the_latest_block_win(owner: Visit) -> None:
     expect(block).to_contain_text("March for vacation")
 
 
+def test_a_correction_that_is_saved_late_leaves_the_session_chosen_meanwhile(owner: Visit) -> None:
+    turns = [{"session": name, "speaker": "Anil", "text": f"Word of {name}"} for name in ("first", "second")]
+    owner.call("POST", "/v1/turns", turns)
+    owner.open_view("memory?session=first")
+    owner.page.locator(".turn").get_by_role("button", name="Correct").click()
+    owner.page.get_by_label("Text", exact=True).fill("Another word of first")
+    held = Held(owner, "/v1/records", lambda text: "Another word" in text)
+    owner.page.get_by_role("button", name="Save").click()
+    held.wait()
+    owner.page.keyboard.press("Escape")
+    owner.page.get_by_role("button", name=re.compile("^second")).click()
+    expect(owner.page.locator(".turn")).to_contain_text("Word of second")
+    held.release()
+    expect(owner.page.locator(".turn")).to_contain_text("Word of second")
+    expect(owner.page).to_have_url(re.compile("session=second"))
+
+
 def test_completions_are_those_of_the_present_text(owner: Visit) -> None:
     held = Held(owner, "/v1/fields")
     box = owner.page.get_by_role("combobox", name="Filter")

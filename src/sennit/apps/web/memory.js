@@ -60,7 +60,8 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
     if (!found) return;
     const sorted = found.records.sort((a, b) => (Date.parse(a.timestamp) || 0) - (Date.parse(b.timestamp) || 0) || (a.position ?? 0) - (b.position ?? 0));
     let last = "";
-    const again = () => loadTurns(name);
+    // Who has gone to another session while this one was changed stays there.
+    const again = () => place.session === name && loadTurns(name);
     fill(
       turns,
       h("li", h("h3", name)),
@@ -91,23 +92,26 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
     if (!(await ask(`Forget the session ${name}, and the facts that have no other source?`))) return;
     const { removed } = await remove(`/v1/sessions/${encodeURIComponent(name)}`);
     toast(`Forgot ${plural(removed, "record")}.`);
-    reading.cancel();
-    fill(turns);
-    remember({ session: "" });
+    if (place.session === name) {
+      reading.cancel();
+      fill(turns);
+      remember({ session: "" });
+    }
     await loadSessions();
   };
   filter.addEventListener("input", showSessions);
-  await Promise.all([loadSessions(), showFacts(graph, { entity: place.entity, asOf: place.asOf }, caller, remember)]);
+  await Promise.all([loadSessions(), showFacts(graph, { entity: place.entity, asOf: place.asOf }, caller, remember, latest())]);
   if (place.session) await loadTurns(place.session);
 }
 
-async function showFacts(graph, wanted, caller, onchange) {
-  const found = await loadFacts();
+async function showFacts(graph, wanted, caller, onchange, reading) {
+  const found = await reading((signal) => loadFacts(null, signal));
+  if (!found) return;
   if (!found.facts.length) {
     fill(graph, h("p.muted", "No facts yet. ", h("code", "sennit facts add"), " stores one; a conversation gives them by ", h("code", "sennit facts extract"), "."));
     return;
   }
-  const again = () => showFacts(graph, wanted, caller, onchange);
+  const again = () => showFacts(graph, wanted, caller, onchange, reading);
   const view = factsView({
     ...found,
     ...wanted,
