@@ -79,8 +79,9 @@ def test_editor_code_can_come_from_standard_input(docs_cli: Cli) -> None:
     assert "room" in json.loads(done.stdout)["editor_keywords"]
 
 
-def test_unreadable_editor_file_is_a_usage_error(docs_cli: Cli, home: Path) -> None:
-    assert docs_cli("ask", "lease", "--editor", "nothing.js").exit_code == 2
+def test_missing_and_unreadable_editor_files_have_their_exit_codes(docs_cli: Cli, home: Path) -> None:
+    assert docs_cli("ask", "lease", "--editor", "nothing.js").exit_code == 3
+    assert docs_cli("ask", "lease", "--editor", ".").exit_code == 2
     (home / "binary").write_bytes(b"\xff\xfe\x00")
     done = docs_cli("ask", "lease", "--editor", "binary")
     assert (done.exit_code, "UTF-8" in done.stderr) == (2, True)

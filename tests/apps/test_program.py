@@ -286,6 +286,37 @@ def test_usage_errors_are_json_with_json_option(cli: Cli) -> None:
     assert cli("search", "--", "--json").stderr.startswith("Error:")
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "message"),
+    [
+        ("search ferry --paths-from nothing", 3, "There is no file nothing."),
+        ("search ferry --paths-from .", 2, ". cannot be read: "),
+        ("search ferry --paths-from binary", 2, "binary is not UTF-8 text (byte 0)."),
+        ("search ferry --editor nothing", 3, "There is no file nothing."),
+        ("facts import nothing", 3, "There is no file nothing."),
+        ("facts import binary", 2, "binary is not UTF-8 text (byte 0)."),
+        ("facts import list.jsonl", 2, "Line 1: a fact is an object with subject, relation and object"),
+        ("facts import misspelt.jsonl", 2, "Line 1: a fact has no field 'objekt'"),
+        ("judge . --from nothing", 3, "There is no file nothing."),
+        ("judge . --from binary", 2, "binary is not UTF-8 text (byte 0)."),
+        ("remember --from nothing", 3, "nothing: No such file or directory."),
+        ("feedback import .", 2, ".: Is a directory."),
+        ("read a.md --folder nothing", 3, "There is no folder 'nothing' to read in."),
+        ("remember ''", 2, "Give either a TEXT to remember"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_with_its_exit_code(
+    filled_cli: Cli, home: Path, command: str, code: int, message: str
+) -> None:
+    (home / "binary").write_bytes(b"\xff\xfe\x00")
+    (home / "list.jsonl").write_text("[1]\n")
+    fact = {"subject": "Ana", "relation": "knows", "object": "Rui", "objekt": "Eva"}
+    (home / "misspelt.jsonl").write_text(json.dumps(fact))
+    done = filled_cli(*shlex.split(command))
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert done.stderr.startswith(f"Error: {message}")
+
+
 def test_invalid_utf8_argument_is_refused(filled_cli: Cli) -> None:
     done = filled_cli("search", "\udcff")
     assert done.exit_code == 2

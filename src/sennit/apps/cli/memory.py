@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
-from sennit.apps.cli.options import build_request, choose_project, project_option, search_option
+from sennit.apps.cli.options import build_request, choose_project, project_option, read_text, search_option
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.apps.cli.suggestions import CommandGroup
 from sennit.context.sanitize import sanitize_for_terminal
@@ -20,6 +21,8 @@ from sennit.search_parameters import LIMIT, LOOK_BACK, MIN_RELEVANCE, RECENCY
 if TYPE_CHECKING:
     from sennit.facts import Fact
     from sennit.turns import Turn
+
+REQUIRED_OF_A_FACT: Final = {"subject", "relation", "object"}
 
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
@@ -56,7 +59,7 @@ def remember(
     A conversation has one JSON object per line ("text", "speaker", "session", "timestamp"; common other names are
     recognised), or it is a transcript with lines such as '[2026-03-01 09:30] Rajesh: we could go in March'.
     """
-    if (text is None) == (file is None):
+    if (text is None) == (file is None) or (text is not None and not text.strip()):
         raise InvalidInput("Give either a TEXT to remember, or a conversation with --from FILE.")
     with session.open(create=True) as db:
         if text is not None:
@@ -271,16 +274,8 @@ def import_(session: Session, file: Path) -> None:
 
     An object has "subject", "relation" and "object", and may have the other fields of a fact.
     """
-    from sennit.facts import Fact
-
-    batch = []
-    with click.open_file(str(file), encoding="utf-8-sig") as stream:
-        for number, line in enumerate(stream, 1):
-            if line.strip():
-                try:
-                    batch.append(Fact(**json.loads(line)))
-                except (TypeError, ValueError, RecursionError) as error:
-                    raise InvalidInput(f"{file}, line {number}: {error}") from error
+    lines = read_text(str(file)).split("\n")
+    batch = [_read_fact(line, number) for number, line in enumerate(lines, 1) if line.strip()]
     with session.open(create=True) as db:
         written = db.add_facts(batch)
     if session.json:
@@ -289,6 +284,21 @@ def import_(session: Session, file: Path) -> None:
         )
     else:
         output.write_note(session, f"Imported {output.pluralize(len(batch), 'fact')}.")
+
+
+def _read_fact(line: str, number: int) -> Fact:
+    from sennit.facts import Fact
+
+    try:
+        values = json.loads(line)
+        if not isinstance(values, dict) or not set(values) >= REQUIRED_OF_A_FACT:
+            raise InvalidInput("a fact is an object with subject, relation and object")
+        unknown = set(values).difference(one.name for one in fields(Fact))
+        if unknown:
+            raise InvalidInput(f"a fact has no field {min(unknown)!r}")
+        return Fact(**values)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"Line {number}: {error}") from error
 
 
 @facts.command()

@@ -134,24 +134,33 @@ def build_request(
     )
 
 
-class EditorFile(click.Path):
-    """An option that takes a source file, or - for standard input; its value is the text."""
+class TextFile(click.Path):
+    """An option that takes a file in UTF-8, or - for standard input; its value is the text."""
 
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, dir_okay=False, exists=True, allow_dash=True)
+    def __init__(self, max_bytes: int | None = None, advice: str = "") -> None:
+        super().__init__(allow_dash=True)
+        self._max_bytes = max_bytes
+        self._advice = advice
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        file = str(super().convert(value, param, ctx))
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        return read_text(str(value), self._max_bytes, self._advice)
+
+
+def read_text(file: str, max_bytes: int | None = None, advice: str = "") -> str:
+    """Return the text of a file in UTF-8, or of standard input for -; an error names the file."""
+    try:
         with click.open_file(file, "rb") as stream:
-            content = stream.read(MAX_EDITOR_BYTES + 1)
-        if len(content) > MAX_EDITOR_BYTES:
-            raise InvalidInput(
-                f"{file} is larger than {MAX_EDITOR_BYTES >> 20} MB; --editor takes a source file."
-            )
-        try:
-            return content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start}).") from error
+            content: bytes = stream.read() if max_bytes is None else stream.read(max_bytes + 1)
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {file}.") from None
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror or error}.") from error
+    if max_bytes is not None and len(content) > max_bytes:
+        raise InvalidInput(f"{file} is larger than {max_bytes >> 20} MB; {advice}")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start}).") from error
 
 
 def rewrite_options(command: Command) -> Command:
@@ -169,7 +178,7 @@ def rewrite_options(command: Command) -> Command:
         click.option(
             "--editor",
             metavar="FILE",
-            type=EditorFile(),
+            type=TextFile(MAX_EDITOR_BYTES, "--editor takes a source file."),
             help="Code open in your editor; its keywords are added to the query.",
         ),
     ):

@@ -18,6 +18,7 @@ from sennit.apps.cli.options import folder_option, open_for_files, project_optio
 from sennit.apps.cli.result_lines import parse_line
 from sennit.apps.cli.session import Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
+from sennit.errors import NotFound
 
 if TYPE_CHECKING:
     from sennit.engine.database import Database
@@ -97,6 +98,9 @@ def _read(
     from sennit.folders import FileText, Folders, ReadError
 
     if folders:
+        missing = next((folder for folder in folders if not _exists(str(folder))), None)
+        if missing is not None:
+            raise NotFound(f"There is no folder {str(missing)!r} to read in.")
         allowed = Folders(folders)
         return _read_place(path, lines, allowed.read)
     with open_for_files(session, "read") as db:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,6 +12,7 @@ from sennit.apps.cli.excerpts import ExcerptOptions
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
 from sennit.apps.cli.options import (
     FILTER_HELP,
+    TextFile,
     build_request,
     choose_project,
     project_option,
@@ -95,7 +96,7 @@ def _search_options(command: Command) -> Command:
 )
 @click.option(
     "--paths-from",
-    type=click.File("r"),
+    type=TextFile(),
     metavar="FILE",
     help="Search only the files whose paths are in FILE, one per line; - is standard input.",
 )
@@ -109,7 +110,7 @@ def search(
     full: bool,
     files: bool,
     form: LineFormat | None,
-    paths_from: TextIO | None,
+    paths_from: str | None,
     **options: Any,
 ) -> int:
     """Search the records by keyword and by meaning, and print one ranking.
@@ -147,11 +148,11 @@ def search(
     return OK if result.answered else SOURCES_FAILED
 
 
-def _restrict(db: Database, filters: str | None, paths: TextIO) -> Filter:
+def _restrict(db: Database, filters: str | None, paths: str) -> Filter:
     """Return the filter with the condition that a record is of one of these files."""
     from sennit.filters import parse_filter
 
-    wanted = [line.rstrip("\r\n") for line in paths]
+    wanted = [line.rstrip("\r") for line in paths.split("\n")]
     of_files = db.files.filter_paths(line for line in wanted if line.strip())
     return parse_filter(filters) & of_files
 
