@@ -12,7 +12,7 @@ import numpy as np
 import sennit
 from sennit.analysis import query_terms
 from sennit.errors import SennitError
-from sennit.filters import EVERYTHING, Equal, Exists, Filter, In, Or, flatten
+from sennit.filters import EVERYTHING, Equal, Exists, Filter, In, Or, Scalar, flatten
 from sennit.graph.names import name_hash
 from sennit.records import MAX_ID_BYTES, Record
 from sennit.stores.contract import BM25, Keys, KeywordQuery, Snapshot
@@ -43,22 +43,22 @@ def naughty_records(strings: Sequence[str]) -> list[Record]:
         values: dict[str, Any] = {"id": f"all-{at}", "text": text}
         for name in FIELDS:
             with contextlib.suppress(SennitError):
-                Record(**values | {name: string})
+                Record(**{**values, name: string})
                 values[name] = string
         metadata: dict[str, Any] = {"value": string, "list": [string]}
         if 0 < len(string.encode()) <= MAX_ID_BYTES:
             metadata |= {string: "there", "in": {string: string}}
         made = [Record(**values, metadata=metadata)]
-        for own in ({"id": string}, {"id": f"tenant-{at}", "tenant": string}):
+        for name, tenant in ((string, ""), (f"tenant-{at}", string)):
             with contextlib.suppress(SennitError):
-                made.append(Record(**{"text": text, **own}))
+                made.append(Record(id=name, text=text, tenant=tenant))
         records |= {record.full_id: record for record in made}
     return list(records.values())
 
 
 def naughty_filters(records: Sequence[Record], keys_one_in: int) -> Iterator[Case]:
     """Filters with every value of every field, and with every key of the metadata or one in some."""
-    holding: dict[str, dict[object, set[str]]] = {}
+    holding: dict[str, dict[Scalar, set[str]]] = {}
     for record in records:
         for name, value in flatten(record):
             holding.setdefault(name, {}).setdefault(value, set()).add(record.full_id)
