@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sennit.embedding import EmbeddingSpec
-from sennit.filters import Filter
 from sennit.privacy import Caller, Policy, Rule
 from sennit.rerankers import RerankSpec
 from sennit.settings import Settings
@@ -23,11 +22,6 @@ def default_caller(settings: Settings) -> Caller:
 def make_policy(settings: Settings, rule: Rule | None = None) -> Policy:
     """Return the policy that decides who may see what."""
     return Policy(settings.privacy.levels, settings.privacy.everyone, rule)
-
-
-def default_audience(settings: Settings) -> Filter:
-    """Return what the default caller may see."""
-    return make_policy(settings).audience(default_caller(settings))
 
 
 def is_embedding_configured(settings: Settings) -> bool:

@@ -7,7 +7,7 @@ file without lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -164,12 +164,6 @@ class ReferenceResolver:
             if found:
                 return found
         return self._with_hash(reference)
-
-    def _prefixes(self, reference: str) -> Iterator[str]:
-        """Yield the beginnings that an id may have: the reference, and `path#hash` with the path as it is stored."""
-        yield reference
-        if len(reference.rpartition("#")[2]) >= MIN_PREFIX_CHARACTERS:
-            yield from self._places().find_ids(reference)
 
     def _with_hash(self, reference: str) -> list[Record]:
         """Return the records whose ids have a hash after `#`, as those of files do, which begins with the reference."""

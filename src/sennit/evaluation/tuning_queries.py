@@ -12,7 +12,6 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
-from sennit.errors import InvalidInput
 from sennit.evaluation.datasets import Collection, Query
 from sennit.evaluation.feedback_formats import grades
 from sennit.llm import LanguageModel
@@ -123,13 +122,6 @@ def from_model(
             judgements[query.id] = {record.id: 1}
         progress(at, len(chosen))
     return Collection("model", (), tuple(queries), judgements)
-
-
-def check_enough(collection: Collection, least: int, what: str) -> Collection:
-    """Return the collection; raise InvalidInput if it has too few queries."""
-    if len(collection.queries) < least:
-        raise InvalidInput(f"{what} {len(collection.queries):,} queries, and tuning needs at least {least}.")
-    return collection
 
 
 def _sample(records: Iterable[Record], limit: int) -> Sequence[Record]:

@@ -30,9 +30,8 @@ PREVIEW_BYTES: Final = 256
 MAX_SKIPPED: Final = 100
 """How many files that could not be read are listed."""
 
-EXIT_NO_MATCH: Final = 1
 EXIT_FAILED: Final = 2
-"""Exit codes of ripgrep."""
+"""The exit code of ripgrep for an error; without a match it is 1."""
 
 _CHUNK_BYTES: Final = 1 << 18
 _SMALL_CHUNK_BYTES: Final = 1 << 15

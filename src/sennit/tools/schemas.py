@@ -159,7 +159,6 @@ _NUMBER: Final[Schema] = {"type": "number"}
 _BOOLEAN: Final[Schema] = {"type": "boolean"}
 _COUNT: Final[Schema] = {"type": "integer"}
 _STRINGS: Final = array_of(_STRING)
-_COUNTS: Final = array_of(_COUNT)
 _NULLABLE_STRING: Final = nullable("string")
 _NULLABLE_NUMBER: Final = nullable("number")
 _NULLABLE_INTEGER: Final = nullable("integer")
