@@ -161,8 +161,8 @@ def use(session: Session, model: str) -> None:
     providers = SETTINGS["embedding.provider"].choices
     if provider not in providers:
         raise InvalidInput(
-            f"{provider!r} is not a provider of models ({', '.join(providers)}). Give the provider before the model, "
-            "such as onnx/minilm."
+            f"{provider!r} is not one of the providers of models: {', '.join(providers)}. Give the provider before "
+            "the model, such as onnx/minilm."
         )
     with session.open(embedding__provider=provider, embedding__model=name) as db:
         db.admin.select_model()
