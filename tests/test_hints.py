@@ -138,5 +138,5 @@ def test_a_misspelt_recipe_or_collection_is_an_error_with_the_nearest_name(db: D
 
 
 def test_an_answer_without_passages_has_the_hints(db: Database) -> None:
-    answer = db.ask("when does the ferry leave?")
+    answer = db.ask("when does the ferry leave?", recipe="docs")
     assert [hint.code for hint in answer.hints] == ["recipe", "try"]

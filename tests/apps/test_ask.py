@@ -89,7 +89,7 @@ def test_missing_and_unreadable_editor_files_have_their_exit_codes(docs_cli: Cli
 
 def test_nothing_found_is_not_an_error(cli: Cli, home: Path) -> None:
     cli("import", input='{"id": "a", "text": "x"}\n')
-    done = cli("ask", "what is a lease?")
+    done = cli("ask", "--recipe", "docs", "what is a lease?")
     assert (done.exit_code, done.stdout) == (0, "Nothing was found that answers this.\n")
 
 

@@ -296,3 +296,20 @@ def test_invalid_arguments_are_refused(opened: Open) -> None:
             db.ask("x", limit=limit)
     with pytest.raises(SettingsError, match=r"llm\.model"):
         opened(llm__provider="openai").ask("lease")
+
+
+def test_a_question_goes_to_documentation_then_to_memory_then_to_everything() -> None:
+    with sennit.open(":memory:") as db:
+        db.add([Record(id="m", collection="mail", text="The barrel was filled in May.")])
+        assert "in May" in db.ask("when was the barrel filled").text
+        db.add_turns([sennit.Turn(text="I filled the barrel in June.", session="s", speaker="Ana")])
+        assert "June" in db.ask("when was the barrel filled").text
+        db.add([Record(id="d", collection="docs", text="Barrels are filled in July.")])
+        assert "July" in db.ask("when was the barrel filled").text
+
+
+def test_the_choice_of_a_recipe_shows_nothing_of_hidden_documentation() -> None:
+    with sennit.open(":memory:") as db:
+        db.add([Record(id="d", collection="docs", text="Barrels are filled in July.", sensitivity="private")])
+        db.add_turns([sennit.Turn(text="I filled the barrel in June.", session="s", speaker="Ana")])
+        assert "June" in db.ask("when was the barrel filled").text

@@ -307,6 +307,6 @@ def test_keyword_search_answers_without_embeddings(tmp_path: Path) -> None:
 def test_nothing_found_gives_an_empty_list_and_says_so() -> None:
     with sennit.open(":memory:") as db:
         assert list(db.search("lease", recipe="docs")) == []
-        answer = db.ask("what is a lease?")
+        answer = db.ask("what is a lease?", recipe="docs")
         assert answer.text == "Nothing was found that answers this."
         assert (answer.citations, answer.pages, answer.answered) == ((), (), 2)

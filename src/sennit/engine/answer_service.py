@@ -33,6 +33,9 @@ from sennit.stores.contract import Backend
 __all__ = ["Answer", "AnswerService", "AnswerStream", "AskOptions"]
 
 DEFAULT_LIMIT: Final = 5
+ANSWERING_RECIPES: Final = ("docs", "memory")
+"""The recipes that answers come from, if none is named: the first whose collections hold anything."""
+
 EXAMPLES_RECIPE: Final = "examples"
 MAX_EXAMPLES: Final = 3
 """Finished examples in a prompt. Code is long, and the second and third best are already variations."""
@@ -48,7 +51,7 @@ class AskOptions(TypedDict, total=False):
     """The optional arguments of a question."""
 
     recipe: str | Recipe | None
-    """The recipe of the search; by default `docs`."""
+    """The recipe of the search. By default `docs`; `memory` or the default recipe where there are no such records."""
     editor: str | None
     """The code in the editor."""
     language: str | None
@@ -183,12 +186,9 @@ class AnswerService:
         """Search sections and finished examples, and build the prompt from them."""
         began = time.perf_counter()
         settings = self._settings
-        recipe_name = options.get("recipe") or "docs"
-        recipe = recipe_name if isinstance(recipe_name, Recipe) else find_recipe(recipe_name, self._recipes)
         limit = options.get("limit")
         request = SearchRequest(
             query,
-            recipe=recipe,
             limit=DEFAULT_LIMIT if limit is None else limit,
             filters=options.get("filters"),
             project=options.get("project"),
@@ -200,8 +200,11 @@ class AnswerService:
             explain=True,
         )
         audience = self._audience(request.caller, request.project)
+        recipe = options.get("recipe") or self._choose_recipe(audience)
+        if not isinstance(recipe, Recipe):
+            recipe = find_recipe(recipe, self._recipes)
         # Two searches follow, and both use the same rewrite.
-        request = replace(request, rewrite=self._rewriter.rewrite(request, recipe, audience))
+        request = replace(request, recipe=recipe, rewrite=self._rewriter.rewrite(request, recipe, audience))
         result = self._search(request)
         degraded = list(result.degraded)
         examples: tuple[Hit, ...] = ()
@@ -235,6 +238,15 @@ class AnswerService:
             read_time(query, request.now or datetime.now(UTC)),
             began,
         )
+
+    def _choose_recipe(self, audience: Filter) -> str:
+        """Return the first recipe for answers whose collections hold anything, else the default recipe."""
+        with self._snapshot(audience) as snapshot:
+            held = snapshot.text_counts("collection").keys()
+        for name in ANSWERING_RECIPES:
+            if name in self._recipes and not held.isdisjoint(self._recipes[name].collections):
+                return name
+        return self._settings.search.recipe
 
     def _similarity(self, result: SearchResult, audience: Filter) -> float:
         with self._snapshot(audience) as snapshot:

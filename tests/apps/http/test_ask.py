@@ -119,7 +119,7 @@ def test_hidden_records_are_in_no_prompt_and_no_answer(serve: StartService, chat
             told = service.post("/v1/ask", {"query": "lease of the vault", "stream": True}, who)
             assert ("eleven" in told.text) is sees
     said = [json.dumps(request.body) for request in chat.requests]
-    assert ["eleven" in prompt for prompt in said] == [False, True]  # nothing is found for the other tenant
+    assert ["eleven" in prompt for prompt in said] == [False, False, True]
 
 
 def test_failed_model_is_reported_without_its_url(serve: StartService, chat: ChatServer) -> None:

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     "-r",
     "--recipe",
     type=TEXT,
-    default="docs",
-    show_default=True,
-    help="How to search; see 'sennit recipes'.",
+    help="How to search; see 'sennit recipes'. Default: docs, or memory where there are only conversations.",
 )
 @search_option(LIMIT, "-n", "--limit", help_text="Maximum number of sections to answer from.", default=5)
 @rewrite_options
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
 def ask(
     session: Session,
     query: str,
-    recipe: str,
+    recipe: str | None,
     limit: int,
     editor: str | None,
     language: str | None,

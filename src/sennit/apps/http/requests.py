@@ -414,7 +414,15 @@ class AskBody(RequestBody):
     )
 
     query: Query
-    recipe: Annotated[Recipe, Field(description="The recipe to search with. Default: `docs`.")] | None = None
+    recipe: (
+        Annotated[
+            Recipe,
+            Field(
+                description="The recipe to search with. Default: `docs`, or `memory` where there are only memories."
+            ),
+        ]
+        | None
+    ) = None
     limit: (
         Annotated[Limit, Field(description="Maximum number of sections to answer from. Default: 5.")] | None
     ) = None
