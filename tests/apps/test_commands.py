@@ -309,3 +309,18 @@ def test_facts_extract_shows_what_is_over_and_ends_the_stored_fact(cli: Cli) -> 
     (ended,) = json.loads(cli("facts", "extract", "--json").stdout)["ended"]
     assert (ended["subject"], ended["object"]) == ("Priya", "Acme")
     assert "superseded_at" in cli("facts", "list", "--history", "--json").stdout
+
+
+def test_a_text_is_remembered_as_of_the_time_at_which_it_was_said(cli: Cli) -> None:
+    cli("remember", "I work at Acme.", "--speaker", "Priya", "--time", "2026-03-01T09:30")
+    cli("facts", "extract")
+    (record,) = json.loads(cli("list", "--collection", "memory", "--json").stdout)["records"]
+    assert record["timestamp"] == "2026-03-01T09:30:00+00:00"
+    assert "2026-03-01" in cli("facts", "list").stdout
+
+
+def test_a_time_that_is_none_is_refused_before_anything_is_stored(cli: Cli, home: Path) -> None:
+    done = cli("remember", "I work at Acme.", "--time", "yesterday")
+    assert done.exit_code == 2
+    assert "Not a valid time: 'yesterday'" in done.stderr
+    assert not (home / ".sennit").exists()

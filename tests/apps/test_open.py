@@ -32,7 +32,12 @@ def run_open(folder: Path, *options: str, **variables: str) -> Iterator[subproce
     """Run `sennit open` with no screen but that of the variables."""
     kept = {name: value for name, value in os.environ.items() if name not in SCREENS}
     with subprocess.Popen(
-        [PROGRAM, "open", *options], stderr=subprocess.PIPE, text=True, cwd=folder, env={**kept, **variables}
+        [PROGRAM, "open", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env={**kept, **variables},
     ) as process:
         try:
             yield process
@@ -60,6 +65,12 @@ def test_browser_of_the_environment_gets_the_address(database: Path) -> None:
         address = read_address(process)
         wait_until(seen.exists, "the browser")
         assert seen.read_text() == address
+
+
+def test_a_quiet_start_prints_the_address_alone(database: Path) -> None:
+    with run_open(database, "--port", "0", "--quiet", "--no-browser") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
 
 
 def test_a_browser_that_does_not_start_is_said(database: Path) -> None:

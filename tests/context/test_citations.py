@@ -97,4 +97,5 @@ def test_a_citation_says_where_the_passage_really_is() -> None:
     assert (one.number, one.location, one.url) == (3, "docs/retries.mdx:10-14", "/docs/retries#backoff")
     assert str(one) == "[3] Retries > Backoff — docs/retries.mdx:10-14 (/docs/retries#backoff)"
     assert one.to_dict()["id"] == "docs/retries#1"
-    assert make_citation(1, Record(id="note", text="x")).location == "note"
+    plain = make_citation(1, Record(id="note", text="x"))
+    assert (plain.location, str(plain)) == ("note", "[1] note")

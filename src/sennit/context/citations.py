@@ -65,7 +65,9 @@ class Citation:
 
     def __str__(self) -> str:
         url = f" ({self.url})" if self.url and self.url != self.location else ""
-        return f"[{self.number}] {self.title or self.id} — {self.location}{url}"
+        # A record without a title and a file is at its id.
+        place = " — ".join(dict.fromkeys((self.title or self.id, self.location)))
+        return f"[{self.number}] {place}{url}"
 
 
 def make_citation(number: int, record: Record, location: str | None = None, revision: str = "") -> Citation:

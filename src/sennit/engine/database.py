@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -353,6 +354,7 @@ class Database:
         sensitivity: str | None = None,
         scope: str | None = None,
         source: str = "remember",
+        timestamp: datetime | None = None,
         caller: Caller | None = None,
     ) -> Record:
         """The same as `db.memory.remember`."""
@@ -365,6 +367,7 @@ class Database:
             sensitivity=sensitivity,
             scope=scope,
             source=source,
+            timestamp=timestamp,
             caller=caller,
         )
 

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, Unpack
 
 from sennit.embedding_service import EmbeddingService
@@ -162,9 +163,13 @@ class MemoryGroup:
         sensitivity: str | None = None,
         scope: str | None = None,
         source: str = "remember",
+        timestamp: datetime | None = None,
         caller: Caller | None = None,
     ) -> Record:
-        """Store a memory with its provenance; return the record. Raises AccessDenied if the caller could not read it."""
+        """Store a memory with its provenance; return the record. Raises AccessDenied if the caller could not read it.
+
+        `timestamp` is when it was said; by default now.
+        """
         from sennit.engine.memories import make_memory
 
         record = make_memory(
@@ -178,6 +183,7 @@ class MemoryGroup:
             sensitivity=sensitivity,
             scope=scope,
             source=source,
+            timestamp=timestamp,
         )
         # Also the owner, who names no caller, gets no memory that a search could not find.
         self._writes.add([record], self._access.audience(caller))

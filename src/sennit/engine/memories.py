@@ -28,15 +28,16 @@ def make_memory(
     sensitivity: str | None,
     scope: str | None,
     source: str,
+    timestamp: datetime | None,
 ) -> Record:
-    """Return a record for a text to remember."""
+    """Return a record for a text to remember; without a time, it is of now."""
     return Record(
         id=f"{collection}-{uuid.uuid4().hex}",
         text=text,
         collection=collection,
         title=title,
         kind=kind,
-        timestamp=datetime.now(UTC),
+        timestamp=timestamp or datetime.now(UTC),
         sensitivity=sensitivity or policy.levels[0],
         scope=scope or ("me" if "me" in caller.scopes else policy.public_scopes[0]),
         tenant=caller.tenant,

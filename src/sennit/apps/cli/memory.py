@@ -34,6 +34,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 )
 @click.option("--session", "name", type=TEXT, help="Name of the conversation. Default: the name of FILE.")
 @click.option("--speaker", type=TEXT, default="", help="Who said TEXT.")
+@click.option("--time", type=TEXT, help="When TEXT was said, e.g. 2026-03-01T09:30. Default: now.")
 @click.option("--collection", type=TEXT, default="memory", show_default=True, help="Collection of TEXT.")
 @click.option("--sensitivity", type=TEXT, help="Sensitivity level of TEXT.")
 @click.option("--scope", type=TEXT, help="Scope of TEXT: who may see it.")
@@ -45,6 +46,7 @@ def remember(
     file: Path | None,
     name: str | None,
     speaker: str,
+    time: str | None,
     collection: str,
     sensitivity: str | None,
     scope: str | None,
@@ -61,6 +63,9 @@ def remember(
     """
     if (text is None) == (file is None) or (text is not None and not text.strip()):
         raise InvalidInput("Give either a TEXT to remember, or a conversation with --from FILE.")
+    from sennit.records import as_utc
+
+    timestamp = None if time is None else as_utc(time)
     with session.open(create=True) as db:
         if text is not None:
             metadata: dict[str, str] = {"speaker": speaker} if speaker else {}
@@ -71,6 +76,7 @@ def remember(
                 sensitivity=sensitivity,
                 scope=scope,
                 source="command line",
+                timestamp=timestamp,
             )
             if session.json:
                 output.write_json(record.to_dict())

@@ -63,6 +63,8 @@ def open_(session: Session, port: int | None, no_browser: bool, read_only: bool,
         address = f"{socket_url(listener)}/#code={sign_in.code}"
         if session.json:
             output.write_json({"url": address})
+        elif session.quiet:
+            output.write_line(address)
         else:
             output.write_note(session, f"Open {address} (Ctrl-C stops)")
         configure_logging(quiet=True, verbose=session.verbose)
