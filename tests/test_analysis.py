@@ -409,3 +409,16 @@ def test_a_change_of_terms_needs_a_new_revision() -> None:
     )
     digest = term_hash("\n".join([*index_terms(sample), *searched(sample), str(count_terms(sample)[1])]))
     assert (analysis._REVISION, f"{digest:016x}") == (1, "9321077ad8afd5ff")
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("plain text. Next one, 12,5", ["plain", "text", "Next", "one", "12", "5"]),
+        ("a- b, c", ["a", "b", "c"]),
+        ("é. è", ["é", "è"]),
+        ("1,000 and 1,00", ["1,000", "and", "1", "00"]),
+    ],
+)
+def test_a_joiner_without_a_word_after_it_belongs_to_no_token(text: str, tokens: list[str]) -> None:
+    assert tokenizer.tokenize(text) == tokens

@@ -405,3 +405,15 @@ def test_no_file_names_a_machine_path_or_package_host() -> None:
         if MACHINE_PATH.search(line) or PACKAGE_HOST.search(line)
     ]
     assert not found, "\n".join(found)
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    """Before Python 3.11.5, such a group keeps what its last, incomplete repeat consumed, and may never end."""
+    possessive = re.compile(r"\)[*+?]\+")
+    found = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
+        for file in sorted((ROOT / "src").rglob("*.py"))
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if possessive.search(line)
+    ]
+    assert not found, "\n".join(found)

@@ -35,10 +35,11 @@ def _language_suffix_pattern(letter: str) -> str:
 def _joined_words_pattern(word: str, letter: str, joiners: str) -> str:
     """Match further words, each after a single joiner, or after a comma before thousands.
 
-    The repeats are possessive, so that no part of a text is scanned twice.
+    Whatever follows can be empty, so that no part of a text is scanned twice. Only single characters are repeated
+    possessively: before Python 3.11.5, a group that is fails to give back what its last, incomplete repeat consumed.
     """
     thousands = rf",(?<=[0-9],)(?=[0-9]{{3}}(?!{letter}))"
-    return rf"(?:(?:[{joiners}]|{thousands}){word})*+"
+    return rf"(?:(?:[{joiners}]|{thousands}){word})*"
 
 
 _ASCII: Final = "[0-9A-Za-z_]"
@@ -102,7 +103,7 @@ class _Patterns:
         other = r"(?=[^\x00-\x7f])"
         letter = rf"[^\W{tables.UNSPACED}]"
         mark = rf"(?:[{basic}]|(?=[\U00010000-{chr(sys.maxunicode)}])[{above}])"
-        word = rf"(?:{_ASCII}++|{other}{letter}++)(?:{other}(?:{letter}++|{mark}++){_ASCII}*+)*+"
+        word = rf"(?:{_ASCII}++|{other}{letter}++)(?:{other}(?:{letter}++|{mark}++){_ASCII}*+)*"
         joiners = "-.@&'’‐‑"
         regional = tables.REGIONAL_INDICATORS
         symbol = f"[{regional}]{{2}}|[{tables.SYMBOLS}{regional}]"

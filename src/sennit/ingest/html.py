@@ -229,7 +229,7 @@ def _handle_tag(page: _TextBuilder, name: str, closing: bool, number: int) -> No
             page.open_pre()
 
 
-_TAG_END: Final = re.compile(r"""[^>"']*+(?:"[^"]*+"[^>"']*+|'[^']*+'[^>"']*+)*+>""")
+_TAG_END: Final = re.compile(r"""[^>"']*+(?:"[^"]*+"[^>"']*+|'[^']*+'[^>"']*+)*>""")
 
 
 def _find_end(source: str, at: int, is_tag: bool) -> int | None:

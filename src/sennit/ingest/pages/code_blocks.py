@@ -8,7 +8,7 @@ from typing import Final
 
 from sennit.ingest.markdown import CodeBlock, Outline
 
-_TEMPLATE: Final = re.compile(r"(?:\b([\w-]+)\s*=\s*|>\s*)\{\s*`((?:\\.|[^`\\])*+)`\s*\}", re.S)
+_TEMPLATE: Final = re.compile(r"(?:\b([\w-]+)\s*=\s*|>\s*)\{\s*`((?:\\.|[^`\\])*)`\s*\}", re.S)
 _STRING: Final = re.compile(r"\b(tune|code|source)\s*=\s*(?:\{\s*)?(?:\"([^\"]*)\"|'([^']*)')")
 _LANGUAGE: Final = re.compile(r"\b(?:lang|language)\s*=\s*[{\"'`]*([\w+#-]+)")
 
