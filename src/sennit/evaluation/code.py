@@ -114,13 +114,13 @@ def evaluate_code(
     progress: Progress = no_progress,
     *,
     ablation: bool = False,
+    plan: EvaluationPlan | None = None,
 ) -> list[Measurement]:
     """Measure the recipe on each project and on all together. With `ablation`, measure each ablation on all together."""
     options, settings = _with_code_search(options, settings)
-    if ablation:
-        return pool_projects(evaluate(collections, options, settings, progress, build_ablations))
-    measurements = evaluate(collections, options, settings, progress, _only_the_recipe)
-    return measurements + pool_projects(measurements)
+    systems = build_ablations if ablation else _only_the_recipe
+    measurements = evaluate(collections, options, settings, progress, systems, plan=plan)
+    return [*([] if ablation else measurements), *pool_projects(measurements)]
 
 
 def plan_code_evaluation(

@@ -235,9 +235,12 @@ def evaluate(
     settings: Settings,
     progress: Progress = no_progress,
     systems: Callable[[Recipe], list[System]] = build_systems,
+    *,
+    plan: EvaluationPlan | None = None,
 ) -> list[Measurement]:
-    """Measure every collection with every model and the systems of every recipe."""
-    plan = plan_evaluation(options, settings, systems)
+    """Measure every collection with every model and the systems of every recipe: the `plan`, if it was made already."""
+    if plan is None:
+        plan = plan_evaluation(options, settings, systems)
     for collection in collections:
         check_scope(collection, options.scopes.get(collection.name))
     out: list[Measurement] = []

@@ -189,7 +189,7 @@ def eval_(
     def show_progress(label: str) -> AbstractContextManager[output.ProgressCallback]:
         return output.progress_bar(session, label)
 
-    measured = evaluate(collections, options, settings, show_progress)
+    measured = evaluate(collections, options, settings, show_progress, plan=plan)
     for text in degraded_warnings(measured):
         output.write_warning(sanitize_for_terminal(text))
     if per_query is not None:
