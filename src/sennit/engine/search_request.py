@@ -176,9 +176,9 @@ def check_options(options: Mapping[str, object], known: type, method: str) -> No
             )
 
 
-def as_request(query: str | SearchRequest, options: SearchOptions, method: str = "search") -> SearchRequest:
+def as_request(query: str | SearchRequest, options: SearchOptions) -> SearchRequest:
     """Return the request that was given, or make it from the arguments of a search."""
-    check_options(options, SearchOptions, method)
+    check_options(options, SearchOptions, "search")
     if not isinstance(query, SearchRequest):
         return SearchRequest(query, **options)
     if options:

@@ -185,6 +185,7 @@ def _read_names(rest: str) -> list[str]:
 
 
 _read_phrase: Final = _phrases(_PHRASE, _PHRASE_END)
+_read_first_item: Final = _phrases(_PHRASE, rf"{_PHRASE_END}|, ")
 _read_liked: Final = _phrases(_LIKED, _LIKED_END, article="")
 _ITEM: Final = r"[\w'-]+(?: [\w'-]+)?"
 _MORE_ITEMS: Final = re.compile(rf"((?:, {_ITEM})*),? and ({_ITEM})(?:{_END})")
@@ -192,7 +193,7 @@ _MORE_ITEMS: Final = re.compile(rf"((?:, {_ITEM})*),? and ({_ITEM})(?:{_END})")
 
 def _read_items(rest: str) -> list[str]:
     """Read "nuts, cats and pollen" as three things."""
-    first = _phrases(_PHRASE, rf"{_PHRASE_END}|, ")(rest)
+    first = _read_first_item(rest)
     more = _MORE_ITEMS.match(rest[len(first[0]) :]) if first and rest.startswith(first[0]) else None
     others = [*more[1].split(", ")[1:], more[2]] if more else []
     if any(word.split()[0] in _NOT_OBJECTS | _VERBS for word in others):
@@ -224,13 +225,13 @@ def _read_day(rest: str) -> list[str]:
     return [re.sub(_MONTH, lambda month: month[0].capitalize(), found["day"], flags=re.I)] if found else []
 
 
-def _pattern(pattern: str, group: str = "object") -> Reader:
+def _pattern(pattern: str) -> Reader:
     """A reader for objects that a pattern lists."""
     compiled = re.compile(pattern)
 
     def read(rest: str) -> list[str]:
         found = compiled.match(rest)
-        return [found[group]] if found else []
+        return [found["object"]] if found else []
 
     return read
 
@@ -253,6 +254,7 @@ _READ_FLOOR: Final = _pattern(
     r"(?:the )?(?P<object>(?:\d{1,2}(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|top"
     r"|ground) floor)\b"
 )
+_READ_PLAYED: Final = _pattern(rf"(?P<object>{_PLAYED})\b")
 _RULES: Final = tuple(
     (re.compile(rf"{_AUXILIARY}(?:{rule.verbs}) {_ADVERB}"), rule)
     for rule in (
@@ -285,12 +287,12 @@ _RULES: Final = tuple(
         _Rule("grew up in", "grew up in", _read_place),
         _Rule("born in", "was born in", _read_name),
         _Rule("birthday", "was born on", _read_day),
-        _Rule("plays", "(?:plays?|playing)(?: the)?", _pattern(rf"(?P<object>{_PLAYED})\b")),
+        _Rule("plays", "(?:plays?|playing)(?: the)?", _READ_PLAYED),
         _Rule("sings", "sings?", _pattern(r"(?P<object>alto|tenor|soprano|bass|baritone|mezzo)\b")),
         _Rule(
             "is learning",
             "(?:learning|studying)(?: to play)?(?: the)?",
-            lambda rest: _read_name(rest) or _pattern(rf"(?P<object>{_PLAYED})\b")(rest),
+            lambda rest: _read_name(rest) or _READ_PLAYED(rest),
         ),
         _Rule("speaks", "speaks?(?: fluent)?", _pattern(rf"(?P<object>{_LANGUAGES})\b")),
         _Rule("studied at", "studied at|graduated from", _read_name),

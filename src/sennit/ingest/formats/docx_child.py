@@ -162,29 +162,29 @@ class _Reader:
         root = self._part(kind)
         if root is None:
             return {}
-        return {
-            note.get(f"{W}id", ""): " ".join(" ".join(self._text(one) for one in note.iter(f"{W}p")).split())
-            for note in root
-            if note.get(f"{W}type") is None
-        }
+        return {note.get(f"{W}id", ""): self._line(note) for note in root if note.get(f"{W}type") is None}
 
     def _margins(self) -> list[str]:
         """What stands above and below the text of pages, each once; numbers of pages alone are left out."""
         found: dict[str, None] = {}
         for kind in ("header", "footer"):
-            for relation in self._document.part.rels.values():
-                if relation.reltype.endswith(f"/{kind}") and not relation.is_external:
-                    root = self._parse(relation.target_part.blob)
-                    text = " ".join(" ".join(self._text(one) for one in root.iter(f"{W}p")).split())
-                    if re.search(r"[^\W\d_]", text):
-                        found[f"{kind.capitalize()}: {text}"] = None
+            for text in map(self._line, self._parts(kind)):
+                if re.search(r"[^\W\d_]", text):
+                    found[f"{kind.capitalize()}: {text}"] = None
         return list(found)
 
     def _part(self, kind: str) -> Any:
+        return next(self._parts(kind), None)
+
+    def _parts(self, kind: str) -> Iterator[Any]:
+        """Yield the parts of a kind that stand beside the text in the file."""
         for relation in self._document.part.rels.values():
             if relation.reltype.endswith(f"/{kind}") and not relation.is_external:
-                return self._parse(relation.target_part.blob)
-        return None
+                yield self._parse(relation.target_part.blob)
+
+    def _line(self, element: Any) -> str:
+        """The text of all paragraphs in an element, on one line."""
+        return " ".join(" ".join(self._text(one) for one in element.iter(f"{W}p")).split())
 
     def _text(self, paragraph: Any) -> str:
         """The text of a paragraph without that of the paragraphs inside it."""

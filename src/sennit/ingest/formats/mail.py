@@ -39,8 +39,7 @@ def mail_records(data: bytes, place: str, *, collection: str, is_mailbox: bool) 
     seen: set[str] = set()
     for number, message in _numbered_messages(data, is_mailbox=is_mailbox):
         subject = _header(message, "subject")
-        found = _Body()
-        found.add(message)
+        found = _read_body(message)
         body = found.text
         metadata: dict[str, Json] = {
             name: value
@@ -75,9 +74,7 @@ def mail_records(data: bytes, place: str, *, collection: str, is_mailbox: bool) 
 def message_texts(data: bytes, *, is_mailbox: bool) -> Iterator[tuple[int, str]]:
     """The number of each message with its text: subject, people and time, then what was written."""
     for number, message in _numbered_messages(data, is_mailbox=is_mailbox):
-        found = _Body()
-        found.add(message)
-        yield number, f"{_heading(message)}\n\n{found.text}"
+        yield number, f"{_heading(message)}\n\n{_read_body(message).text}"
 
 
 def _heading(message: EmailMessage) -> str:
@@ -180,6 +177,12 @@ class _Body:
         """The texts of all parts, then the names of the attachments."""
         names = f"Attachments: {', '.join(self.attached)}" if self.attached else ""
         return _valid("\n\n".join(filter(None, (*(text.strip("\n") for text in self.texts), names))))
+
+
+def _read_body(message: Message) -> _Body:
+    body = _Body()
+    body.add(message)
+    return body
 
 
 def _children(part: Message) -> list[Message]:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sennit.ingest.pages import PageOptions, page_records, parse_page
 from sennit.ingest.units import Units
+from sennit.places import Fragment
 from sennit.records import FRAGMENT_FIELD, Record
 
 FENCE = "```"
@@ -35,7 +36,7 @@ class MarkedText:
     def fragment(self, first_line: int, last_line: int) -> str:
         """The fragment of a citation for these lines, counted from 1: `cell=3`, or `cell=3-5`."""
         first, last = self.numbers[first_line - 1], self.numbers[last_line - 1]
-        return f"{self.unit}={first}" if first == last else f"{self.unit}={first}-{last}"
+        return str(Fragment(self.unit, first, last))
 
     def units(self) -> Units:
         """Return the Markdown of each unit."""
