@@ -158,12 +158,13 @@ class FieldIndex:
                 self._fields.popitem(last=False)
         self._fields.move_to_end(name)
         if field.seq < self._seq:
-            columns = field.columns
-            for value, row in read_values(connection, name, field.seq, self._seq):
-                kind = type_of(value)
-                if kind not in columns:
-                    columns[kind] = Column()
-                columns[kind].add(value, row)
+            try:
+                for value, row in read_values(connection, name, field.seq, self._seq):
+                    field.columns.setdefault(type_of(value), Column()).add(value, row)
+            except BaseException:
+                # Read again, the values that were added would be in it twice.
+                del self._fields[name]
+                raise
             field.seq = self._seq
         self._compact(name, field)
         return field.columns

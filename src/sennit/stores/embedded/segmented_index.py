@@ -166,10 +166,16 @@ class SegmentedIndex(ABC, Generic[SegmentT, BufferT]):
         self, connection: Connection, view: IndexView[SegmentT, BufferT], seq: int
     ) -> IndexView[SegmentT, BufferT]:
         segments = [segment_view.segment for segment_view in view.segments]
+        deleted = deleted_rows(connection, view.seq, seq)
         items = self.load(connection, view.seq, seq)
-        for item in self.exclude_indexed(items, view.seq, segments, view.buffer.positions):
-            view.buffer.append(item)
-        return view.advance(seq, deleted_rows(connection, view.seq, seq))
+        try:
+            for item in self.exclude_indexed(items, view.seq, segments, view.buffer.positions):
+                view.buffer.append(item)
+        except BaseException:
+            # The buffer may hold records that no view counts. Read again, they would be in it twice.
+            self._view = None
+            raise
+        return view.advance(seq, deleted)
 
     def _current_segments(
         self, connection: Connection, seq: int, purged: int
