@@ -226,6 +226,24 @@ def test_a_day_counts_to_its_end_where_the_person_is(visits: Visits, time_zone: 
     expect(visit.page).not_to_have_url(re.compile("as_of"))
 
 
+@pytest.mark.parametrize("time_zone", ["Asia/Kolkata", "America/Los_Angeles"])
+def test_a_date_without_a_time_of_day_is_that_day_everywhere(visits: Visits, time_zone: str) -> None:
+    visit = visits("owner", time_zone)
+    who = f"Ravi of {time_zone}"
+    visit.call(
+        "POST",
+        "/v1/facts",
+        {"subject": who, "relation": "sold", "object": "a boat", "timestamp": "2026-05-04"},
+    )
+    visit.call(
+        "POST", "/v1/turns", {"session": who, "speaker": "Ravi", "text": "sold", "timestamp": "2026-05-04"}
+    )
+    visit.open_view(f"memory?entity={quote(who)}&as_of=2026-05-04")
+    expect(visit.page.locator(".fact", has_text=who)).to_contain_text("from 2026-05-04")
+    visit.open_view(f"memory?session={quote(who)}")
+    expect(visit.page.locator(".day")).to_have_text("2026-05-04")
+
+
 # Copied searches
 
 

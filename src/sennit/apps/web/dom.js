@@ -1,5 +1,7 @@
 // Small helpers to build the page. Text is only ever set as text: nothing here can create markup from a string.
 
+export const DAY_MILLISECONDS = 86400000;
+
 /** Make an element: h("p.muted#about", {title: "…", onclick: f}, "text", child, …). */
 export function h(selector, ...rest) {
   const [, tag, more] = /^([a-z0-9]*)(.*)$/.exec(selector);
@@ -214,6 +216,13 @@ export function number(value, digits = 4) {
 
 export function milliseconds(value) {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
+}
+
+/** A stored time. Midnight in UTC stands for a day without a time of day, which begins at midnight here too. */
+export function storedTime(text) {
+  const date = new Date(text);
+  if (date.getTime() % DAY_MILLISECONDS) return date.getTime();
+  return new Date(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()).getTime();
 }
 
 /** The day of a time here, where the person is: 2026-03-01. */

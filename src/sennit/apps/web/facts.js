@@ -1,13 +1,12 @@
 // Facts around names: a figure and a list, as of any day, with what superseded what.
 
 import { get, query } from "./api.js";
-import { debounce, field, fill, h, localDay, plural, svg } from "./dom.js";
+import { DAY_MILLISECONDS, debounce, field, fill, h, localDay, plural, storedTime, svg } from "./dom.js";
 
 const MAX_FACTS = 1000;
 const MAX_NAMES = 60;
 const MAX_NODES = 18;
 const SHOWN_DAYS = 30;
-const DAY_MILLISECONDS = 86400000;
 export const IS_FACT = "exists subject and exists relation and exists object";
 
 const quote = (text) => JSON.stringify(text).replace(/[\u007f-\u009f]/g, "");
@@ -31,8 +30,8 @@ export function readFact(record) {
     subject: record.metadata.subject,
     relation: record.metadata.relation,
     object: record.metadata.object,
-    from: record.timestamp ? Date.parse(record.timestamp) : null,
-    until: record.metadata.superseded_at ? Date.parse(record.metadata.superseded_at) : null,
+    from: record.timestamp ? storedTime(record.timestamp) : null,
+    until: record.metadata.superseded_at ? storedTime(record.metadata.superseded_at) : null,
   };
 }
 

@@ -1,7 +1,7 @@
 // Memory and graph: sessions and what was said, and facts around an entity, as of any day.
 
 import { get, latest, once, post, query, remove } from "./api.js";
-import { field, fill, h, localClock, localDay, plural, showDialog, toast } from "./dom.js";
+import { field, fill, h, localClock, localDay, plural, showDialog, storedTime, toast } from "./dom.js";
 import { factsView, loadFacts } from "./facts.js";
 
 export const title = "Memory";
@@ -66,7 +66,8 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
       turns,
       h("li", h("h3", name)),
       sorted.map((one) => {
-        const date = one.timestamp ? localDay(one.timestamp) : "";
+        const time = one.timestamp && storedTime(one.timestamp);
+        const date = time ? localDay(time) : "";
         const isNewDay = date && date !== last;
         last = date;
         return [
@@ -74,7 +75,7 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
           h(
             "li.turn",
             { "data-id": one.id },
-            h("div", h("strong", one.metadata.speaker ?? one.kind), " ", date && h("time.muted", { datetime: one.timestamp }, localClock(one.timestamp))),
+            h("div", h("strong", one.metadata.speaker ?? one.kind), " ", date && h("time.muted", { datetime: one.timestamp }, localClock(time))),
             h("p", one.text),
             caller.write &&
               h(

@@ -1,7 +1,7 @@
 // The view of a search: the request, the results, the way of every candidate, and why a record is missing.
 
 import { get, latest, mayPass, post } from "./api.js";
-import { announce, debounce, field, fill, h, localDay, menu, milliseconds, number, plural, sourceClass, tabs, toast } from "./dom.js";
+import { announce, debounce, field, fill, h, localDay, menu, milliseconds, number, plural, sourceClass, storedTime, tabs, toast } from "./dom.js";
 import { copyMenu, searchBody } from "./export.js";
 import { factsView, loadAround, namesOf } from "./facts.js";
 import { filterBox, isComplete } from "./filter.js";
@@ -308,7 +308,7 @@ export async function show(main, parameters, { remember: keepAddress }) {
         h("span", hit.collection),
         hit.kind && h("span", hit.kind),
         projects.length > 1 && hit.project && h("span", { title: "The project, and the git revision that was indexed" }, hit.revision ? `${hit.project} · ${hit.revision}` : hit.project),
-        hit.timestamp && h("time", { datetime: hit.timestamp }, localDay(hit.timestamp)),
+        hit.timestamp && h("time", { datetime: hit.timestamp }, localDay(storedTime(hit.timestamp))),
         h("span", { title: "The score decides the order; its scale is the recipe's." }, `score ${number(hit.score)}`),
         gradeButtons(hit),
       ),
