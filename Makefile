@@ -29,13 +29,13 @@ $(BIN)/python:
 
 $(VENV)/.demo: requirements/demo.lock pyproject.toml | $(BIN)/python
 	@echo "Installing sennit and the $$(grep -c '^[a-z]' $<) packages that the demo needs (about 15 seconds) ..."
-	@$(INSTALL) --require-hashes -r requirements/demo.lock
+	@$(INSTALL) --no-deps --require-hashes -r requirements/demo.lock
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
 	@echo "Installing sennit with all extras and the tools for development (about a minute) ..."
-	@$(INSTALL) --require-hashes -r requirements/dev.lock
+	@$(INSTALL) --no-deps --require-hashes -r requirements/dev.lock
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.demo
 
@@ -81,7 +81,7 @@ docs: setup ## build the documentation site in build/docs, and fail on a dead li
 	@echo "The documentation is in build/docs/index.html"
 
 bench: setup ## measure speed: beside other engines (writes docs/benchmarks.md), then the recipes
-	$(INSTALL) --require-hashes -r requirements/bench.lock
+	$(INSTALL) --no-deps --require-hashes -r requirements/bench.lock
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.artifacts
 	$(BIN)/python -m benchmarks.graph

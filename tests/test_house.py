@@ -384,6 +384,15 @@ def test_documented_versions_match_the_lock_files() -> None:
     assert sorted(documented) == sorted((name, lowest[name.lower()], newest[name.lower()]) for name in names)
 
 
+def test_locked_packages_are_installed_without_resolving_again() -> None:
+    # A resolver may look for an extra of a locked package on its own, and stop at a newer release without a hash.
+    installs = re.findall(
+        r"^.*-r requirements/.*\.lock.*$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
+    )
+    assert installs
+    assert [line for line in installs if "--no-deps --require-hashes" not in line] == []
+
+
 def test_extra_all_has_every_user_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
