@@ -68,7 +68,12 @@ def format_bullet(
     memory: Memory, *, provenance: bool = False, max_characters: int = MAX_MEMORY_CHARACTERS
 ) -> str:
     """Return one bullet. Further lines of a text are indented, so that they stay in it."""
-    text = escape_markup(truncate(sanitize(memory.text).strip(), max_characters)).replace("\n", "\n  ")
+    return _format(memory, truncate(sanitize(memory.text).strip(), max_characters), provenance=provenance)
+
+
+def _format(memory: Memory, shown: str, *, provenance: bool) -> str:
+    """Return the bullet of a memory whose text is sanitised and cut."""
+    text = escape_markup(shown).replace("\n", "\n  ")
     speaker = _label(memory.speaker)
     bullet = f'- {speaker} said: "{text}"' if speaker else f"- {text}"
     if provenance and memory.provenance:
@@ -84,10 +89,10 @@ def make_bullets(
     bullets = []
     for memory in memories:
         text = sanitize(memory.text).strip()
-        line = f"{format_bullet(memory, provenance=provenance)}\n" if text else ""
+        shown = truncate(text, MAX_MEMORY_CHARACTERS)
+        line = f"{_format(memory, shown, provenance=provenance)}\n" if text else ""
         left -= len(line)
-        is_shortened = truncate(text, MAX_MEMORY_CHARACTERS) != text
-        bullets.append(Bullet(line, is_shortened, fits=bool(line) and left >= 0))
+        bullets.append(Bullet(line, shown != text, fits=bool(line) and left >= 0))
     return bullets
 
 
