@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 from sennit.facts import Fact, FactEnding, is_fact
 from sennit.graph.personal_facts import (
     DAY,
-    MONTHS,
     NAME,
     SURE,
     Over,
@@ -26,6 +25,7 @@ from sennit.graph.personal_facts import (
     read_names,
 )
 from sennit.graph.statements import plain_text, split_sentences, stated_clauses
+from sennit.period_words import ENGLISH_MONTHS
 from sennit.records import Record
 
 WEIGHT: Final = 0.5
@@ -43,7 +43,7 @@ SINGLE_VALUED_PREFIXES: Final = ("favourite ", "date of ")
 
 MAX_FACTS_PER_RECORD: Final = 64
 
-_MONTH: Final = "|".join(MONTHS)
+_MONTH: Final = "|".join(ENGLISH_MONTHS)
 
 RELATIONS: Final = {
     "works at": r"(?:now )?works? (?:at|for)|is employed (?:at|by)|started (?:work|working|a (?:new )?job) (?:at|for|with)",
@@ -211,7 +211,7 @@ def _find_date(sentence: str) -> datetime | None:
         return None
     parts = found[0].groupdict()
     year, month, day = ([value for key, value in parts.items() if key[0] == kind and value] for kind in "ymd")
-    number = int(month[0]) if month[0].isdecimal() else MONTHS.index(month[0]) + 1
+    number = int(month[0]) if month[0].isdecimal() else ENGLISH_MONTHS.index(month[0]) + 1
     try:
         return datetime(int(year[0]), number, int(day[0]) if day else 1, tzinfo=UTC)
     except ValueError:

@@ -15,16 +15,13 @@ from sennit.graph.common_words import COMMON_WORDS
 from sennit.graph.names import MAX_NAME_WORDS
 from sennit.graph.occupations import OCCUPATIONS
 from sennit.graph.statements import Clause
+from sennit.period_words import ENGLISH_MONTHS, ENGLISH_WEEKDAYS
 
 SURE: Final = 0.9
 """The confidence in a fact that a speaker states about themselves, or a text about somebody it names."""
 
 LIKELY: Final = 0.7
 """The confidence in a rule whose verb has other meanings too."""
-
-MONTHS: Final = (
-    "January February March April May June July August September October November December".split()
-)
 
 
 class Stated(NamedTuple):
@@ -112,9 +109,7 @@ _VERBS: Final = frozenset(
 )
 
 _NOBODY: Final = frozenset("someone somebody everyone everybody anyone anybody whoever".split())
-_DAYS_AND_MONTHS: Final = frozenset(
-    (*MONTHS, *"Monday Tuesday Wednesday Thursday Friday Saturday Sunday Christmas Easter".split())
-)
+_DAYS_AND_ENGLISH_MONTHS: Final = frozenset((*ENGLISH_MONTHS, *ENGLISH_WEEKDAYS, "Christmas", "Easter"))
 
 Reader = Callable[[str], "list[str]"]
 """Reads the objects at the beginning of what follows a verb phrase."""
@@ -157,7 +152,7 @@ _SMALL_NAME: Final = re.compile(
 
 def _read_name(rest: str) -> list[str]:
     found = _NAMED.match(rest)
-    is_day = found and found[1].split()[0] in _DAYS_AND_MONTHS
+    is_day = found and found[1].split()[0] in _DAYS_AND_ENGLISH_MONTHS
     return [found[1]] if found and not is_day and is_object_name(found[1]) else []
 
 
@@ -201,9 +196,14 @@ def _read_items(rest: str) -> list[str]:
     return [*first, *others]
 
 
+_PLACED: Final = "(?:for|in|at|of|on|by|with|from|to)"
+
+
 def _read_occupation(rest: str) -> list[str]:
     found = re.match(
-        r"(?:an? |the |our |my )?((?:(?!for |in |at |of )[\w'-]+ ){0,3}?([\w'-]+))(?= |[,.;:!)]|$)", rest
+        # "in coach 261" is a place.
+        rf"(?:an? |the |our |my )?(?!{_PLACED} )((?:(?!{_PLACED} )[\w'-]+ ){{0,3}}?([\w'-]+))(?= |[,.;:!)]|$)",
+        rest,
     )
     while found and found[2].lower() not in OCCUPATIONS:
         found = re.match(rf"(?:an? |the |our |my )?({re.escape(found[1])} ([\w'-]+))(?= |[,.;:!)]|$)", rest)
@@ -214,7 +214,9 @@ def _read_occupation(rest: str) -> list[str]:
 
 
 _MONTH: Final = (
-    "|".join(MONTHS) + "|" + "|".join(rf"{month[:3]}(?:t)?\.?(?!\w)" for month in MONTHS if month != "May")
+    "|".join(ENGLISH_MONTHS)
+    + "|"
+    + "|".join(rf"{month[:3]}(?:t)?\.?(?!\w)" for month in ENGLISH_MONTHS if month != "May")
 )
 DAY: Final = rf"(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{_MONTH})|(?:{_MONTH}) (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)(?:,? \d{{4}})?(?!\w)"
 _DAY_OF_YEAR: Final = re.compile(rf"(?:on )?(?:the )?(?P<day>{DAY})", re.I)
@@ -269,6 +271,11 @@ _RULES: Final = tuple(
             "works at",
             r"(?:works?|working|employed) (?:at|for|by)|(?:started|got) (?:work|working|a (?:new )?job) (?:at|for|with)",
             _read_name,
+        ),
+        _Rule(
+            "works at",
+            r"(?:started|start|starting|got|took|taken|have) (?:my|an?|the) (?:new )?job (?:at|with|for)",
+            _phrases(_PHRASE, rf"{_PHRASE_END}|(?= (?:on|in|at)\b)", article="(?:the )?"),
         ),
         _Rule("works as", r"(?:works?|working)(?: (?:at|for) [\w' &-]{2,40}?)? as", _read_phrase),
         _Rule("works as", r"am|is|are", _read_occupation),

@@ -46,7 +46,7 @@ _SPELLINGS: Final = tuple(
         (r"\banymore\b", "any more"),
         # A chat leaves out "I" where a sentence begins.
         (
-            r"(?m:(^|[.!] )(?:[Jj]ust |[Ff]inally )?(?=(?i:quit|gave up|adopted|sold (?:the|my|our)) ))",
+            r"(?m:(^|[.!] )(?:[Jj]ust |[Ff]inally )?(?=(?i:quit|gave up|adopted|moved (?:back )?to|switched to|sold (?:the|my|our)|bought an?) ))",
             r"\1I ",
         ),
         # "We adopted a greyhound, she is called Juno"
