@@ -130,7 +130,24 @@ def test_a_question_for_recent_things_is_recognised(query: str) -> None:
 
 
 def test_a_question_without_a_word_about_time_says_nothing() -> None:
-    assert read_time("Where does Priya work?", NOW) == NO_TIME
+    assert read_time("Where did Priya work?", NOW) == NO_TIME
+
+
+@pytest.mark.parametrize(
+    ("query", "present"),
+    [
+        ("Where does Mira live?", True),
+        ("What's the code of the hut?", True),
+        ("which coach are we in", True),
+        ("wifi password", True),
+        ("Where did Mira live?", False),
+        ("What is the old wifi password?", False),
+        ("What was the code?", False),
+        ("How much money was spent on the trip", False),
+    ],
+)
+def test_a_question_for_what_holds_now_is_recognised(query: str, present: bool) -> None:
+    assert read_time(query, NOW).asks_for_present is present
 
 
 def test_a_question_without_a_topic_keeps_the_names() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
-from sennit.period_words import find_recent, translate
+from sennit.period_words import ENGLISH_MONTHS, ENGLISH_WEEKDAYS, find_recent, translate
 
 MAX_QUERY_CHARACTERS: Final = 2000
 """Only this much of a question is read; longer ones are pasted texts, whose dates mean something else."""
@@ -57,6 +57,8 @@ class QueryTime:
     """If it has no topic: the capitalised words that are left, such as names of speakers."""
     asks_for_facts: bool = False
     """Whether it has no topic and asks for facts."""
+    asks_for_present: bool = False
+    """Whether it asks for what holds now: "Where does Mira live?", "wifi password"."""
 
     @property
     def lists_recent(self) -> bool:
@@ -66,11 +68,8 @@ class QueryTime:
 
 NO_TIME: Final = QueryTime()
 
-_MONTHS: Final = (
-    *("january", "february", "march", "april", "may", "june", "july", "august", "september", "october"),
-    *("november", "december"),
-)
-_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS: Final = tuple(month.lower() for month in ENGLISH_MONTHS)
+_WEEKDAYS: Final = tuple(day.lower() for day in ENGLISH_WEEKDAYS)
 _SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 """The first month of each season; a season has three."""
 
@@ -115,6 +114,22 @@ _RECENT: Final = re.compile(
     r"|(?:the )?(?:last|past) (?:few|couple of) (?:hours|days|weeks)|what(?:['’]s| is) new|any news)\b",
     re.I,
 )
+_PRESENT: Final = re.compile(
+    r"(?:[^\W\d_]+ ){0,6}?(?:is|are|am|do|does|has|have|can|should|will)(?:n['’]t)?\b|(?:what|who|where|when|how)['’]s\b",
+    re.I,
+)
+"""How a question begins whose verb is in the present tense."""
+
+_PAST: Final = re.compile(
+    r"\b(?:did|was|were|had|been|ago|before|earlier|first|former|formerly|once|old|original|originally|previous|previously"
+    r"|used to)\b",
+    re.I,
+)
+"""Words of a question about what was."""
+
+MAX_KEYWORDS: Final = 4
+"""A query of so many words without a verb is the name of something, as it is now."""
+
 _FUTURE: Final = re.compile(
     r"\b(?:next|upcoming|will|plan|plans|planned|planning|going to|tomorrow|scheduled|coming)\b", re.I
 )
@@ -163,7 +178,7 @@ def read_time(query: str, now: datetime) -> QueryTime:
         topic = _topic(rest)
         # "key facts" alone, without a word about time, asks for facts too.
         asks = not topic and _asks_for_facts(text)
-        return QueryTime(has_topic=not asks, asks_for_facts=asks)
+        return QueryTime(has_topic=not asks, asks_for_facts=asks, asks_for_present=_asks_for_present(text))
     topic = _topic(_RECENT.sub(" ", rest))
     names = tuple(word for word, is_name in topic if is_name)
     # "What did I say about Miso?" is about Miso; "What did Lena say?" is about anything.
@@ -176,6 +191,13 @@ def read_time(query: str, now: datetime) -> QueryTime:
         () if has_topic else names,
         not has_topic and _asks_for_facts(text),
     )
+
+
+def _asks_for_present(text: str) -> bool:
+    if _PAST.search(text):
+        return False
+    words = text.split()
+    return bool(_PRESENT.match(text.strip())) or (len(words) <= MAX_KEYWORDS and "?" not in text)
 
 
 def _asks_for_facts(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,10 +18,13 @@ from sennit import Fact, Record
 from sennit.context.briefing import HEADING, briefing, memory_from_record
 from sennit.errors import InvalidInput, SettingsError
 from sennit.facts import is_fact
+from sennit.periods import read_time
+from sennit.ranking.answer_form import AnswerForm
 from sennit.ranking.decay import Decay
 from sennit.ranking.diversity import MMR, jaccard, select
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, fuse
+from sennit.ranking.latest import Latest
 from sennit.ranking.stages import CandidateList, Ranking, StageContext
 from sennit.recipes import BUILTIN_RECIPES, CandidateCount, SourceConfig
 from sennit.sources.base import SourceRequest
@@ -359,7 +363,14 @@ def test_evidence_does_not_change_a_short_ranking() -> None:
 
 def test_evidence_is_a_setting() -> None:
     with sennit.open(":memory:", memory__evidence=False) as db:
-        assert [step.name for step in db.recipes["memory"].stages] == ["facts", "window", "decay", "mmr"]
+        assert [step.name for step in db.recipes["memory"].stages] == [
+            "facts",
+            "window",
+            "answer_form",
+            "latest",
+            "decay",
+            "mmr",
+        ]
 
 
 def test_custom_recipe_can_express_memory() -> None:
@@ -701,3 +712,133 @@ def test_a_fact_is_found_by_a_phrase_that_asks_for_its_relation(query: str, line
         db.add_facts([Fact(subject="Lena", relation=relation, object=value) for relation, value in facts])
         db.add_turns(talk(*(f"Lena, hello, number {n}" for n in range(12))))
         assert db.search(query, recipe="memory")[0].text == line
+
+
+# What the question asks for
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "other"),
+    [
+        ("How much was the bike?", "the bike was 85 euros", "the bike is blue"),
+        ("What does the bike cost?", "the bike was 85 euros", "the bike is blue"),
+        ("When is the concert?", "the concert is on Friday", "the concert will be long"),
+        ("Who is the vet?", "the vet is called Amsel", "the vet was busy"),
+        ("Where is the vet?", "the vet is in the yard", "the vet was busy"),
+    ],
+)
+def test_a_text_without_what_the_question_asks_for_falls_behind(query: str, answer: str, other: str) -> None:
+    ranking, context = ranked([turn(other), turn(answer)], [1.0, 0.9])
+    output = AnswerForm().apply(ranking, replace(context, query=query))
+    assert output.keys.tolist() == [2, 1]
+    assert output.scores.tolist() == pytest.approx([0.9, 0.8])
+    assert list(output.reasons) == [1]
+
+
+def test_a_fact_has_what_its_relation_and_object_say() -> None:
+    fact = Fact(subject="Nadia", relation="lives in", object="Porto").to_record()
+    ranking, context = ranked([fact, turn("Porto is sunny")], [1.0, 0.9])
+    output = AnswerForm().apply(ranking, replace(context, query="Where does Nadia live?"))
+    assert output.keys.tolist() == [1, 2]
+    assert output.scores.tolist() == pytest.approx([1.0, 0.72])
+
+
+def test_a_question_for_no_form_changes_nothing() -> None:
+    ranking, context = ranked([turn("a"), turn("b")], [1.0, 0.9])
+    output = AnswerForm().apply(ranking, replace(context, query="What did Nadia plant?"))
+    assert output.scores.tolist() == [1.0, 0.9]
+
+
+def later(query: str, *turns: Record, scores: Sequence[float]) -> list[str]:
+    ranking, context = ranked(turns, scores)
+    asked = replace(context, query=query, read_time=lambda: read_time(query, NOW))
+    return [turns[key - 1].text for key in Latest().apply(ranking, asked).keys]
+
+
+def test_what_was_said_last_stands_before_what_it_replaced() -> None:
+    old, new = turn("the code is 1111", 90), turn("the code is 2222", 20)
+    assert later("What is the code?", old, new, scores=[1.0, 0.95])[0] == new.text
+    assert later("What was the code?", old, new, scores=[1.0, 0.95])[0] == old.text
+    # Something about another matter is no successor.
+    assert later("What is the code?", old, new, scores=[1.0, 0.6])[0] == old.text
+
+
+def test_a_text_that_speaks_of_a_change_needs_to_say_less_about_the_question() -> None:
+    old, new = turn("the code of the hut is 1111", 90), turn("the new code is 2222", 20)
+    assert later("What is the code of the hut?", old, new, scores=[1.0, 0.88])[0] == new.text
+
+
+def test_a_question_or_a_fact_replaces_nothing() -> None:
+    old = turn("the code is 1111", 90)
+    assert later("What is the code?", old, turn("the code?", 20), scores=[1.0, 0.95])[0] == old.text
+    fact = Fact(subject="hut", relation="code", object="3", timestamp=days_ago(1)).to_record()
+    assert later("What is the code?", old, fact, scores=[1.0, 0.95])[0] == old.text
+
+
+@pytest.mark.parametrize("name", ["outdated", "min_share", "changed_share"])
+@pytest.mark.parametrize("value", [0, 1.1, float("nan")])
+def test_impossible_shares_of_the_latest_are_refused(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=name):
+        Latest(**{name: value})
+
+
+def test_a_missing_form_must_leave_something() -> None:
+    with pytest.raises(ValueError, match="missing"):
+        AnswerForm(missing=0)
+
+
+def test_a_verb_is_found_in_its_other_forms() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_turns(talk("I lost my torch", *(f"a loose tooth again, number {n}" for n in range(12))))
+        found = db.search("What did I lose?", recipe="memory", explain=True)
+        assert found[0].text == "I lost my torch"
+        assert found[0].sources[0] == "keyword"
+
+
+# Whether anything fits
+
+
+CHAT = (
+    "my sister Clara moved into the red house by the lake",
+    "Clara wants to grow potatoes there",
+    "the ferry was late again",
+    *(f"small talk about the weather, part {n}" for n in range(10)),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "fits"),
+    [
+        ("Where did Clara move?", True),
+        ("What does Clara want to grow?", True),
+        ("How tall is Clara?", False),
+        ("What is Clara allergic to?", False),
+        ("Which school does Clara attend?", False),
+        ("What did Nadia say yesterday?", True),
+        ("recent conversations", True),
+        ("What did Nadia tell me about the ferry yesterday?", True),
+    ],
+)
+def test_a_name_alone_is_no_fit_and_words_about_time_are_no_misfit(query: str, fits: bool) -> None:
+    with sennit.open(":memory:") as db:
+        db.add_turns(talk(*CHAT))
+        assert db.search(query, recipe="memory", now=NOW).fits is fits
+
+
+def test_a_fact_fits_a_question_in_other_words() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="Nadia", relation="works at", object="Brightwater")])
+        db.add_turns(talk(*CHAT))
+        found = db.search("Who is my employer?", recipe="memory")
+        assert found[0].text == "Nadia -> Brightwater: works at"
+        assert found.fits
+
+
+def test_a_question_for_news_gets_no_old_fact_about_the_name() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_facts([Fact(subject="Nadia", relation="sister", object="Clara", timestamp=days_ago(200))])
+        db.add_turns(talk(*CHAT, "Clara bought a boat"))
+        assert db.search("Who is Clara?", recipe="memory", now=NOW)[0].text == "Nadia -> Clara: sister"
+        news = db.search("What is the latest about Clara?", recipe="memory", now=NOW)
+        assert not is_fact(news[0].record)
+        assert "Clara" in news[0].text

@@ -11,27 +11,24 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from sennit.analysis import content_terms
 from sennit.context.extractive_answer import (
     MAX_STATEMENT_CHARACTERS,
     NOTHING_FITS,
     ExtractiveAnswer,
     Statement,
-    Weight,
     format_answer,
 )
 from sennit.context.prompt import PromptPassage
 from sennit.context.sanitize import one_line, truncate
 from sennit.facts import is_fact
+from sennit.period_words import ENGLISH_MONTHS, ENGLISH_WEEKDAYS
 from sennit.periods import Period, QueryTime, read_time
+from sennit.ranking.answer_form import NUMBER_WORDS, asked_forms
 from sennit.records import Record
 
 MAX_TURNS: Final = 2
 MIN_GAIN_SHARE: Final = 0.75
 """A further turn must gain at least this share of what the first gained."""
-
-RANK_GAIN: Final = 1.0
-"""What the best rank counts, beside the words of the question, which count 1 if a turn has all of them."""
 
 FORM_FACTOR: Final = 1.25
 """For a turn that has what the question asks for; its inverse for one that has not."""
@@ -42,27 +39,10 @@ NEARLY_EQUAL: Final = 0.98
 QUESTION_FACTOR: Final = 0.5
 """For a turn that is itself a question."""
 
-_NUMBER_WORD: Final = (
-    r"two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|half|hundred|thousand"
-)
-_MONTH: Final = r"January|February|March|April|May|June|July|August|September|October|November|December"
-_WEEKDAY: Final = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
-_FORMS: Final = tuple(
-    (re.compile(asked, re.I), re.compile(given))
-    for asked, given in (
-        (r"\bhow (?:many|much|long|often|large|big|far|old|fast|high)\b", rf"\d|\b(?i:{_NUMBER_WORD})\b"),
-        (
-            r"\bwhen\b|\bwhat (?:time|day|date)\b|\bwhich (?:day|date|month|evening)\b",
-            rf"\d|\b(?:(?i:{_MONTH}|{_WEEKDAY})s?|yesterday|today|tomorrow|tonight|last|next|ago)\b",
-        ),
-        (r"\bwhere\b|\bwhich (?:city|town|place)\b", r"\b(?:in|at|to|on|from|near|behind|by) (?:the )?\w"),
-        (r"\bwho(?:se|m)?\b", r"(?<=\w )[A-ZÀ-Þ]\w+|\b[Mm]y \w+|\b[Hh]is \w+|\b[Hh]er \w+"),
-    )
-)
-"""What questions ask for, and how texts look that have it."""
-
+_MONTH: Final = "|".join(ENGLISH_MONTHS)
+_WEEKDAY: Final = "|".join(ENGLISH_WEEKDAYS)
 _RELATIVE: Final = re.compile(
-    rf"\b(?:(?:the )?day before yesterday|yesterday|last night|tomorrow|(?:\d{{1,3}}|an?|{_NUMBER_WORD}) (?:day|week|month|year)s? ago"
+    rf"\b(?:(?:the )?day before yesterday|yesterday|last night|tomorrow|(?:\d{{1,3}}|an?|{NUMBER_WORDS}) (?:day|week|month|year)s? ago"
     rf"|last (?:week|weekend|month|year|spring|summer|autumn|fall|winter|{_MONTH}|{_WEEKDAY}))\b",
     re.I,
 )
@@ -75,7 +55,7 @@ def is_memory(record: Record) -> bool:
 
 
 def answer_from_memories(
-    query: str, passages: Sequence[PromptPassage], weight: Weight, time: QueryTime, *, fits: bool
+    query: str, passages: Sequence[PromptPassage], time: QueryTime, *, fits: bool
 ) -> ExtractiveAnswer:
     """Answer a question from passages that are memories, best first; `fits` says whether any fits it."""
     if not time.has_topic:
@@ -84,23 +64,18 @@ def answer_from_memories(
     if not fits:
         nearest = format_answer([Statement(_show(passages[0]), passages[0], 0)])
         return ExtractiveAnswer(f"{NOTHING_FITS} The nearest: {nearest.text}", nearest.citations)
-    return format_answer([Statement(_show(one), one, 0) for one in _select(query, passages, weight)])
+    return format_answer([Statement(_show(one), one, 0) for one in _select(query, passages)])
 
 
-def _select(query: str, passages: Sequence[PromptPassage], weight: Weight) -> list[PromptPassage]:
+def _select(query: str, passages: Sequence[PromptPassage]) -> list[PromptPassage]:
     first = passages[0].record
     if is_fact(first):
         # The search puts a fact first only if it has what the question asks for, as others may: "Which kids?"
         return [one for one in passages if is_fact(one.record) and _answers_too(one, passages[0])]
-    terms = content_terms(query)
-    total = sum(max(0.0, weight(term)) for term in terms) or 1.0
-    highest = max(passage.score for passage in passages) or 1.0
-    asked = [given for question, given in _FORMS if question.search(query)]
+    asked = [given for _, given in asked_forms(query)]
 
     def gain(passage: PromptPassage) -> float:
-        text = passage.record.text
-        covered = sum(max(0.0, weight(term)) for term in terms & content_terms(text)) / total
-        value = covered + RANK_GAIN * max(0.0, passage.score) / highest
+        text, value = passage.record.text, max(0.0, passage.score)
         for given in asked:
             value *= FORM_FACTOR if given.search(text) else 1 / FORM_FACTOR
         return value * QUESTION_FACTOR if text.rstrip().endswith("?") else value

@@ -281,6 +281,6 @@ def _extractive_answer(material: Material) -> ExtractiveAnswer:
         if not fits and material.time.period is not None:
             # The words of a period are in the question and not in what was said then.
             fits = covers(query.replace(material.time.period.words, " "), passages, material.weight)
-        return answer_from_memories(query, passages, material.weight, material.time, fits=fits)
+        return answer_from_memories(query, passages, material.time, fits=fits)
     found = answer_from(query, passages, material.weight, material.similarity)
     return found or ExtractiveAnswer(NO_ANSWER)

@@ -52,6 +52,9 @@ ASKED_BY: Final[Mapping[str, tuple[str, ...]]] = {
 ASKED_IN_PHRASES: Final[Mapping[str, str]] = {"for a living": "job", "how old": "age"}
 """Phrases of questions whose words mean something else, each with the word that asks for the same."""
 
+NEWS_BY_NAME: Final = 0.2
+"""What a match by names alone counts if the query asks for news: a fact is known and no news."""
+
 STATE_WORDS: Final = frozenset(
     term.hash
     for word in ("now", "currently", "current", "still", "nowadays", "today")
@@ -83,16 +86,25 @@ class QueryInformation:
     """The terms of a query, each with its information, and those that it stands for."""
 
     weights: Mapping[int, float]
+    by_name_alone: float = 1.0
+    """How well a fact matches a query that has no words besides its names."""
 
     @classmethod
-    def of(cls, query: Sequence[QueryTerm], share: Callable[[int], float], records: int) -> QueryInformation:
+    def of(
+        cls,
+        query: Sequence[QueryTerm],
+        share: Callable[[int], float],
+        records: int,
+        by_name_alone: float = 1.0,
+    ) -> QueryInformation:
         """Weigh terms by rarity; `share` returns the share of records that contain a term."""
         return cls(
             {
                 term.hash: math.log1p(1.0 / max(share(term.hash), 1.0 / max(records, 1)))
                 for term in query
                 if term.hash not in STATE_WORDS
-            }
+            },
+            by_name_alone,
         )
 
     @property
@@ -113,7 +125,7 @@ class QueryInformation:
         named, _ = count_terms(" ".join(names))
         asked_for = {asked: weight for asked, weight in self.weights.items() if asked not in named}
         if not asked_for:
-            return 1.0 if self.weights else 0.0
+            return self.by_name_alone if self.weights else 0.0
         known, _ = count_terms(text)
         covered = sum(
             weight

@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.analysis import terms_in
+from sennit.analysis.verb_forms import other_forms
+from sennit.facts import is_fact
 from sennit.pipeline.source_runner import SearchPlan
 from sennit.ranking.relevance import BEST_OF, Evidence, best_match, size_allowance
 from sennit.sources.base import SearchContext
+from sennit.sources.fact_entry import fact_coverage
 from sennit.stores.contract import KeywordQuery, KeywordRole, VectorRole
 
 Keys = NDArray[np.int64]
@@ -41,6 +44,7 @@ class EvidenceReader:
         self._vector = vector
         self._query = KeywordQuery(context.weighted_terms, plan.bm25, context.text)
         self._kinds = {config.name: config.source for config in plan.sources}
+        self._is_talk = any(config.knows_speakers for config in plan.sources)
 
     def read(self, keys: Keys, lists: Mapping[str, Sequence[float]]) -> Evidence:
         """Return the evidence for records and ephemeral passages, in the order of the ranking from its first.
@@ -57,7 +61,11 @@ class EvidenceReader:
                 found = [score == score for score in scores]  # nan differs from itself
                 linked = [one or other for one, other in zip(linked, found, strict=True)] if linked else found
         ranked = keys.tolist()
-        coverage, lift = self._coverage(keys, ranked), self._lift(ranked, cosines)
+        coverage = self._coverage_of_talk(ranked) if self._is_talk else self._coverage(keys, ranked)
+        lift = self._lift(ranked, cosines)
+        if self._is_talk and self._says_nothing(coverage):
+            # Only the names are the same, and they alone make the vectors alike.
+            lift = [math.nan] * len(lift)
         return Evidence(coverage, lift, linked, best_match(coverage[:BEST_OF], lift[:BEST_OF]))
 
     def _coverage(self, keys: Keys, ranked: Sequence[int]) -> list[float]:
@@ -73,6 +81,45 @@ class EvidenceReader:
                 coverage[at] = value
         return coverage
 
+    def _coverage_of_talk(self, ranked: Sequence[int]) -> list[float]:
+        """Return the share of what a question about a conversation asks for that each text has.
+
+        A question that asks for whatever was said is answered by everything, and a fact also has the words by which
+        questions ask for it.
+        """
+        context = self._context
+        if not context.time.has_topic:
+            return [1.0] * len(ranked)
+        if not context.asked_terms:
+            return [math.nan] * len(ranked)
+        forms = {term: (term, *other_forms(term)) for term, _ in context.asked_terms}
+        weights = {
+            term: weight * max(0.0, min(self._idf(form) for form in forms[term]))
+            for term, weight in context.asked_terms
+        }
+        total = sum(weights.values()) or 1.0
+        records = context.records(ranked)
+        texts = [records[key].embedding_text if key in records else "" for key in ranked]
+        found = terms_in(texts, {form for one in forms.values() for form in one})
+        return [
+            max(
+                fact_coverage(context.information, records[key])
+                if key in records and is_fact(records[key])
+                else 0.0,
+                sum(weight for term, weight in weights.items() if not one.isdisjoint(forms[term])) / total,
+            )
+            for key, one in zip(ranked, found, strict=True)
+        ]
+
+    def _says_nothing(self, coverage: Sequence[float]) -> bool:
+        """Whether a question with a name has nothing but this name in common with the best records."""
+        context = self._context
+        return (
+            bool(context.names)
+            and len(context.asked_terms) < len(context.weighted_terms)
+            and not any(coverage[:BEST_OF])
+        )
+
     def _coverage_of_texts(self, keys: Sequence[int]) -> list[float]:
         """Return the coverage of texts that the index cannot tell about."""
         records = self._context.records(keys)
@@ -85,13 +132,13 @@ class EvidenceReader:
     @cached_property
     def _information(self) -> dict[int, float]:
         """The idf of each term, with its weight in the query."""
+        return {term: weight * self._idf(term) for term, weight in self._query.terms}
+
+    def _idf(self, term: int) -> float:
         snapshot = self._context.snapshot
         count = snapshot.count()
-        out = {}
-        for term, weight in self._query.terms:
-            frequency = self._keyword.document_share(snapshot, term) * count
-            out[term] = weight * math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
-        return out
+        frequency = self._keyword.document_share(snapshot, term) * count
+        return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
     def _lift(self, ranked: Sequence[int], lists: Sequence[Sequence[float]]) -> list[float]:
         """Return how far the cosine of each record is above the background; nan without a vector."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from sennit.context.expansion import GroupByPage
+from sennit.ranking.answer_form import AnswerForm
 from sennit.ranking.code import CodeRanking, PerFile
 from sennit.ranking.decay import Decay
 from sennit.ranking.dedupe import Dedupe
@@ -14,6 +15,7 @@ from sennit.ranking.diversity import MMR
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
 from sennit.ranking.known_facts import KnownFacts
+from sennit.ranking.latest import Latest
 from sennit.ranking.overlaps import MergeOverlaps
 from sennit.ranking.project import ProjectRanking
 from sennit.ranking.rescore import Rescore
@@ -221,6 +223,8 @@ def _memory(settings: Settings) -> Recipe:
             *evidence,
             KnownFacts(),
             Window(),
+            AnswerForm(),
+            Latest(),
             Decay(memory.half_life_days, memory.evergreen_floor, memory.evergreen, memory.recency),
             MMR(memory.mmr_lambda, memory.mmr_depth, memory.mmr_similarity),
         ),

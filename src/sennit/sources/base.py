@@ -19,7 +19,7 @@ from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Equal, Filter, Range, matches
-from sennit.graph.fact_matches import QueryInformation, question_terms
+from sennit.graph.fact_matches import NEWS_BY_NAME, QueryInformation, question_terms
 from sennit.places import FindRevision, Locate
 from sennit.ranking.calibration import NO_BACKGROUND, Background
 from sennit.ranking.rank_scale import RankScale
@@ -51,6 +51,9 @@ HINT_WEIGHT: Final = 0.3
 OUTSIDE_TOPIC_WEIGHT: Final = 0.25
 """The weight of a speaker's name or of a period as words of the query, where speaker and time count themselves."""
 
+OTHER_FORM_WEIGHT: Final = 0.7
+"""The weight of another form of an irregular verb."""
+
 MAX_NAME_CANDIDATES: Final = 64
 """Words of a query that are looked up as names of speakers."""
 
@@ -64,6 +67,15 @@ def period_filter(period: Period) -> Filter:
     """Return the filter for records with a time in a period."""
     start, end = (None if one is None else one.timestamp() for one in (period.start, period.end))
     return Range("timestamp", start, end, include_high=False)
+
+
+_ENGLISH_QUESTION: Final = re.compile(r"\b(?:what|who|whose|when|where|which|how|why|did|does)\b", re.I)
+_WORDS_OF_TALK: Final = (
+    "about any anything discuss happened heard hear mention news remember say said talk tell told"
+)
+"""Words with which a question asks for what was said; the answer has none of them."""
+
+_INNER_CAPITAL: Final = re.compile(r"(?<=[\w,] )(?!I\b)[A-ZÀ-Þ][\w-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +169,14 @@ class SearchContext:
 
     @cached_property
     def information(self) -> QueryInformation:
-        """How much each term of the query says."""
+        """How much each term of the query says to facts; words about time say nothing to them."""
+        time = self.time
+        words = self.text.replace(time.recent, " ") if time.recent else self.text
         return QueryInformation.of(
-            question_terms(self.text),
+            question_terms(words),
             partial(self._index.document_share, self.snapshot),
             self.snapshot.count(),
+            NEWS_BY_NAME if time.recent else 1.0,
         )
 
     @cached_property
@@ -181,18 +196,53 @@ class SearchContext:
         return frozenset(name for name in names if self.snapshot.count(Equal("metadata.speaker", name)))
 
     @cached_property
-    def topic_terms(self) -> list[tuple[int, float]]:
-        """The weighted terms, those of speakers' names and of the period with little weight.
+    def names(self) -> frozenset[str]:
+        """The words of the query that are names: those of speakers, and capitalised words inside an English question."""
+        if not _ENGLISH_QUESTION.search(self.text) or self.text == self.text.upper():
+            return self.speakers
+        inner = _INNER_CAPITAL.findall(self.text)[:MAX_NAME_CANDIDATES]
+        return self.speakers | {word for word in inner if not is_stop_word(word.casefold())}
 
-        A turn that says a name is seldom by it, and what was said in March seldom says so.
+    @cached_property
+    def asked_terms(self) -> list[tuple[int, float]]:
+        """The weighted terms of what a question about a conversation asks for, besides names, times and words of talk.
+
+        The names if there is nothing else: "Who is Clara?" None if it asks for whatever was said.
         """
+        time = self.time
+        if not time.has_topic:
+            return []
+        period = time.period
+        terms = self.weighted_terms
+        for outside in (
+            f"{time.recent} {'' if period is None else period.words}",
+            _WORDS_OF_TALK,
+            " ".join(self.names),
+        ):
+            known = {term.hash for term in query_terms(outside)} if outside.strip() else set()
+            terms = [one for one in terms if one[0] not in known] or terms
+        return terms
+
+    @cached_property
+    def topic_terms(self) -> list[tuple[int, float]]:
+        """The weighted terms of a question about a conversation.
+
+        Those of speakers' names and of the period have little weight: a turn that says a name is seldom by it, and what
+        was said in March seldom says so. A verb stands for all of its forms.
+        """
+        from sennit.analysis.verb_forms import other_forms
+
         period = self.time.period
         outside = " ".join((*self.speakers, "" if period is None else period.words))
         known = {term.hash for term in query_terms(outside)} if outside.strip() else set()
-        return [
-            (term, weight * OUTSIDE_TOPIC_WEIGHT if term in known else weight)
+        weights = {
+            term: weight * OUTSIDE_TOPIC_WEIGHT if term in known else weight
             for term, weight in self.weighted_terms
-        ]
+        }
+        for term, weight in list(weights.items()):
+            for form in other_forms(term):
+                weights.setdefault(form, weight * OTHER_FORM_WEIGHT)
+        return list(weights.items())
 
     @cached_property
     def vector(self) -> NDArray[np.float32]:
