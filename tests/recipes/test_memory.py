@@ -834,6 +834,17 @@ def test_a_fact_fits_a_question_in_other_words() -> None:
         assert found.fits
 
 
+def test_ask_searches_memories_as_a_search_does() -> None:
+    with sennit.open(":memory:") as db:
+        db.add_turns(talk(*CHAT))
+        answer = db.ask("Where did Clara move?", recipe="memory", now=NOW)
+        assert answer.trace is not None
+        assert answer.trace.transform == {}
+        assert answer.text.startswith("Nadia, 15 November 2026: my sister Clara moved into the red house")
+        assert answer.citations[0].number == 1
+        assert db.ask("How tall is Clara?", recipe="memory", now=NOW).text.startswith("Nothing fits")
+
+
 def test_a_question_for_news_gets_no_old_fact_about_the_name() -> None:
     with sennit.open(":memory:") as db:
         db.add_facts([Fact(subject="Nadia", relation="sister", object="Clara", timestamp=days_ago(200))])

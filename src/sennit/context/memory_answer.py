@@ -24,6 +24,7 @@ from sennit.facts import is_fact
 from sennit.period_words import ENGLISH_MONTHS, ENGLISH_WEEKDAYS
 from sennit.periods import Period, QueryTime, read_time
 from sennit.ranking.answer_form import NUMBER_WORDS, asked_forms
+from sennit.ranking.evidence import QUESTION_MARKS
 from sennit.records import Record
 
 MAX_TURNS: Final = 2
@@ -78,7 +79,7 @@ def _select(query: str, passages: Sequence[PromptPassage]) -> list[PromptPassage
         text, value = passage.record.text, max(0.0, passage.score)
         for given in asked:
             value *= FORM_FACTOR if given.search(text) else 1 / FORM_FACTOR
-        return value * QUESTION_FACTOR if text.rstrip().endswith("?") else value
+        return value * QUESTION_FACTOR if text.rstrip().endswith(QUESTION_MARKS) else value
 
     gains = {passage.number: gain(passage) for passage in passages}
     best = sorted(passages, key=lambda passage: -gains[passage.number])[:MAX_TURNS]

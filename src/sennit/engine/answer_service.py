@@ -63,8 +63,8 @@ class AskOptions(TypedDict, total=False):
     caller: Caller | None
     now: datetime | None
     """The time from which ages and periods count; by default the present."""
-    transform: bool
-    """If False, the question is searched as it is."""
+    transform: bool | None
+    """Whether the question is rewritten for the search by meaning; None leaves it to the recipe, as in a search."""
     write: bool
     """If False, only the material of an answer is returned; its text is empty."""
 
@@ -196,7 +196,7 @@ class AnswerService:
             editor=options.get("editor"),
             language=options.get("language"),
             now=options.get("now"),
-            transform=options.get("transform", True),
+            transform=options.get("transform"),
             explain=True,
         )
         audience = self._audience(request.caller, request.project)

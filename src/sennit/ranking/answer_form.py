@@ -48,7 +48,7 @@ def _forms() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
             (
                 "place",
                 r"\bwhere\b|\bwhich (?:city|town|place)\b",
-                r"\b(?:in|at|to|on|from|near|behind|by) (?:the )?\w",
+                r"\b(?i:in|at|to|on|from|near|behind|by) (?:the )?\w",
             ),
             ("name", r"\bwho(?:se|m)?\b", r"(?<=\w )[A-ZÀ-Þ]\w+|\b[Mm]y \w+|\b[Hh]is \w+|\b[Hh]er \w+"),
         )

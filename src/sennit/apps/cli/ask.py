@@ -66,7 +66,7 @@ def ask(
             limit=limit,
             editor=editor,
             language=language,
-            transform=transform is not False,
+            transform=transform,
             project=choose_project(session, db, project),
             write=not prompt,
         )

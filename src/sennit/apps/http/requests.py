@@ -430,9 +430,15 @@ class AskBody(RequestBody):
     project: Project | None = None
     editor: Editor | None = None
     language: Language | None = None
-    transform: Annotated[
-        bool, Field(description="Whether a language model rewrites the question for the vector search.")
-    ] = True
+    transform: (
+        Annotated[
+            bool,
+            Field(
+                description="Whether the question is rewritten for the vector search. Default: the recipe's."
+            ),
+        ]
+        | None
+    ) = None
     write: Annotated[
         bool,
         Field(description="False: return the `prompt` and the sources, without generating an answer."),
