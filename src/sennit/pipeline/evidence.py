@@ -112,10 +112,10 @@ class EvidenceReader:
         ]
 
     def _says_nothing(self, coverage: Sequence[float]) -> bool:
-        """Whether a question with a name has nothing but this name in common with the best records."""
+        """Whether a question has nothing but the one name in it in common with the best records."""
         context = self._context
         return (
-            bool(context.names)
+            len(context.names) == 1
             and len(context.asked_terms) < len(context.weighted_terms)
             and not any(coverage[:BEST_OF])
         )

@@ -217,7 +217,8 @@ class SearchContext:
         for outside in (
             f"{time.recent} {'' if period is None else period.words}",
             _WORDS_OF_TALK,
-            " ".join(self.names),
+            # "When did Nadia go to Porto?" asks about Porto; "How tall is Bruno?" about his height.
+            " ".join(self.names if len(self.names) == 1 else self.speakers),
         ):
             known = {term.hash for term in query_terms(outside)} if outside.strip() else set()
             terms = [one for one in terms if one[0] not in known] or terms
