@@ -16,6 +16,7 @@ import sennit
 from sennit import Record
 from sennit.context.expansion import GroupByPage, Neighbours
 from sennit.errors import InvalidInput, NotFound
+from sennit.ranking.answer_form import AnswerForm
 from sennit.ranking.code import CodeRanking, PerFile
 from sennit.ranking.decay import Decay
 from sennit.ranking.dedupe import Dedupe
@@ -23,6 +24,7 @@ from sennit.ranking.diversity import MMR
 from sennit.ranking.evidence import Evidence
 from sennit.ranking.fusion import RRF, Weighted
 from sennit.ranking.known_facts import KnownFacts
+from sennit.ranking.latest import Latest
 from sennit.ranking.learned import Learned
 from sennit.ranking.overlaps import MergeOverlaps
 from sennit.ranking.project import ProjectRanking
@@ -171,6 +173,8 @@ STAGES: Mapping[str, st.SearchStrategy[Stage]] = {
         st.lists(st.text(max_size=5), max_size=3),
         FRACTIONS | st.just("auto"),
     ),
+    "answer_form": st.builds(AnswerForm, st.floats(0.01, 1)),
+    "latest": st.builds(Latest, st.floats(0.01, 1), st.floats(0.01, 1), st.floats(0.01, 1)),
     "facts": st.builds(KnownFacts, st.floats(0.1, 10), FRACTIONS, st.integers(0, 50)),
     "window": st.builds(Window, FRACTIONS),
     "evidence": st.builds(
