@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sennit.stores.embedded.arrays import Arrays, GrowingArray
 from sennit.stores.embedded.segment_store import SegmentInfo
-from sennit.stores.embedded.selection import Mask, Rows
+from sennit.stores.embedded.selection import Mask, Rows, find_ascending
 
 
 class Segment(ABC):
@@ -28,10 +28,13 @@ class Segment(ABC):
         """The position of each row, -1 where the segment does not hold it."""
         if not len(self.rows):
             return np.full(len(rows), -1, np.intp)
-        positions = np.minimum(self.rows.searchsorted(rows, sorter=self._sorter), len(self.rows) - 1)
-        if self._sorter is not None:
-            positions = self._sorter[positions]
-        positions[self.rows[positions] != rows] = -1
+        if self._sorter is None:
+            positions, is_found = find_ascending(self.rows, rows)
+        else:
+            last = len(self.rows) - 1
+            positions = self._sorter[np.minimum(self.rows.searchsorted(rows, sorter=self._sorter), last)]
+            is_found = self.rows[positions] == rows
+        positions[~is_found] = -1
         return positions
 
     @cached_property

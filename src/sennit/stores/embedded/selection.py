@@ -100,3 +100,19 @@ def select_positions(rows: Rows, live: Mask | None, allowed: FilterBitmap | None
     if allowed is not None:
         return allowed.select(rows, live)
     return None if live is None else Selection(live)
+
+
+def find_ascending(rows: Rows, wanted: Rows) -> tuple[NDArray[np.intp], Mask]:
+    """The position of each wanted row in `rows`, which ascend and are not empty, and which of them were found.
+
+    The position of a row that was not found means nothing.
+    """
+    count = len(rows)
+    first = int(rows[0])
+    if int(rows[-1]) - first == count - 1:
+        # Rows without gaps, as a segment has them until its deletions are merged away, need no search.
+        positions = wanted - first
+        # A position below 0 is a huge number if read as unsigned.
+        return positions, positions.view(np.uint64) < count
+    positions = np.minimum(rows.searchsorted(wanted), count - 1)
+    return positions, rows[positions] == wanted

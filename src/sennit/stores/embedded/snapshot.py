@@ -27,7 +27,7 @@ from sennit.stores.embedded.field_index import FieldIndex
 from sennit.stores.embedded.graph import Graph, GraphIndex
 from sennit.stores.embedded.index_view import IndexView
 from sennit.stores.embedded.segment_reader import SegmentReader
-from sennit.stores.embedded.selection import FilterBitmap, Mask, Rows, select_positions
+from sennit.stores.embedded.selection import FilterBitmap, Mask, Rows, find_ascending, select_positions
 from sennit.stores.embedded.server_indexes import read_applied
 from sennit.stores.embedded.vector_index import VectorBuffer, nearest_records, read_vectors
 from sennit.stores.embedded.vector_math import stable_dot_products
@@ -486,16 +486,9 @@ def _select(reader: SegmentReader, mask: FilterBitmap | None) -> Mask:
 
 def _locate(rows: Rows, keys: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The positions of the keys found in the ascending `rows`, and the indexes of those keys."""
-    count = len(rows)
-    if not count:
+    if not len(rows):
         return np.empty(0, np.intp), np.empty(0, np.intp)
-    first = int(rows[0])
-    if int(rows[-1]) - first == count - 1:
-        # Rows without gaps, as a segment has them until its deletions are merged away, need no search.
-        positions = keys - first
-        # A position below 0 is a huge number if read as unsigned.
-        (which,) = (positions.view(np.uint64) < count).nonzero()
-    else:
-        positions = np.minimum(rows.searchsorted(keys), count - 1)
-        (which,) = (rows[positions] == keys).nonzero()
-    return positions[which], which
+    positions, is_found = find_ascending(rows, keys)
+    (which,) = is_found.nonzero()
+    # In a database of one segment, all are in it.
+    return (positions if len(which) == len(keys) else positions[which]), which
