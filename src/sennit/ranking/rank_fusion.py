@@ -190,6 +190,16 @@ def _spans(sizes: Sequence[int]) -> list[slice]:
     return [slice(end - size, end) for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
 
+def distinct_keys(keys: Keys) -> Keys:
+    """Return each key once, in ascending order: np.unique, at a third of its cost for some hundred keys."""
+    ordered = keys.copy()
+    ordered.sort()
+    first = np.empty(ordered.size, dtype=np.bool_)
+    first[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
+
+
 def align(lists: Sequence[RankedList], background: Background = NO_BACKGROUND) -> AlignedLists:
     """Align lists; raise ValueError for a duplicate key in one list, or a score that is not finite."""
     names = tuple([name for name, _, _ in lists])
@@ -211,13 +221,7 @@ def align(lists: Sequence[RankedList], background: Background = NO_BACKGROUND) -
                 raise ValueError(
                     f"source {name!r} gave a score that is not finite, or beyond ±1e100; omit such hits"
                 )
-    # np.unique does the same, at three times the cost for lists of this size.
-    ordered = hits.copy()
-    ordered.sort()
-    first = np.empty(ordered.size, dtype=np.bool_)
-    first[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    keys = ordered[first]
+    keys = distinct_keys(hits)
     indexes = keys.searchsorted(hits)
     start = sizes[0] if sizes else 0
     for row, size in enumerate(sizes[1:], start=1):

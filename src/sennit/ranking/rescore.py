@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
+from sennit.ranking.rank_fusion import distinct_keys
 from sennit.ranking.stages import CandidateList, Keys, ListStageOutput, StageContext, stage
+
+NO_KEYS: Final = np.empty(0, np.int64)
 
 
 @stage
@@ -23,15 +26,13 @@ class Rescore:
     runs: ClassVar[Literal["before_fusion"]] = "before_fusion"
 
     def apply(self, lists: Sequence[CandidateList], context: StageContext) -> ListStageOutput:
-        known = [one.keys.tolist() for one in lists]
-        candidates = _candidates(lists, known)
+        candidates = _candidates(lists)
         out = list(lists)
         scored_by: dict[int, list[str]] = {}
         for at, one in enumerate(lists):
-            wanted = candidates.get(one.collections) if one.rescore is not None else None
-            missing = sorted(wanted.difference(known[at])) if wanted else []
-            if missing:
-                out[at], added = _extend(one, np.array(missing, np.int64))
+            missing = _without(candidates[one.collections], one.keys) if one.rescore is not None else NO_KEYS
+            if len(missing):
+                out[at], added = _extend(one, missing)
                 if context.explain:
                     for key in added.tolist():
                         scored_by.setdefault(key, []).append(one.name)
@@ -39,17 +40,26 @@ class Rescore:
         return ListStageOutput(out, reasons=reasons)
 
 
-def _candidates(
-    lists: Sequence[CandidateList], known: Sequence[Sequence[int]]
-) -> dict[tuple[str, ...], set[int]]:
-    """Return the records that the lists of the same collections may be continued with, by these collections."""
-    # Only the source that added an ephemeral hit can score it.
-    stored = [{key for key in keys if key >= 0} for keys in known]
-    out: dict[tuple[str, ...], set[int]] = {(): set().union(*stored)}
-    for one, keys in zip(lists, stored, strict=True):
-        if one.collections:
-            out.setdefault(one.collections, set()).update(keys)
+def _candidates(lists: Sequence[CandidateList]) -> dict[tuple[str, ...], Keys]:
+    """Return the records that the lists of the same collections may be continued with, by these collections.
+
+    The keys are in ascending order. A list without collections may be continued with all records.
+    """
+    out = {}
+    for collections in {one.collections for one in lists}:
+        found = [one.keys for one in lists if not collections or one.collections == collections]
+        keys = distinct_keys(np.concatenate(found))
+        # Only the source that added an ephemeral hit can score it.
+        out[collections] = keys[keys.searchsorted(0) :]
     return out
+
+
+def _without(keys: Keys, known: Keys) -> Keys:
+    """Return those of the ascending keys that are not among the known ones."""
+    places = keys.searchsorted(known[known >= 0])
+    is_missing = np.ones(len(keys), bool)
+    is_missing[places] = False
+    return keys[is_missing]
 
 
 def _extend(found: CandidateList, keys: Keys) -> tuple[CandidateList, Keys]:
