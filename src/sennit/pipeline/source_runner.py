@@ -218,7 +218,7 @@ class SourceRunner:
             if period is None:
                 found = yield from self._search(call, request)
             else:
-                inside = replace(request, where=period_filter(period) & request.where)
+                inside = request._replace(where=period_filter(period) & request.where)
                 found, more = yield from together([self._search(call, request), self._search(call, inside)])
                 found = _merge(found, more, request.context)
             if is_custom:
