@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from llm.server import ChatServer
 from sennit import Record
 from sennit import open as open_sennit
-from sennit.apps.cli import program
+from sennit.apps.cli.program import program
 
 RECORDS: list[dict[str, Any]] = [
     {

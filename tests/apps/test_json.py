@@ -16,9 +16,8 @@ from click.testing import CliRunner, Result
 
 import sennit
 from evaluation.test_learning import few_trees, small_ranker, write_svmlight  # noqa: F401
-from sennit.apps.cli import program
 from sennit.apps.cli.exit_codes import NOT_CONFIRMED, OK
-from sennit.apps.cli.program import COMMANDS
+from sennit.apps.cli.program import COMMANDS, program
 from sennit.ranking.ranker import RankerScope
 
 from .conftest import Cli

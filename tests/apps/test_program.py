@@ -7,10 +7,12 @@ import json
 import os
 import re
 import shlex
+import signal
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 import pytest
@@ -209,6 +211,37 @@ def test_interrupt_exits_with_130(home: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr.strip()) == (130, "")
+
+
+INTERRUPTED_IMPORT: Final = """
+import signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+"""
+INTERRUPTED_END: Final = """
+import atexit, signal
+atexit.register(lambda: signal.raise_signal(signal.SIGINT))
+"""
+
+
+@pytest.mark.usefixtures("default_sigint")
+@pytest.mark.skipif(os.name != "posix", reason="other systems have no signals that end a process")
+@pytest.mark.parametrize("before", [INTERRUPTED_IMPORT, INTERRUPTED_END], ids=["import", "end"])
+def test_an_interrupt_while_the_program_starts_or_ends_prints_nothing(before: str) -> None:
+    code = f"{before}\nfrom sennit.apps.cli import main\nsys.argv = ['sennit', 'recipes', '-q']\nmain()\n"
+    done = subprocess.run([sys.executable, "-c", f"import sys\n{code}"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems have no signals that are ignored")
+def test_an_ignored_interrupt_stays_ignored() -> None:
+    code = f"import signal, sys\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{INTERRUPTED_IMPORT}{INTERRUPTED_END}"
+    code += "from sennit.apps.cli import main\nsys.argv = ['sennit', '--version']\nmain()\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # Which database

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from sennit.apps.cli import program
+from sennit.apps.cli.program import program
 from sennit.engine.checks import measure_similarity
 from sennit.settings.sections import SemanticMetric
 

@@ -18,8 +18,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ingest.conftest import write
-from sennit.apps.cli import program
 from sennit.apps.cli.index_progress import ProgressLog, estimate_seconds, format_bytes
+from sennit.apps.cli.program import program
 from sennit.ingest import IndexProgress
 from stores.embedding_server import EmbeddingServer
 

@@ -165,7 +165,7 @@ def test_printed_text_does_not_reach_the_client(sample: SampleDatabase) -> None:
 def test_heavy_modules_are_not_imported_before_the_first_call(sample: SampleDatabase) -> None:
     code = (
         "import sys\n"
-        "from sennit.apps.cli import program\n"
+        "from sennit.apps.cli.program import program\n"
         "from sennit.apps.mcp import transports\n"
         "transports.serve_stdio = lambda server: None\n"
         f"program.main(['mcp', '--db', {str(sample.db)!r}], standalone_mode=False)\n"
@@ -182,7 +182,7 @@ def test_missing_extra_is_reported_with_the_install_command(sample: SampleDataba
     code = (
         "import sys\n"
         "sys.modules['mcp'] = None\n"
-        "from sennit.apps.cli import program\n"
+        "from sennit.apps.cli.program import program\n"
         f"program.main(['mcp', '--db', {str(sample.db)!r}])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], input="", capture_output=True, text=True)
