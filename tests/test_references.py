@@ -187,6 +187,23 @@ def test_read_takes_a_location_and_an_id(db: Database, folder: Path) -> None:
         db.files.read("backup.md:400")
 
 
+def test_read_takes_a_location_from_a_folder_beside_the_indexed_one(
+    db: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = folder / "beside" / "deeper"
+    beside.mkdir(parents=True)
+    (folder / "docs" / "link.md").symlink_to(folder / "outside.md")
+    (folder / "outside.md").write_text("not indexed")
+    monkeypatch.chdir(beside)
+    hit = db.search("stop the server", limit=1)[0]
+    assert hit.citation == "../../docs/backup.md:5-7"
+    assert db.files.read(hit.citation).text.startswith("## Restore")
+    assert db.files.read("./../../docs/backup.md").text == PAGE
+    for refused in ("../../outside.md", "../../docs/link.md", "../../docs/../outside.md"):
+        with pytest.raises(ReadError, match="ACCESS_DENIED"):
+            db.files.read(refused)
+
+
 def test_a_file_whose_name_ends_like_a_location_is_read_as_it_is(db: Database, folder: Path) -> None:
     (folder / "docs" / "backup.md:3").write_text("an odd name\n")
     assert db.files.read("backup.md:3").text == "an odd name\n"

@@ -208,6 +208,19 @@ def shown_path(path: str) -> str:
     return relative if len(relative) < len(path) else path
 
 
+def absolute_path(shown: str) -> str:
+    """A relative path as it is shown, as an absolute one; the opposite of `shown_path`.
+
+    A leading `..` is taken off here, which is exact, because the path of the current folder has no links. A reader of
+    allowed folders could not: it never looks at the folders outside of them.
+    """
+    folder = Path.cwd()
+    parts = shown.split("/")
+    while len(parts) > 1 and parts[0] in ("", ".", ".."):
+        folder = folder.parent if parts.pop(0) == ".." else folder
+    return os.path.join(folder, "/".join(parts))  # noqa: PTH118 - keeps `..` after a name, which may be a link
+
+
 def path_to_text(path: str) -> str:
     """A path as valid text with forward slashes; bytes that are not UTF-8 become \\xNN."""
     try:

@@ -54,6 +54,19 @@ def test_path_is_relative_to_the_current_or_an_allowed_folder(
     assert cli("read", "../a.md", "--folder", "..").stdout_bytes.startswith(b"one")
 
 
+@pytest.mark.parametrize("options", [(), ("--folder", "../notes")], ids=["database", "folder"])
+def test_a_citation_is_read_from_a_folder_beside_the_indexed_one(
+    cli: Cli, home: Path, notes: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    cli("index", str(notes))
+    (home / "beside").mkdir()
+    monkeypatch.chdir(home / "beside")
+    citation = json.loads(cli("search", "below", "--json").stdout)["hits"][0]["citation"]
+    assert citation == "../notes/sub/b.md:1"
+    done = cli("read", citation, *options)
+    assert (done.exit_code, done.stdout) == (0, "below\n")
+
+
 @pytest.mark.parametrize(
     ("path", "code", "status"),
     [

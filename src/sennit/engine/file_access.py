@@ -11,7 +11,7 @@ from sennit.folders import FileText, Folders, ReadError
 from sennit.folders.access import file_of
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult
-from sennit.places import path_to_text
+from sennit.places import absolute_path, path_to_text
 from sennit.repositories.folders import IndexedFolders
 from sennit.settings import FilesSettings
 from sennit.sources.grep import FileOwner, FindOwner, GrepSource, UnindexedAccess
@@ -101,10 +101,10 @@ def _in_current_folder(path: str, folders: Folders) -> str | None:
         return None
     for name in (path, file_of(path)):
         try:
-            real = Path(os.path.realpath(os.path.join(os.getcwd(), name)))  # noqa: PTH118, PTH109 - keeps `..`
+            real = Path(os.path.realpath(absolute_path(name)))
             exists = os.path.lexists(real)
         except (OSError, ValueError):
             return None
         if exists and any(real == root or real.is_relative_to(root) for root in folders.roots):
-            return os.path.join(os.getcwd(), path)  # noqa: PTH118, PTH109 - keeps `..` in the path
+            return absolute_path(path)
     return None

@@ -19,6 +19,7 @@ from sennit.apps.cli.result_lines import parse_line
 from sennit.apps.cli.session import Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import NotFound
+from sennit.places import absolute_path
 
 if TYPE_CHECKING:
     from sennit.engine.database import Database
@@ -155,7 +156,7 @@ def _read_first(path: str, read: Reader) -> FileText:
 
     if path and not Path(path).is_absolute():
         try:
-            return read(f"{Path.cwd()}{os.sep}{path}")
+            return read(absolute_path(path))
         except ReadError as error:
             # A file that exists in the current folder is the one meant, even if it may not be read.
             if error.code not in ("NOT_FOUND", "ACCESS_DENIED") or _exists(path):
