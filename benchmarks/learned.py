@@ -27,7 +27,7 @@ from sennit.evaluation.learning import (
     FeatureSet,
     LabelledQuery,
     TreeTrainer,
-    compare_orders,
+    compare_values,
     learn_trees,
     order_by,
 )
@@ -97,7 +97,9 @@ def left_out(name: str, labelled: dict[str, list[LabelledQuery]]) -> tuple[Row, 
     """Train on all other collections, and compare on this one."""
     others = [query for other, queries in labelled.items() if other != name for query in queries]
     trees = TreeTrainer(OWN_FEATURES).train(others, LEFT_OUT_TREES)
-    one = compare_orders(labelled[name], lambda query: order_by(trees, OWN_FEATURES, query))[0]
+    own = labelled[name]
+    learned = [query.value(order_by(trees, OWN_FEATURES, query)) for query in own]
+    one = compare_values(own, [query.value() for query in own], learned)[0]
     return (
         Row(
             name,

@@ -20,6 +20,7 @@ from sennit.ranking.ranker import EVERYONE, Ranker, RankerScope, Training
 from sennit.ranking.trees import Tree, TreeSum
 from sennit.recipes import Recipe, digest_recipe, recipe_from_dict
 from sennit.repositories.feedback import FeedbackOwner
+from sennit.repositories.keys import encode_key
 from sennit.stores.contract import BM25
 
 ANA = sennit.Caller(name="ana", scopes={"me"})
@@ -137,6 +138,32 @@ def test_a_ranker_over_other_features_is_not_used(db: Database) -> None:
         db.rankers.add(
             make_ranker(db, feature_names=("size", *FEATURE_NAMES[1:]), base_feature=FEATURE_NAMES[1])
         )
+
+
+@pytest.mark.parametrize("stored", [b"{}", b"\xff", b'{"format": "sennit-ranker", "version": 99}'])
+def test_a_stored_ranker_that_cannot_be_read_is_named_and_can_be_removed(db: Database, stored: bytes) -> None:
+    scope = RankerScope("acme\0", "ana")
+    db.rankers.add(make_ranker(db, scope=scope))
+    db.rankers.add(make_ranker(db))
+    with db.store.transaction() as transaction:
+        key = encode_key("ranker", "mine", "acme\0", "ana")
+        assert transaction.state.get(key) is not None
+        transaction.state.put([(key, stored)])
+    assert [one.training.scope for one in db.rankers.all()] == [RankerScope()]
+    (broken,) = db.rankers.unreadable()
+    assert (broken.name, broken.scope) == ("mine", scope)
+    assert [bool(one.problem) for one in db.status().rankers] == [False, True]
+    db.rankers.remove(broken.name, broken.scope)
+    assert db.rankers.unreadable() == ()
+
+
+def test_a_search_says_that_its_ranker_cannot_be_read(db: Database) -> None:
+    db.rankers.add(make_ranker(db))
+    with db.store.transaction() as transaction:
+        transaction.state.put([(encode_key("ranker", "mine", 0, 0), b"\xff")])
+    result = db.search("prune vines in march", recipe=learned_recipe(db))
+    assert result.hits
+    assert "cannot be read" in result.degraded[0].reason
 
 
 def test_what_is_not_ranked_stays_behind_in_its_order(db: Database) -> None:

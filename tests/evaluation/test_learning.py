@@ -36,6 +36,7 @@ from sennit.ranking.ranker import Ranker, RankerScope, ranker_from_json
 from sennit.ranking.trees import Tree, TreeSum
 from sennit.recipes import recipe_from_dict
 from sennit.repositories.feedback import FeedbackOwner
+from sennit.repositories.keys import encode_key
 
 
 def planted(count: int = 60, seed: int = 0) -> list[LabelledQuery]:
@@ -234,6 +235,19 @@ def small_ranker(db: Database, scope: RankerScope) -> Ranker:
         base_weight=10.0,
         training=describe_training(db, base_recipe(db.recipes["default"]), "a test", 1, scope, None),
     )
+
+
+def test_a_ranker_that_cannot_be_read_is_named_by_every_command_and_removed(tmp_path: Path) -> None:
+    with sennit.open(tmp_path / "db") as db, db.store.transaction() as transaction:
+        transaction.state.put([(encode_key("ranker", "broken", 0, 0), b"{}")])
+    for command in (("status",), ("rankers", "list"), ("rankers", "export", "broken", tmp_path / "x")):
+        shown = run(*command, "--db", tmp_path / "db")
+        assert "'broken' cannot be read" in shown.output
+        assert "sennit rankers remove broken" in shown.output
+    listed = json.loads(run("rankers", "list", "--json", "--db", tmp_path / "db").stdout)
+    assert [one["name"] for one in listed["unreadable"]] == ["broken"]
+    assert run("rankers", "remove", "broken", "--db", tmp_path / "db").exit_code == 0
+    assert "There are no rankers" in run("rankers", "list", "--db", tmp_path / "db").stderr
 
 
 def test_one_of_several_rankers_of_a_name_is_chosen_and_never_guessed(tmp_path: Path) -> None:

@@ -305,14 +305,6 @@ def test_is_hidden_gets_real_paths(root: Path) -> None:
 # Other
 
 
-def test_display_path_can_be_read(root: Path) -> None:
-    one, two = Folders([root]), Folders([root, root.parent / "root-too"])
-    path = Path(one.read("sub/b.md").path)
-    assert one.display_path(path) == "sub/b.md"
-    for folders in (one, two, Folders([path])):
-        assert folders.read(folders.display_path(path)).text == "below"
-
-
 def test_no_descriptor_is_left_open(root: Path) -> None:
     folders = Folders([root])
     before = len(list(Path("/proc/self/fd").iterdir()))

@@ -447,11 +447,15 @@ class Database:
         """Return what the database holds and how its parts are; `changes` compares indexed folders with the disk."""
         from sennit.engine.inventory import RankerStatus
 
-        rankers = tuple(
+        rankers = [
             RankerStatus(one.name, one.training.recipe, one.training.data, one.training.scope.about)
             for one in self.rankers.all(caller=caller)
-        )
-        return replace(self._inventory.status(caller, changes=changes), rankers=rankers)
+        ]
+        rankers += [
+            RankerStatus(one.name, "", "", one.scope.about, one.reason)
+            for one in self.rankers.unreadable(caller=caller)
+        ]
+        return replace(self._inventory.status(caller, changes=changes), rankers=tuple(rankers))
 
     def __len__(self) -> int:
         """Return the number of records that the default caller may see."""

@@ -109,9 +109,14 @@ class RankerStatus:
     recipe: str
     data: str
     ranks_for: str
+    problem: str = ""
+    """Why it cannot be read; then no search uses it, and what it was trained on is unknown."""
 
     def to_dict(self) -> dict[str, Json]:
-        return {"name": self.name, "recipe": self.recipe, "data": self.data, "ranks_for": self.ranks_for}
+        values: dict[str, Json] = {
+            "name": self.name, "recipe": self.recipe, "data": self.data, "ranks_for": self.ranks_for
+        }  # fmt: skip
+        return {**values, "problem": self.problem} if self.problem else values
 
 
 @dataclass(frozen=True, slots=True)

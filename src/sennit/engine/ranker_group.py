@@ -11,7 +11,7 @@ from sennit.privacy import Caller
 from sennit.ranking.features import FEATURE_NAMES
 from sennit.ranking.ranker import EVERYONE, Ranker, RankerScope, check_usable, ranker_from_json
 from sennit.repositories.feedback import FeedbackOwner
-from sennit.repositories.rankers import RankerStore
+from sennit.repositories.rankers import RankerStore, UnreadableRanker
 from sennit.stores.contract import RecordsRole
 
 REFRESH_SECONDS: Final = 5.0
@@ -59,11 +59,13 @@ class RankerGroup:
 
     def all(self, *, caller: Caller | None = None) -> tuple[Ranker, ...]:
         """Return the rankers that may rank the caller's searches, by name; without a caller, every ranker."""
-        found = self._store.all()
-        if caller is None:
-            return tuple(found)
-        owner = FeedbackOwner.of(caller)
-        return tuple(one for one in found if one.training.scope.admits(owner.tenant, owner.identity))
+        found = [one for one in self._store.all() if isinstance(one, Ranker)]
+        return tuple(one for one in found if _admits(one.training.scope, caller))
+
+    def unreadable(self, *, caller: Caller | None = None) -> tuple[UnreadableRanker, ...]:
+        """Return the rankers that are stored but cannot be read; a recipe that names one ranks without it."""
+        found = [one for one in self._store.all() if isinstance(one, UnreadableRanker)]
+        return tuple(one for one in found if _admits(one.scope, caller))
 
     def remove(self, name: str, scope: RankerScope = EVERYONE, *, caller: Caller | None = None) -> None:
         """Remove the ranker of a name and scope. A caller may remove only its own."""
@@ -73,3 +75,10 @@ class RankerGroup:
                 raise AccessDenied("A caller may remove only the caller's own ranker")
         self._store.remove(name, scope)
         self._cache.clear()
+
+
+def _admits(scope: RankerScope, caller: Caller | None) -> bool:
+    if caller is None:
+        return True
+    owner = FeedbackOwner.of(caller)
+    return scope.admits(owner.tenant, owner.identity)

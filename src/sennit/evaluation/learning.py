@@ -177,7 +177,7 @@ def learn_trees(
                 before[at] = query.value(rank(query))
                 after[at] = query.value(trainer.order(trees, query))
     final = trainer.fit(queries, report)
-    found = _compare(queries, before, after)
+    found = compare_values(queries, before, after)
     importance = trainer.importance(final, queries)
     name = "recipe" if features.base else "the best single feature of the training folds"
     return final, LearningReport(found[0], tuple(found[1:]), _refusal(found), importance, name)
@@ -216,15 +216,6 @@ def assign_folds(queries: Sequence[LabelledQuery], count: int) -> list[int]:
 def order_by(trees: TreeSum, features: FeatureSet, query: LabelledQuery) -> NDArray[np.int64]:
     """Return the candidates of a query by trained trees, best first."""
     return (-(_start(features, query) + trees.scores(query.features))).argsort(kind="stable")
-
-
-def compare_orders(
-    queries: Sequence[LabelledQuery], rank: Callable[[LabelledQuery], NDArray[np.int64]]
-) -> list[CollectionComparison]:
-    """Compare an order of candidates with the recipe's: on all queries together, and on each collection."""
-    return _compare(
-        queries, [query.value() for query in queries], [query.value(rank(query)) for query in queries]
-    )
 
 
 def _start(features: FeatureSet, query: LabelledQuery) -> Floats:
@@ -314,10 +305,10 @@ def _training_parts(query: LabelledQuery) -> list[tuple[LabelledQuery, NDArray[n
     return out
 
 
-def _compare(
+def compare_values(
     queries: Sequence[LabelledQuery], before: Sequence[float], after: Sequence[float]
 ) -> list[CollectionComparison]:
-    """Compare on all queries together, and on each collection."""
+    """Compare the values of two orders: on all queries together, and on each collection."""
     names = sorted({query.collection for query in queries})
     chosen = [list(range(len(queries)))] + [
         [at for at, query in enumerate(queries) if query.collection == name] for name in names

@@ -166,12 +166,6 @@ class Folders:
         """Open the file at a real path; the caller closes it. Raises ReadError."""
         return self._open_at(None, str(path), ReadErrors(str(path), self.roots))
 
-    def display_path(self, path: Path) -> str:
-        """The shortest form of a real path that `read` takes: relative if there is only one folder."""
-        if len(self.roots) == 1 and path != self.roots[0] and path.is_relative_to(self.roots[0]):
-            return path.relative_to(self.roots[0]).as_posix()
-        return path.as_posix()
-
     def _open(self, path: str, errors: ReadErrors) -> OpenedFile:
         _check_path(path, errors)
         if Path(path).is_absolute() or not self.roots:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from sennit.errors import InvalidInput, NotFound
+from sennit.errors import InvalidInput
 from sennit.ranking.trees import MAX_NUMBER, Tree, TreeSum
 from sennit.records import Json
 from sennit.results.trace import Floats
@@ -124,6 +123,11 @@ class Ranker:
     """How it compares with the recipe on queries that it was not trained on."""
     created: str = ""
 
+    @property
+    def scope(self) -> RankerScope:
+        """Whose searches it may rank."""
+        return self.training.scope
+
     def scores(self, features: Floats) -> Floats:
         """Return the score of each row of features."""
         return self._base(features) + self.trees.scores(features)
@@ -206,18 +210,6 @@ def ranker_from_json(text: str, known_names: Sequence[str] | None = None) -> Ran
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise InvalidInput(f"The ranker cannot be used: {what}") from error
-
-
-def read_ranker_file(file: Path) -> str:
-    """Return the text of a file, which must not be larger than a ranker can be."""
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(MAX_RANKER_BYTES + 1)
-        return content.decode()
-    except FileNotFoundError as error:
-        raise NotFound(f"There is no file {file}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start}).") from error
 
 
 def _refuse_constant(name: str) -> NoReturn:

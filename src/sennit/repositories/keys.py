@@ -24,6 +24,24 @@ def key_range(*parts: str | int) -> tuple[bytes, bytes]:
     return prefix + _TEXT, prefix + _ABOVE
 
 
+def decode_key(key: bytes) -> tuple[str | int, ...]:
+    """The parts of a key."""
+    parts: list[str | int] = []
+    at = 0
+    while at < len(key):
+        start = at + 1
+        if key[at:start] == _NUMBER:
+            at = start + 8
+            parts.append(int.from_bytes(key[start:at], "big"))
+            continue
+        end = key.index(b"\0", start)
+        while key[end + 1 : end + 2] == _ABOVE:
+            end = key.index(b"\0", end + 1)
+        at = end + 1
+        parts.append(key[start:end].replace(b"\0\xff", b"\0").decode("utf-8", "surrogatepass"))
+    return tuple(parts)
+
+
 def last_number(key: bytes) -> int:
     """The last part of a key, which is a number."""
     return int.from_bytes(key[-8:], "big")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sennit.apps.cli import output
+from sennit.apps.cli.options import read_ranker
 from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput
@@ -143,7 +144,7 @@ def eval_(
     from sennit.evaluation.report import degraded_warnings, measurement_to_dict
     from sennit.evaluation.run import EvaluationOptions, evaluate, plan_evaluation
     from sennit.ranking.features import FEATURE_NAMES
-    from sennit.ranking.ranker import ranker_from_json, read_ranker_file
+    from sennit.ranking.ranker import ranker_from_json
 
     # Everything is checked before the first folder is read: a wrong option must not cost the time of a run.
     check_metric(metric)
@@ -156,7 +157,7 @@ def eval_(
         now=None if now is None else parse_clock(now),
         baseline=compare,
         explain=compare is not None or against is not None,
-        rankers=[ranker_from_json(read_ranker_file(file), FEATURE_NAMES) for file in rankers],
+        rankers=[ranker_from_json(read_ranker(file), FEATURE_NAMES) for file in rankers],
         cache_dir=cache,
     )
     earlier = None if against is None else read_earlier_run(against, metric)

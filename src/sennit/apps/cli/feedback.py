@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
+from sennit.apps.cli.options import read_text
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.apps.cli.suggestions import CommandGroup
 from sennit.errors import InvalidInput, NotFound
@@ -212,10 +213,8 @@ def import_(session: Session, source: Path, file_format: str, queries: Path | No
     """
     from sennit.evaluation import feedback_formats as formats
 
-    if not source.exists():
-        raise NotFound(f"There is no file {source}")
     if file_format == "ubi":
-        read = formats.from_ubi(_text(source))
+        read = formats.from_ubi(read_text(str(source)))
     elif file_format == "beir":
         read = formats.read_beir_feedback(source)
     else:
@@ -231,13 +230,6 @@ def import_(session: Session, source: Path, file_format: str, queries: Path | No
         )
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start}).") from error
-
-
 def _read_with_texts(source: Path, file_format: str, queries: Path | None) -> Judged:
     from sennit.evaluation import feedback_formats as formats
     from sennit.evaluation.datasets import read_queries
@@ -245,7 +237,7 @@ def _read_with_texts(source: Path, file_format: str, queries: Path | None) -> Ju
     if queries is None:
         raise InvalidInput(f"A file in the format {file_format} has no texts of queries; give --queries.")
     texts = {formats.decode_token(one.id): one.text for one in read_queries(queries).values()}
-    lines = _text(source).split("\n")
+    lines = read_text(str(source)).split("\n")
     if file_format == "svmlight":
         return formats.judged_from_svmlight(lines, texts)
     if file_format == "run":

@@ -244,6 +244,9 @@ def _advice(state: Status) -> Iterable[str]:
     if state.pending_vectors:
         vectors = output.pluralize(state.pending_vectors, "vector")
         yield f"Still to come: {vectors}; until then, keyword search finds these records."
+    for ranker in state.rankers:
+        if ranker.problem:
+            yield unreadable_ranker(ranker.name, ranker.problem)
     if state.last_error is not None:
         yield f"Vectors could not be computed: {output.one_line(state.last_error)}"
     is_behind = any(state.behind.values())
@@ -251,6 +254,17 @@ def _advice(state: Status) -> Iterable[str]:
         yield "Searches find what an index has not applied yet all the same. To send it to the servers now: sennit migrate"
     if state.records and not (outdated or state.pending_vectors or state.last_error is not None or is_behind):
         yield "Everything is up to date."
+
+
+def unreadable_ranker(name: str, problem: str) -> str:
+    """Say that a stored ranker cannot be read, and what to do about it."""
+    from shlex import quote
+
+    shown = output.one_line(name)
+    return (
+        f"The ranker {shown!r} cannot be read, so no search uses it: {output.one_line(problem)}. "
+        f"'sennit learn --name {quote(shown)}' trains it again, 'sennit rankers remove {quote(shown)}' removes it."
+    )
 
 
 def _argument(folder: FolderStatus) -> str:

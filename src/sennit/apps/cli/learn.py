@@ -10,6 +10,8 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import NOT_CONFIRMED, OK
+from sennit.apps.cli.inventory import unreadable_ranker
+from sennit.apps.cli.options import read_ranker
 from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
 from sennit.apps.cli.suggestions import CommandGroup
 from sennit.errors import InvalidInput
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from sennit.evaluation.learning import FeatureSet, LabelledQuery, LearningReport
     from sennit.ranking.ranker import Ranker, Training
     from sennit.recipes import Recipe
+    from sennit.repositories.rankers import UnreadableRanker
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _SHOWN_FEATURES = 8
@@ -291,8 +294,20 @@ def list_(session: Session) -> None:
     """
     with session.open(background=False) as db:
         found = db.rankers.all()
+        unreadable = db.rankers.unreadable()
     if session.json:
-        output.write_json({"rankers": [one.summary() for one in found]})
+        output.write_json(
+            {
+                "rankers": [one.summary() for one in found],
+                "unreadable": [one.summary() for one in unreadable],
+            }
+        )
+        return
+    for one in unreadable:
+        output.write_warning(unreadable_ranker(one.name, one.reason))
+    if not (found or unreadable):
+        output.write_note(session, "There are no rankers; 'sennit learn' trains one.")
+    if not found:
         return
     output.write_table(
         ("ranker", "recipe", "learned from", "ranks for", "queries", "difference", "created"),
@@ -313,7 +328,7 @@ def list_(session: Session) -> None:
 
 
 @rankers.command()
-@click.argument("source", metavar="FILE", type=_FILE)
+@click.argument("source", metavar="FILE", type=click.Path(path_type=Path))
 @common_options
 @pass_session
 def add(session: Session, source: Path) -> None:
@@ -323,9 +338,7 @@ def add(session: Session, source: Path) -> None:
     Example:
       sennit rankers add ranker.json
     """
-    from sennit.ranking.ranker import read_ranker_file
-
-    text = read_ranker_file(source)
+    text = read_ranker(source)
     with session.open(create=True, background=False) as db:
         ranker = db.rankers.add(text)
     if session.json:
@@ -347,21 +360,23 @@ def _whose(command: Command) -> Command:
     return command
 
 
-def _one(db: Database, name: str, *, caller: str | None, tenant: str | None, everything: bool) -> Ranker:
+def _one(
+    db: Database, name: str, *, caller: str | None, tenant: str | None, everything: bool
+) -> Ranker | UnreadableRanker:
     """The ranker of a name; where there are several, the options must leave one."""
     from sennit.errors import NotFound
     from sennit.repositories.feedback import FeedbackOwner
 
     if everything and (caller is not None or tenant is not None):
         raise InvalidInput("--everything is the ranker for everyone; give neither --caller nor --tenant.")
-    every = db.rankers.all()
+    every: list[Ranker | UnreadableRanker] = [*db.rankers.all(), *db.rankers.unreadable()]
     named = [one for one in every if one.name == name]
     if not named:
         known = ", ".join(sorted({one.name for one in every})) or "none"
         raise NotFound(f"There is no ranker {name!r}. Rankers: {known}")
 
-    def is_meant(one: Ranker) -> bool:
-        scope = one.training.scope
+    def is_meant(one: Ranker | UnreadableRanker) -> bool:
+        scope = one.scope
         if everything:
             return scope.tenant is None
         if tenant is not None and scope.tenant != tenant:
@@ -371,7 +386,7 @@ def _one(db: Database, name: str, *, caller: str | None, tenant: str | None, eve
         return scope.caller is not None and FeedbackOwner(scope.tenant or "", scope.caller).name == caller
 
     found = [one for one in named if is_meant(one)]
-    about = ", ".join(one.training.scope.about for one in named)
+    about = ", ".join(one.scope.about for one in named)
     if not found:
         raise NotFound(f"There is no such ranker {name!r}; those of the name rank for: {about}.")
     if len(found) > 1:
@@ -397,8 +412,12 @@ def export(
     Example:
       sennit rankers export learned ranker.json
     """
+    from sennit.ranking.ranker import Ranker
+
     with session.open(background=False) as db:
         ranker = _one(db, name, caller=caller, tenant=tenant, everything=everything)
+    if not isinstance(ranker, Ranker):
+        raise InvalidInput(unreadable_ranker(ranker.name, ranker.reason))
     target.write_text(ranker.to_json(), encoding="utf-8")
     if session.json:
         output.write_json({**ranker.summary(), "file": str(target)})
@@ -420,10 +439,8 @@ def remove(session: Session, name: str, caller: str | None, tenant: str | None, 
     """
     with session.open(background=False) as db:
         ranker = _one(db, name, caller=caller, tenant=tenant, everything=everything)
-        db.rankers.remove(name, ranker.training.scope)
+        db.rankers.remove(name, ranker.scope)
     if session.json:
         output.write_json(ranker.summary())
     else:
-        output.write_note(
-            session, f"Removed the ranker {output.one_line(name)} of {ranker.training.scope.about}."
-        )
+        output.write_note(session, f"Removed the ranker {output.one_line(name)} of {ranker.scope.about}.")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 REQUIRED_OF_A_FACT: Final = {"subject", "relation", "object"}
 
-_FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
+_FILE = click.Path(path_type=Path, allow_dash=True)
 
 
 @click.command()
@@ -97,13 +97,9 @@ def remember(
 def _read_turns(file: Path, name: str | None) -> list[Turn]:
     from sennit.ingest.conversation import read_conversation
 
-    with click.open_file(str(file), "rb") as stream:
-        content = stream.read()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start}).") from error
-    return list(read_conversation(text, name or ("conversation" if str(file) == "-" else file.stem)))
+    return list(
+        read_conversation(read_text(str(file)), name or ("conversation" if str(file) == "-" else file.stem))
+    )
 
 
 @click.command()

@@ -163,6 +163,13 @@ def read_text(file: str, max_bytes: int | None = None, advice: str = "") -> str:
         raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start}).") from error
 
 
+def read_ranker(file: Path) -> str:
+    """Return the text of a file with a ranker."""
+    from sennit.ranking.ranker import MAX_RANKER_BYTES
+
+    return read_text(str(file), MAX_RANKER_BYTES, "train the ranker with fewer trees.")
+
+
 def rewrite_options(command: Command) -> Command:
     """Add the options that rewrite a query: --editor, --language and --no-transform."""
     for option in (

@@ -150,11 +150,6 @@ class OpenSearchServer:
                 Finding("opensearch", "problem", f"{error}. Is it running, and is opensearch.hosts right?")
             ]
 
-    def delete_indexes(self) -> None:
-        """Delete everything that this database has on the cluster."""
-        for name in self.client.get(f"/_alias/{self.index_name('*')}"):
-            self.client.request("DELETE", f"/{name}")
-
     def close(self) -> None:
         self.stopped.set()
         self.client.close()
