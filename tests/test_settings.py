@@ -422,3 +422,23 @@ def test_reading_settings_loads_nothing_heavy() -> None:
     code = "import sys, sennit.settings; print(sorted({'numpy', 'rich', 'filelock', 'tomllib'} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("OPENAI_API_KEY", "OPENAI_API_KEY"),
+        ("TOKEN", "TOKEN"),
+        ("my_key_that_is_set", "my_key_that_is_set"),
+        ("sk_live_51Hx8YtRkq0vGc", "… (not shown: no such variable is set)"),
+        ("AKIAIOSFODNN7EXAMPLE", "… (not shown: no such variable is set)"),
+    ],
+)
+def test_a_key_in_the_place_of_a_variables_name_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, value: str, shown: str
+) -> None:
+    monkeypatch.setenv("my_key_that_is_set", "secret")
+    settings = load_settings(overrides={"llm.api_key_env": value, "chroma.api_key_env": value})
+    rows = {row.key: row.value for row in describe_settings(settings)}
+    assert (rows["llm.api_key_env"], rows["chroma.api_key_env"]) == (shown, shown)
+    assert rows["qdrant.api_key_env"] == ""

@@ -29,5 +29,6 @@ def variable_of(what: str, example: str) -> FieldSpec:
         pattern=r"[A-Za-z_][A-Za-z0-9_]*|",
         expected=f"the name of an environment variable such as {example}, and not its value",
         redact_pattern=".",
+        names_variable=True,
         sensitive=True,
     )

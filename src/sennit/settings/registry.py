@@ -33,7 +33,7 @@ from sennit.settings.servers import (
     QdrantSettings,
     RolesSettings,
 )
-from sennit.settings.setting import TABLE, Setting, hide_credentials
+from sennit.settings.setting import TABLE, Setting, hide_credentials, hide_pasted_key
 
 SECTIONS: Final = (*sections.SECTIONS, *SERVER_SECTIONS)
 NAMED_TABLES: Final = {"recipes": "A recipe of your own.", "attached": "An attached collection."}
@@ -116,7 +116,9 @@ def describe_settings(settings: Settings) -> list[SettingRow]:
         section, name = key.split(".")
         value = getattr(getattr(settings, section), name)
         origin = settings.origins.get(key, "default")
-        rows.append(SettingRow(key, hide_credentials(value), origin, setting.spec.doc))
+        is_name = isinstance(value, str) and setting.spec.names_variable
+        shown = hide_pasted_key(str(value)) if is_name else hide_credentials(value)
+        rows.append(SettingRow(key, shown, origin, setting.spec.doc))
     for section, doc in NAMED_TABLES.items():
         for name, table in getattr(settings, section).items():
             key = f"{section}.{name}"

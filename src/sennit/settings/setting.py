@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -24,6 +25,8 @@ class FieldSpec:
     """What an error says is allowed, for a setting with a pattern."""
     redact_pattern: str = ""
     """A refused value that matches may hold a credential, so the error does not repeat it."""
+    names_variable: bool = False
+    """Whether it is the name of an environment variable; a key that was pasted in its place is not shown."""
     sensitive: bool | tuple[str, ...] = False
     """Values that an untrusted file may not set: any, or those listed."""
     items: tuple[str, ...] = ()
@@ -165,6 +168,12 @@ def hide_credentials(value: object) -> object:
     if isinstance(value, Mapping):
         return MappingProxyType({key: hide_credentials(item) for key, item in value.items()})
     return type(value)(map(hide_credentials, value)) if isinstance(value, tuple | list) else value
+
+
+def hide_pasted_key(name: str) -> str:
+    """The name of a variable as it may be shown: one that is set, or that is written as names of variables are."""
+    is_usual = name.isupper() and ("_" in name or name.isalpha())
+    return name if not name or is_usual or name in os.environ else "… (not shown: no such variable is set)"
 
 
 _USER_AND_PASSWORD: Final = re.compile(r"(?<=://).*@", re.DOTALL)
