@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +53,25 @@ def test_an_empty_database_says_that_nothing_is_stored() -> None:
         found = db.search("anything")
         assert codes(found) == ["nothing_stored"]
         assert found.hints[0].command == "sennit index ."
+
+
+def test_an_empty_project_leads_to_all_projects(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "full" / "a.md").write_text("The ferry leaves at noon.")
+    with sennit.open(":memory:") as db:
+        db.index([tmp_path / "full", tmp_path / "bare"])
+        found = db.search("ferry", project="bare")
+        assert codes(found) == ["project"]
+        assert found.hints[0].message.startswith("The project 'bare' holds no records that you may see.")
+        assert found.hints[0].command == "sennit search ferry --project all"
+        filtered = db.search("ferry", project="full", filters='kind = "nosuch"')
+        assert codes(filtered) == ["filter", "try", "project"]
+        assert [hint.command for hint in filtered.hints[1:]] == [
+            "sennit search ferry --project full",
+            "sennit search ferry --project all --filter 'kind = \"nosuch\"'",
+        ]
+        assert "project" not in codes(db.search("ferry", project="all", filters='kind = "nosuch"'))
 
 
 def test_a_recipe_whose_collections_are_empty_names_those_that_hold_records(db: Database) -> None:

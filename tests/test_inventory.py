@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sennit
 from sennit import Caller, Fact, Record, Turn
 from sennit.engine import Database
-from sennit.errors import InvalidInput
+from sennit.errors import InvalidInput, NotFound
 
 STRANGER = Caller(clearance="normal", scopes=frozenset({"public"}), name="stranger")
 
@@ -120,7 +120,9 @@ def test_pages_list_each_record_once_in_the_order_of_ids(limit: int, ids: set[st
 def test_records_are_listed_by_filter_and_collection(db: Database) -> None:
     assert len(db.records(collections=["history"])) == 4
     assert [record.text for record in db.records('session = "other"')] == ["another"]
-    assert db.records(collections=["vault"], caller=STRANGER).total == 0
+    assert db.records(collections=["memory"]).total == 0
+    with pytest.raises(NotFound, match=r"There is no collection 'vault'.*: docs, history"):
+        db.records(collections=["vault"], caller=STRANGER)
     with pytest.raises(InvalidInput, match="limit"):
         db.records(limit=0)
 

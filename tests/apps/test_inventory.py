@@ -41,7 +41,7 @@ def test_list_takes_a_filter_a_collection_and_pages(filled_cli: Cli) -> None:
     kinds = json.loads(filled_cli("list", "--filter", "kind = 'note'", "--json").stdout)
     assert [record["id"] for record in kinds["records"]] == ["bread"]
     assert "boat" in filled_cli("list", "-c", "travel").stdout
-    nothing = filled_cli("list", "-c", "nowhere")
+    nothing = filled_cli("list", "-c", "memory")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert "sennit status" in nothing.stderr
 

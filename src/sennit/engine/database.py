@@ -24,7 +24,6 @@ from sennit.engine.configuration import (
 from sennit.engine.experiment_watch import ExperimentWatch
 from sennit.engine.file_access import FileAccess
 from sennit.engine.maintenance import IndexMaintainer
-from sennit.engine.projects import NO_PROJECT
 from sennit.engine.query_rewriter import ConfiguredModel, QueryRewriter
 from sennit.engine.search_planner import SearchPlanner
 from sennit.engine.search_recorder import SearchRecorder
@@ -52,7 +51,6 @@ from sennit.records import Json, Record, full_id
 from sennit.repositories.folders import IndexedFolders
 from sennit.rerankers import RerankService
 from sennit.results import SearchResult, Why
-from sennit.results.hints import Hint
 from sennit.settings import Settings
 from sennit.settings.attached import read_mappings
 from sennit.sources.base import MakeSource, SearchContext, Source, make_source
@@ -258,6 +256,7 @@ class Database:
             self._file_access,
             self.indexed_folders,
             self.path,
+            self._check_filter,
         )
 
     @cached_property
@@ -579,8 +578,6 @@ class Database:
             run,
             lambda relaxed: run(self._planner.plan(relaxed), relaxed),
         )
-        if request.project not in NO_PROJECT:
-            hints = (*hints, Hint("project", f"only the project {request.project!r} was searched"))
         return replace(result, hints=hints)
 
     def why(self, query: str | SearchRequest, reference: str, **options: Unpack[SearchOptions]) -> Why:
@@ -699,9 +696,12 @@ class Database:
         if not request.include and plan.where == EVERYTHING:
             return
         check_included(plan.recipe, request.include, snapshot)
+        self._check_filter(request.collections, plan.where, snapshot)
+
+    def _check_filter(self, collections: Sequence[str], where: Filter, snapshot: Snapshot) -> None:
         known = [one.collection for one in self._attached]
-        check_collections(request.collections, self.recipes.values(), snapshot, known)
-        check_fields(plan.where, snapshot, [name for one in self._attached for name in one.metadata])
+        check_collections(collections, self.recipes.values(), snapshot, known)
+        check_fields(where, snapshot, [name for one in self._attached for name in one.metadata])
 
     @contextlib.contextmanager
     def _references(self, caller: Caller | None) -> Iterator[ReferenceResolver]:

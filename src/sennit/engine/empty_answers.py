@@ -12,9 +12,11 @@ from typing import Final
 
 import numpy as np
 
+from sennit.engine.projects import NO_PROJECT
 from sennit.engine.search_request import SearchRequest, build_filter
 from sennit.filters import EVERYTHING, Range, parse_filter
 from sennit.pipeline import SearchPlan
+from sennit.places import ALL_PROJECTS
 from sennit.ranking.calibration import Background
 from sennit.recipes import DISTANCES, Recipe, SourceConfig
 from sennit.results import Hint, SearchResult
@@ -40,13 +42,20 @@ def explain_empty(
 ) -> tuple[Hint, ...]:
     """Return the reasons why a search found nothing, and the nearest search that finds something."""
     held = snapshot.text_counts("collection")
+    elsewhere = search_command(replace(request, project=ALL_PROJECTS))
+    if not held and request.project not in NO_PROJECT:
+        holds = f"The project {request.project!r} holds no records that you may see."
+        return (Hint("project", f"{holds} To search all projects:", elsewhere),)
     if not held:
         return (Hint("nothing_stored", "The database holds no records that you may see.", "sennit index ."),)
     if not request.query.strip():
         return (Hint("empty_query", "The query is empty. Give a question or a few words."),)
     reasons = list(_reasons(request, plan, snapshot, held, run_plan))
     reasons = reasons or [Hint("no_match", "No record matches the words or the meaning of the query.")]
-    return (*reasons, *_suggestion(request, recipes, run_request))
+    hints = (*reasons, *_suggestion(request, recipes, run_request))
+    if request.project in NO_PROJECT:
+        return hints
+    return (*hints, Hint("project", f"Only the project {request.project!r} was searched.", elsewhere))
 
 
 def _reasons(
@@ -165,6 +174,7 @@ def search_command(request: SearchRequest) -> str:
     words = ["sennit", "search", *([] if query else [request.query])]
     recipe = request.recipe.name if isinstance(request.recipe, Recipe) else request.recipe
     words += [] if recipe is None else ["--recipe", recipe]
+    words += [] if request.project is None else ["--project", request.project]
     for option, values in (
         ("--collection", request.collections),
         ("--include", request.include),

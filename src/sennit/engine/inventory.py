@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -191,6 +191,10 @@ class RecordPage(Sequence[Record]):
         }
 
 
+CheckNames = Callable[[Sequence[str], Filter, Snapshot], None]
+"""Refuses names of collections and fields that a snapshot does not have."""
+
+
 class Inventory:
     """Lists and counts what a database holds."""
 
@@ -203,7 +207,9 @@ class Inventory:
         files: FileAccess,
         folders: IndexedFolders,
         database: Path | None,
+        check_names: CheckNames,
     ) -> None:
+        self._check_names = check_names
         self._backend = backend
         self._store = backend.records
         self._access = access
@@ -271,6 +277,7 @@ class Inventory:
         tenant = self._access.resolve(caller).tenant
         start = None if after is None else full_id(tenant, check_id(after))
         with self._store.snapshot(self._access.audience(caller, project)) as snapshot:
+            self._check_names(collections, where, snapshot)
             found = snapshot.page(where, count + 1, start)
             total = snapshot.count(where)
         return RecordPage(tuple(found[:count]), total, found[count - 1].id if len(found) > count else None)
