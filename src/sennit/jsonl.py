@@ -7,6 +7,7 @@ The first line of an export is a header, `{"sennit": {"format": 1, "records": n}
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -74,6 +75,8 @@ def write_atomically(path: Path, content: Iterable[bytes]) -> None:
             return
         _replace(path.resolve(), content)
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):  # not a wrong path
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise InvalidInput(f"{path} cannot be written: {error.strerror or error}.") from error
 
 

@@ -244,6 +244,80 @@ def test_an_ignored_interrupt_stays_ignored() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("option", ["--help", "--version", "search --help"])
+def test_help_whose_reader_has_gone_is_no_error(option: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "sennit", *option.split()]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("variable", [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_an_error_has_no_colours_where_none_are_wanted(
+    monkeypatch: pytest.MonkeyPatch, variable: tuple[str, str]
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    runner = CliRunner()
+    assert "\x1b[" in runner.invoke(program, ["nope"], color=True).stderr
+    monkeypatch.setenv(*variable)
+    assert "\x1b[" not in runner.invoke(program, ["nope"], color=True).stderr
+    assert "\x1b[" not in runner.invoke(program, ["config", "nope"], color=True).stderr
+
+
+def test_an_argument_is_utf_8_whatever_the_locale(filled_cli: Cli) -> None:
+    code = "from sennit.apps.cli import main; main()"
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", code, "remember", "Grüße"]
+    done = subprocess.run(command, capture_output=True, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "Grüße" in filled_cli("search", "Grüße", "--json").stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_full_disk_is_the_same_error_for_a_file_and_for_standard_output(
+    filled_cli: Cli, home: Path
+) -> None:
+    (home / "full").symlink_to("/dev/full")
+    done = filled_cli("export", "full")
+    assert done.exit_code == 4
+    assert done.stderr == "Error: full: No space left on device. Free some space and try again.\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "note"),
+    [
+        ("facts list", "There are no facts; "),
+        ("facts list Ana", "There are no facts about Ana; "),
+        ("tokens list", "There are no tokens; "),
+        ("rankers list", "There are no rankers; "),
+        ("experiment status", "There are no experiments; "),
+        ("feedback list", "There is no feedback; "),
+        ("list --sessions", "There are no sessions; "),
+        ("index empty", "No file was found: "),
+        ("plan ''", "The query is empty. "),
+        ("plan 'fix the login'", "No code is indexed here. "),
+    ],
+)
+def test_a_command_with_nothing_to_show_says_what_to_do(
+    filled_cli: Cli, home: Path, command: str, note: str
+) -> None:
+    (home / "empty").mkdir()
+    done = filled_cli(*shlex.split(command))
+    assert done.exit_code == 0
+    assert note in done.stderr
+
+
+def test_misspelt_names_in_a_list_and_a_removal_are_refused(filled_cli: Cli) -> None:
+    listed = filled_cli("list", "--collection", "defalt")
+    assert listed.exit_code == 3
+    assert "There is no collection 'defalt'. Did you mean 'default'?" in listed.stderr
+    assert "No record has the field 'knd'" in filled_cli("list", "--filter", 'knd = "x"').stderr
+    assert "No record has the field 'knd'" in filled_cli("remove", "--where", 'knd != "x"', "--yes").stderr
+    assert filled_cli("get", "boat").exit_code == 0
+
+
 # Which database
 
 

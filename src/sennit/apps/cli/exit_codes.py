@@ -86,7 +86,8 @@ def describe_error(error: BaseException) -> ErrorMessage:
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         advice = " Free some space and try again." if error.errno == errno.ENOSPC else ""
-        return ErrorMessage(type(error).__name__, f"{error.filename or 'The system'}: {reason}.{advice}")
+        place = f"{error.filename}: " if error.filename else ""
+        return ErrorMessage(type(error).__name__, f"{place}{reason}.{advice}")
     if exit_code_for(error) == UNEXPECTED:
         return ErrorMessage(
             type(error).__name__,

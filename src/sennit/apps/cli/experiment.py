@@ -100,6 +100,9 @@ def status(session: Session) -> None:
     if session.json:
         output.write_json({"experiments": [one.to_dict() for one in found]})
         return
+    if not found:
+        output.write_note(session, "There are no experiments; 'sennit experiment start' begins one.")
+        return
     output.write_table(
         ("experiment", "control", "treatment", "unit", "share", "state", "started"),
         [(*_names(one), "runs" if one.is_active else "stopped", one.started[:10]) for one in found],

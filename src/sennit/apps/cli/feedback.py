@@ -117,6 +117,12 @@ def list_(session: Session, everything: bool) -> None:
 
         output.write_json(to_ubi(found))
         return
+    if not found:
+        output.write_note(
+            session,
+            "There is no feedback; 'sennit feedback add' records some. The page and the servers do, too.",
+        )
+        return
     output.write_table(
         ("time", "query", "recipe", "shown", "events"),
         [

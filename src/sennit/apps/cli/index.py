@@ -246,6 +246,10 @@ def _show(session: Session, report: IndexReport, *, pending: int = 0) -> None:
     _show_skipped(session, report)
     for hint in report.hints:
         output.write_note(session, hint)
+    if not (report.seen or report.removed or report.ignored):
+        output.write_note(
+            session, "No file was found: the folder is empty, or .gitignore excludes its files."
+        )
     _show_left_out(session, "ignored by default", report.ignored)
     if report.ignored:
         output.write_note(session, "--no-default-ignores indexes them too; 'sennit index PATH' indexes one.")

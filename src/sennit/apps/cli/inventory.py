@@ -298,7 +298,7 @@ def _show_counts(session: Session, found: tuple[NamedCount, ...], noun: str) -> 
         output.write_json({f"{noun}s": [one.to_dict() for one in found]})
         return
     if not found:
-        output.write_note(session, f"There are no {noun}s.")
+        output.write_note(session, f"There are no {noun}s; 'sennit status' shows what is there.")
         return
     shown = shown_path if noun == "file" else str
     output.write_table(

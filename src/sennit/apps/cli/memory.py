@@ -249,6 +249,12 @@ def list_(session: Session, name: str | None, history: bool) -> None:
     if session.json:
         output.write_json({"facts": [fact.to_record().to_dict() for fact in found]})
         return
+    if not found:
+        about = "" if name is None else f" about {output.one_line(name)}"
+        output.write_note(
+            session, f"There are no facts{about}; 'sennit facts add' and 'sennit facts extract' store some."
+        )
+        return
     output.write_table(
         ("fact", "weight", "since", "id"),
         [

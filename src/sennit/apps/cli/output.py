@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sennit.apps.cli.exit_codes import ErrorMessage
-    from sennit.apps.cli.session import Session
     from sennit.results import Degraded, Hint, SourceScore
 
 PIPE_WIDTH: Final = 100_000
@@ -52,6 +51,12 @@ class Verbosity(Protocol):
     def json(self) -> bool: ...
 
 
+class CommandLine(Verbosity, Protocol):
+    """A command line that another one can be made for."""
+
+    def on_this_database(self, command: str) -> str: ...
+
+
 def write_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
     """Write one JSON value on one line of standard output."""
     click.echo(escape_json(json.dumps(value, ensure_ascii=False)))
@@ -79,7 +84,7 @@ def warn_degraded(degraded: Sequence[Degraded]) -> None:
         write_warning(f"the source {source.source} did not answer: {sanitize_for_terminal(source.reason)}")
 
 
-def write_nothing_found(session: Session, hints: Sequence[Hint], message: str = "Nothing found.") -> None:
+def write_nothing_found(session: CommandLine, hints: Sequence[Hint], message: str = "Nothing found.") -> None:
     """Say that an answer is empty, why, and what would find something."""
     write_note(session, message)
     for hint in hints:
@@ -95,9 +100,9 @@ def write_error(error: ErrorMessage, *, as_json: bool) -> None:
         value = {"error": {"type": error.type, "message": error.message}}
         click.echo(escape_json(json.dumps(value, ensure_ascii=False)), err=True)
     else:
-        click.echo(
-            f"{click.style('Error:', fg='red', bold=True)} {sanitize_for_terminal(error.message)}", err=True
-        )
+        # An error may come before a command has a context that says so.
+        label = click.style("Error:", fg="red", bold=True) if allows_colours() else "Error:"
+        click.echo(f"{label} {sanitize_for_terminal(error.message)}", err=True)
 
 
 def one_line(text: str) -> str:
@@ -114,7 +119,7 @@ def make_console(*, err: bool = False) -> Console:
     return Console(
         file=stream,
         force_terminal=is_terminal,
-        color_system="auto" if is_terminal and not os.environ.get("NO_COLOR") else None,
+        color_system="auto" if is_terminal and allows_colours() else None,
         width=None if is_terminal else PIPE_WIDTH,
         highlight=False,
         markup=False,
@@ -138,9 +143,14 @@ def wrap(text: str, *, indent: int) -> str:
     return f"\n{' ' * indent}".join(wrap(text, room, break_long_words=False, break_on_hyphens=False))
 
 
+def allows_colours() -> bool:
+    """Return whether the user and the kind of terminal allow colours."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 def has_colours() -> bool:
-    """Return whether the output may have colours and links: on a terminal, unless NO_COLOR is set."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Return whether the output may have colours and links: on a terminal that allows them."""
+    return sys.stdout.isatty() and allows_colours()
 
 
 def link(text: str, address: str | None) -> str:

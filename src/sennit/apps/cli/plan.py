@@ -56,6 +56,8 @@ def plan(
     The files and symbols that QUERY names come first, then code that is similar in meaning.
     """
 
+    from sennit.recipes.builtin import ENTITIES
+
     with session.open() as db, _no_logged_warnings():
         new_plan = db.plan(
             query,
@@ -63,17 +65,35 @@ def plan(
             max_tokens=max_tokens,
             max_entities=max_entities,
             allow_partial=partial,
-            project=choose_project(session, db, project),
+            project=(project := choose_project(session, db, project)),
         )
+        has_code = any(one.name == ENTITIES for one in db.collections(project=project))
     _write_warnings(session, new_plan)
     if session.json:
         output.write_json(new_plan.to_dict())
         return
-    output.write_line(sanitize_for_terminal(new_plan.prompt).rstrip("\n"))
+    if new_plan.entries:
+        output.write_line(sanitize_for_terminal(new_plan.prompt).rstrip("\n"))
+    else:
+        output.write_note(session, _why_empty(new_plan, has_code=has_code))
     output.write_note(
         session,
         f"{output.pluralize(len(new_plan.entries), 'entity')}, {new_plan.tokens:,} of {new_plan.max_tokens:,} tokens ({new_plan.tokenizer}).",
     )
+
+
+def _why_empty(plan: HydrationPlan, *, has_code: bool) -> str:
+    if not plan.query.strip():
+        return "The query is empty. Give a task, or names of files and functions."
+    if not has_code:
+        return "No code is indexed here. Install the extra 'code' if it is missing, then run: sennit index ."
+    if plan.dropped:
+        smallest = min(one.tokens for one in plan.dropped)
+        return (
+            f"Nothing fits into {output.pluralize(plan.max_tokens, 'token')}: the smallest of "
+            f"{output.pluralize(len(plan.dropped), 'entity')} has {smallest:,}. Give more with --max-tokens."
+        )
+    return "No code matches the query. Name a file or a function; 'sennit search' finds other texts."
 
 
 @contextlib.contextmanager

@@ -155,6 +155,15 @@ class _ReaderGone(Exception):
     """The process that reads our output has closed the pipe."""
 
 
+@contextlib.contextmanager
+def _reader_may_go() -> Iterator[None]:
+    """Raise another exception type, because click would exit with 1 on a broken pipe."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _ReaderGone from error
+
+
 class Program(CommandGroup):
     """A group that imports only the command that is called."""
 
@@ -178,12 +187,13 @@ class Program(CommandGroup):
                 )
                 formatter.write(f"{'':>{formatter.current_indent}}$ {section.example}\n")
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _reader_may_go():  # --help and --version print while the options are parsed
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> object:
-        try:
+        with _reader_may_go():
             return super().invoke(ctx)
-        except BrokenPipeError as error:
-            # Another exception type, because click would exit with 1 on a broken pipe.
-            raise _ReaderGone from error
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> NoReturn:
         """Run a command and exit; every error becomes a sentence and an exit code."""

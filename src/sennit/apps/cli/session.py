@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from sennit.apps.cli.output import allows_colours
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import NotFound
 from sennit.stores.target import is_postgres
@@ -124,7 +125,11 @@ class UnicodeText(click.types.StringParamType):
         try:
             text.encode()
         except UnicodeEncodeError:
-            self.fail("it is not valid UTF-8 text.", param, ctx)
+            try:
+                # Where Python does not take the locale for UTF-8, it escapes every byte that is not ASCII.
+                return os.fsencode(text).decode()
+            except UnicodeError:
+                self.fail("it is not valid UTF-8 text.", param, ctx)
         return text
 
 
@@ -149,7 +154,7 @@ def _store_in_session(name: str) -> Callable[[click.Context, click.Parameter, An
 
 
 def _configure(ctx: click.Context, session: Session) -> None:
-    if os.environ.get("NO_COLOR"):
+    if not allows_colours():
         ctx.color = False
     levels = {0: logging.WARNING, 1: logging.INFO}
     logger = logging.getLogger("sennit")

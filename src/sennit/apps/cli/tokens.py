@@ -98,6 +98,9 @@ def list_(session: Session) -> None:
             }
         )
         return
+    if not found:
+        output.write_note(session, "There are no tokens; 'sennit tokens add NAME' creates one.")
+        return
     output.write_table(
         ("token", "clearance", "scopes", "tenant", "may", "created"),
         [
