@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from fastapi import APIRouter, Header, Response
 
 from sennit.apps.http import requests
 from sennit.apps.http.auth import PUBLIC_PATHS
+from sennit.apps.http.bodies import StrictRoute
 
 from .conftest import SampleDatabase, Service, run_server
 
@@ -164,3 +166,11 @@ def test_service_conforms_to_its_openapi_document(sample: SampleDatabase) -> Non
 @pytest.mark.timeout(1200)
 def test_service_conforms_to_its_openapi_document_exhaustively(sample: SampleDatabase) -> None:
     hold_to_it(sample, "--phases", "examples,coverage,fuzzing", "--max-examples", "60")
+
+
+def test_an_endpoint_may_not_take_what_its_route_does_not_read() -> None:
+    async def endpoint(accept: Annotated[str, Header()]) -> Response:
+        return Response(accept)
+
+    with pytest.raises(TypeError, match=r"endpoint of /accept takes more"):
+        APIRouter(route_class=StrictRoute).get("/accept")(endpoint)

@@ -201,3 +201,4 @@ def test_unknown_routes_and_methods_get_the_error_format(service: Service) -> No
     wrong = service.get("/v1/search")
     assert_error(wrong, 405, "method_not_allowed")
     assert wrong.headers["allow"] == "POST"
+    assert service.client.post("/openapi.json").headers["allow"] == "GET, HEAD"

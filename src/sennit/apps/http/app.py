@@ -7,32 +7,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
+from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Match
 from starlette.types import ASGIApp
 
 import sennit
 from sennit.apps.http.auth import Authenticator, SignIn
-from sennit.apps.http.bodies import JSON_TYPE
-from sennit.apps.http.errors import (
-    ERROR_CODES,
-    HttpError,
-    describe_validation_errors,
-    encode_error,
-    to_http_error,
-)
 from sennit.apps.http.executor import DatabaseExecutor
 from sennit.apps.http.hosts import HostPolicy
 from sennit.apps.http.limits import Limits
-from sennit.apps.http.logs import log
 from sennit.apps.http.metrics import Metrics
 from sennit.apps.http.middleware import RequestMiddleware
-from sennit.apps.http.request_context import get_request_context
 from sennit.apps.http.routes import ROUTERS
-from sennit.errors import SennitError
 from sennit.settings import SettingsFile
 
 if TYPE_CHECKING:
@@ -92,9 +78,8 @@ def make_app(db: Database, options: HttpOptions | None = None) -> ASGIApp:
         redoc_url=None,
     )
     for router in ROUTERS:
-        api.include_router(router)
-    for kind in (HttpError, SennitError, RequestValidationError, HTTPException, Exception):
-        api.add_exception_handler(kind, _error_response)
+        # Not by include_router, with which FastAPI would search each router for the route of a request, twice.
+        api.router.routes.extend(router.routes)
     app: ASGIApp = RequestMiddleware(
         api,
         executor=executor,
@@ -118,41 +103,3 @@ def make_app(db: Database, options: HttpOptions | None = None) -> ASGIApp:
             expose_headers=["x-request-id", "retry-after", "x-sennit-degraded"],
         )
     return app
-
-
-async def _error_response(request: Request, error: Exception) -> Response:
-    """Turn any exception into the one error format."""
-    context = get_request_context(request)
-    if isinstance(error, RequestValidationError):
-        http_error = HttpError(422, describe_validation_errors(error.errors()))
-    elif isinstance(error, HTTPException):
-        http_error = _from_http_exception(error)
-        if http_error.status == 405:
-            http_error.headers["Allow"] = ", ".join(sorted(_allowed_methods(request)))
-    else:
-        http_error = to_http_error(error)
-        if http_error.status == 503 and isinstance(error, SennitError):
-            log.error("request %s: %s", context.id, error)
-    return Response(
-        encode_error(http_error, context.id),
-        http_error.status,
-        headers=http_error.headers,
-        media_type=JSON_TYPE,
-    )
-
-
-def _allowed_methods(request: Request) -> set[str]:
-    """The methods of all routes with this path; the router knows only those of the first."""
-    return {
-        method
-        for router in ROUTERS
-        for route in router.routes
-        if route.matches({**request.scope, "type": "http"})[0] is not Match.NONE
-        for method in getattr(route, "methods", None) or ()
-    }
-
-
-def _from_http_exception(error: HTTPException) -> HttpError:
-    messages = {404: "There is no such route.", 405: "This route does not support the method."}
-    status = error.status_code if error.status_code in ERROR_CODES else 400
-    return HttpError(status, messages.get(status, str(error.detail)), error.headers)

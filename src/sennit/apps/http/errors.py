@@ -24,6 +24,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
 from sennit.errors import AccessDenied, Conflict, InvalidInput, MissingExtra, NotFound, SennitError, StoreFull
 
 ERROR_CODES: Final[Mapping[int, str]] = {
@@ -46,6 +49,9 @@ ERROR_CODES: Final[Mapping[int, str]] = {
 
 MAX_MESSAGE_CHARACTERS: Final = 1000
 """A message may quote what the client sent, so it is cut."""
+
+_ROUTING_MESSAGES: Final = {404: "There is no such route.", 405: "This route does not support the method."}
+"""What the router of FastAPI refuses."""
 
 _QUOTED_PATH: Final = re.compile(r"""(['"])(?:~|[A-Za-z]:)?[/\\].*?\1""")
 _LOCATION: Final = re.compile(
@@ -71,6 +77,11 @@ def to_http_error(error: Exception) -> HttpError:
     match error:
         case HttpError():
             return error
+        case RequestValidationError():
+            return HttpError(422, _describe_validation_errors(error.errors()))
+        case HTTPException():
+            status = error.status_code if error.status_code in ERROR_CODES else 400
+            return HttpError(status, _ROUTING_MESSAGES.get(status, str(error.detail)), error.headers)
         case AccessDenied():
             return HttpError(403, str(error))
         case Conflict():
@@ -105,7 +116,7 @@ def redact_locations(reason: str, database_path: str | None = None) -> str:
     return _LOCATION.sub("[…]", _QUOTED_PATH.sub("[…]", reason))
 
 
-def describe_validation_errors(errors: Sequence[Any]) -> str:
+def _describe_validation_errors(errors: Sequence[Any]) -> str:
     """One sentence about an invalid request: the first error, and how many more there are."""
     error = errors[0]
     # "one" and "many" are the tags of OneOrMany, which the client does not know.

@@ -7,14 +7,17 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Final
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from fastapi import FastAPI
+from starlette.routing import Match
+from starlette.types import Message, Receive, Scope, Send
 
-from sennit.apps.http.bodies import ClientDisconnected, read_body, replay_body
+from sennit.apps.http.bodies import ClientDisconnected, read_body
 from sennit.apps.http.errors import HttpError, encode_error, to_http_error
 from sennit.apps.http.limits import RateLimiter
 from sennit.apps.http.logs import log, log_event
 from sennit.apps.http.metrics import OTHER, Metrics
 from sennit.apps.http.request_context import CONTEXT_KEY, RequestContext
+from sennit.errors import SennitError
 
 if TYPE_CHECKING:
     from sennit.apps.http.auth import Authenticator
@@ -32,7 +35,7 @@ class RequestMiddleware:
 
     def __init__(
         self,
-        app: ASGIApp,
+        api: FastAPI,
         *,
         executor: DatabaseExecutor,
         authenticator: Authenticator,
@@ -40,7 +43,7 @@ class RequestMiddleware:
         metrics: Metrics,
         log_queries: bool = False,
     ) -> None:
-        self._app = app
+        self._api = api
         self._executor = executor
         self._authenticator = authenticator
         self._host_policy = host_policy
@@ -50,7 +53,7 @@ class RequestMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self._api(scope, receive, send)
         elif scope["type"] == "http":
             await self._handle(scope, receive, send)
 
@@ -66,22 +69,28 @@ class RequestMiddleware:
         send_response = _with_common_headers(context, send)
         self._metrics.in_flight.inc()
         try:
-            body = await self._check(scope, receive, context)
-            await self._app(scope, receive if body is None else replay_body(body, receive), send_response)
+            await self._check(scope, receive, context)
+            # Not the application itself: its own middleware would only handle errors, as this does.
+            scope["app"] = self._api
+            await self._api.router(scope, receive, send_response)
         except ClientDisconnected:
             context.status = CLIENT_CLOSED_REQUEST
         except Exception as error:  # noqa: BLE001 - the client gets a response, the log gets the details
             http_error = to_http_error(error)
-            if http_error.status == 500:
+            if http_error.status == 500 or context.status:
                 log.exception("request %s failed", context.id)
+            elif isinstance(error, SennitError) and http_error.status == 503:
+                log.error("request %s: %s", context.id, error)
+            elif http_error.status == 405:
+                http_error.headers["Allow"] = ", ".join(sorted(self._allowed_methods(scope)))
             if not context.status:
                 await _send_error(send_response, http_error, context.id)
         finally:
             self._metrics.in_flight.dec()
             self._record(scope, context, time.perf_counter() - started)
 
-    async def _check(self, scope: Scope, receive: Receive, context: RequestContext) -> bytes | None:
-        """Check a request before any route sees it. Returns the body, if there is one."""
+    async def _check(self, scope: Scope, receive: Receive, context: RequestContext) -> None:
+        """Check a request and read its body before any route sees it."""
         self._host_policy.check(_headers(scope, b"host"), _headers(scope, b"origin"))
         context.principal = self._authenticator.authenticate(
             _headers(scope, b"authorization"), scope["path"], _headers(scope, b"x-sennit-as")
@@ -90,11 +99,17 @@ class RequestMiddleware:
         if wait:
             raise HttpError(429, "Too many requests; slow down.", {"retry-after": str(int(wait) + 1)})
         content_length = _headers(scope, b"content-length")
-        if not content_length and not _headers(scope, b"transfer-encoding"):
-            return None
-        body = await read_body(receive, content_length, self._executor.limits)
-        context.bytes_received = len(body)
-        return body
+        if content_length or _headers(scope, b"transfer-encoding"):
+            context.body = await read_body(receive, content_length, self._executor.limits)
+
+    def _allowed_methods(self, scope: Scope) -> set[str]:
+        """The methods of all routes with this path; the router knows only those of the first."""
+        return {
+            method
+            for route in self._api.routes
+            if route.matches(scope)[0] is not Match.NONE
+            for method in getattr(route, "methods", None) or ()
+        }
 
     def _record(self, scope: Scope, context: RequestContext, seconds: float) -> None:
         # The route template and not the path, which may contain a record's id.
@@ -109,7 +124,7 @@ class RequestMiddleware:
             milliseconds=round(seconds * 1000, 3),
             token=context.principal.token_name or None,
             acting=context.principal.acting is not None or None,
-            bytes_in=context.bytes_received,
+            bytes_in=len(context.body),
             bytes_out=context.bytes_sent,
             **context.log_fields,
         )
@@ -136,7 +151,9 @@ def _with_common_headers(context: RequestContext, send: Send) -> Send:
 
 async def _send_error(send: Send, error: HttpError, request_id: str) -> None:
     body = encode_error(error, request_id)
-    headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in error.headers.items()]
+    headers = [
+        (name.lower().encode(), value.encode("latin-1", "replace")) for name, value in error.headers.items()
+    ]
     headers += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

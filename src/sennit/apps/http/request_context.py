@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 from fastapi import Depends, Request, Security
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.openapi.models import HTTPBearer
+from fastapi.security.base import SecurityBase
 
 from sennit.apps.http.auth import ANONYMOUS, Principal
 from sennit.apps.http.errors import HttpError
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
 CONTEXT_KEY: Final = "sennit"
 """The key of the request context in the ASGI scope."""
 
-BEARER_SCHEME: Final = HTTPBearer(
-    scheme_name="token", description="A token made by `sennit tokens add NAME`.", auto_error=False
-)
-"""Only for the OpenAPI document. The middleware has already checked the token."""
-
 T = TypeVar("T")
 
 
@@ -39,9 +35,9 @@ class RequestContext:
     executor: DatabaseExecutor = field(repr=False)
     metrics: Metrics = field(repr=False)
     principal: Principal = ANONYMOUS
+    body: bytes = field(default=b"", repr=False)
     status: int = 0
     bytes_sent: int = 0
-    bytes_received: int = 0
     log_fields: dict[str, object] = field(default_factory=dict)
     """Further fields of this request's log line."""
     log_queries: bool = False
@@ -83,29 +79,35 @@ def get_request_context(request: Request) -> RequestContext:
     return context
 
 
+class TokenDependency(SecurityBase):
+    """Gives an endpoint the context of its request, and documents that the request needs a token.
+
+    The middleware has already checked the token.
+    """
+
+    def __init__(self, *, write: bool) -> None:
+        self.scheme_name = "token"
+        self.model = HTTPBearer(description="A token made by `sennit tokens add NAME`.")
+        self._write = write
+
+    async def __call__(self, request: Request) -> RequestContext:
+        context = get_request_context(request)
+        if self._write and not context.principal.can_write:
+            raise HttpError(
+                403, "This token has no write access; 'sennit tokens add NAME --write' makes one that has."
+            )
+        return context
+
+
 async def _public(request: Request) -> RequestContext:
     return get_request_context(request)
-
-
-async def _read(
-    request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER_SCHEME)]
-) -> RequestContext:
-    return get_request_context(request)
-
-
-async def _write(context: Annotated[RequestContext, Depends(_read)]) -> RequestContext:
-    if not context.principal.can_write:
-        raise HttpError(
-            403, "This token has no write access; 'sennit tokens add NAME --write' makes one that has."
-        )
-    return context
 
 
 PublicRequest = Annotated[RequestContext, Depends(_public)]
 """A request to a route that needs no token."""
 
-ReadRequest = Annotated[RequestContext, Depends(_read)]
+ReadRequest = Annotated[RequestContext, Security(TokenDependency(write=False))]
 """A request with a valid token."""
 
-WriteRequest = Annotated[RequestContext, Depends(_write)]
+WriteRequest = Annotated[RequestContext, Security(TokenDependency(write=True))]
 """A request with a token that has write access."""
