@@ -318,6 +318,22 @@ def test_misspelt_names_in_a_list_and_a_removal_are_refused(filled_cli: Cli) -> 
     assert filled_cli("get", "boat").exit_code == 0
 
 
+# Start
+
+
+def test_help_and_completion_of_no_command_import_what_only_its_work_needs() -> None:
+    code = (
+        "import sys, click\n"
+        "from sennit.apps.cli.program import COMMANDS, program\n"
+        "context = click.Context(program)\n"
+        "commands = [program.get_command(context, name) for name in COMMANDS]\n"
+        "for command in commands: command.get_help(click.Context(command))\n"
+        "print(*{'numpy', 'pydantic', 'rich', 'tokenizers', 'yaml', 'sennit.engine'} & set(sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("\n", "")
+
+
 # Which database
 
 

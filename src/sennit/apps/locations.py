@@ -7,8 +7,6 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from sennit.results import cite_record
-
 if TYPE_CHECKING:
     from sennit.records import Record
 
@@ -26,6 +24,8 @@ def short_id(record_id: str) -> str:
 
 def display_citation(record: Record, location: str | None) -> str:
     """Return where a record's text is: path with lines, URL, or short id. `location` is the path of its file."""
+    from sennit.results import cite_record
+
     if location is not None:
         return cite_record(record, location)
     return cite_record(record) if record.url is not None else short_id(record.id)

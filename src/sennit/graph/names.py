@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -51,10 +51,20 @@ _SENTENCE_ENDS: Final = str.maketrans({"!": ".", "?": ".", ":": ".", "…": ".",
 
 _JOINERS: Final = re.compile(r"[-.@&_,+#‐‑]")
 _POSSESSIVE: Final = re.compile(r"'s$", re.IGNORECASE)
-_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
-_BETWEEN_UNSPACED: Final = re.compile(f"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 _CLOSING_BRACKETS: Final = (")", "）")
 _IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    """Matches a character of a script without spaces. Compiled on first use, because the table is long."""
+    return re.compile(f"[{UNSPACED}]")
+
+
+@cache
+def _between_unspaced() -> re.Pattern[str]:
+    """Matches a space between two such characters."""
+    return re.compile(f"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +121,8 @@ def record_names(record: Record) -> list[Name]:
 
 def join_words(words: Iterable[str]) -> str:
     """Join words with spaces, except in scripts that have none."""
-    return _BETWEEN_UNSPACED.sub("", " ".join(words))
+    joined = " ".join(words)
+    return joined if joined.isascii() else _between_unspaced().sub("", joined)
 
 
 def as_signed(hashes: Hashes) -> NDArray[np.int64]:
@@ -174,7 +185,7 @@ _TokenWords: TypeAlias = tuple[bytes, bytes, tuple[str, ...]]
 @lru_cache(maxsize=50_000)
 def _split_token(raw: str) -> _TokenWords:
     """The words of one token. A hyphen separates words. In a script without spaces, every character is a word."""
-    if _UNSPACED.match(raw):
+    if not raw.isascii() and _unspaced().match(raw):
         pieces = list(raw)
     else:
         split = _JOINERS.split(raw.replace("’", "'"))

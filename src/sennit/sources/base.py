@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.analysis import QueryTerm, is_stop_word, query_terms
-from sennit.analysis.keywords import extract_keywords
 from sennit.embedding.vector_ops import normalise_rows
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Equal, Filter, Range, matches
@@ -284,6 +283,8 @@ class SearchContext:
         """Exact texts to look for: those the caller gave, or else the informative words of the query."""
         if self.has_keywords:
             return self._given_keywords
+        from sennit.analysis.keywords import extract_keywords
+
         return extract_keywords(self.text, self.document_share)
 
     def document_share(self, word: str) -> float:

@@ -15,7 +15,6 @@ from sennit.filters import EVERYTHING, Filter, fields_of, matches
 from sennit.folders.access import Folders
 from sennit.folders.options import GrepOptions
 from sennit.folders.passages import GrepResult, Passage
-from sennit.folders.search import grep
 from sennit.places import FOLDER_FIELD, Folder, path_to_text, record_place
 from sennit.records import Record
 from sennit.sources.base import SourceRequest
@@ -139,6 +138,8 @@ class GrepSource:
         where: Filter = EVERYTHING,
     ) -> GrepResult:
         """Return the matches in the allowed folders that an audience may see, in files that match a filter."""
+        from sennit.folders.search import grep
+
         return grep(
             self._folders(audience).roots,
             keywords,

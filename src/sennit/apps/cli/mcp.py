@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from sennit.apps.cli import output
+from sennit.apps.cli.imports import without_collection
 from sennit.apps.cli.options import allowed_hosts, allowed_origins, host_and_port
 from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
 from sennit.errors import InvalidInput, MissingExtra
@@ -85,17 +85,14 @@ def mcp(
 
         return sennit.open(path, settings=settings)
 
-    # Imported modules are never garbage; collecting during the imports takes a fifth of the start-up time.
-    gc.disable()
     try:
-        from sennit.apps.mcp.server import LazyDatabase, make_server
-        from sennit.apps.mcp.transports import HttpTransport, serve_http, serve_stdio
+        with without_collection():
+            from sennit.apps.mcp.server import LazyDatabase, make_server
+            from sennit.apps.mcp.transports import HttpTransport, serve_http, serve_stdio
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("sennit"):
             raise
         raise MissingExtra("The MCP server", "mcp") from error
-    finally:
-        gc.enable()
 
     database = LazyDatabase(open_database)
     # A client that starts the server does so in the folder that it works in; one on the network is elsewhere.

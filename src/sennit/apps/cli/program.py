@@ -13,6 +13,7 @@ import click
 
 import sennit
 from sennit.apps.cli.exit_codes import EPILOG, INTERRUPTED, OK, USAGE, describe_error, exit_code_for
+from sennit.apps.cli.imports import without_collection
 from sennit.apps.cli.output import write_error
 from sennit.apps.cli.session import common_options
 from sennit.apps.cli.suggestions import CommandGroup
@@ -175,7 +176,8 @@ class Program(CommandGroup):
         if entry is None:
             return None
         module, _, attribute = entry.target.partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
+        with without_collection():
+            command: click.Command = getattr(import_module(module), attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

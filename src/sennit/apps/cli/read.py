@@ -15,7 +15,6 @@ import click
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import NOT_FOUND, OK, REFUSED, USAGE, ErrorMessage
 from sennit.apps.cli.options import folder_option, open_for_files, project_option
-from sennit.apps.cli.result_lines import parse_line
 from sennit.apps.cli.session import Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import NotFound
@@ -121,6 +120,7 @@ def _read_place(
     path: str, lines: LineRange | None, read: Callable[[str, LineRange | None], FileText]
 ) -> FileText:
     """Read a path, or what a line of `search --format` leads to, with the lines around it."""
+    from sennit.apps.cli.result_lines import parse_line
     from sennit.folders import ReadError
 
     try:
@@ -138,6 +138,7 @@ def _read_place(
 
 def _record_without_file(db: Database, line: str) -> Record | None:
     """The record that a line of `search --format` leads to, if it has no file."""
+    from sennit.apps.cli.result_lines import parse_line
     from sennit.errors import SennitError
 
     name, number = parse_line(line)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.excerpts import ExcerptOptions
 from sennit.apps.cli.exit_codes import OK, SOURCES_FAILED
 from sennit.apps.cli.options import (
     FILTER_HELP,
@@ -36,7 +35,7 @@ from sennit.search_parameters import (
 )
 
 if TYPE_CHECKING:
-    from sennit.apps.cli.excerpts import ExcerptLine
+    from sennit.apps.cli.excerpts import ExcerptLine, ExcerptOptions
     from sennit.apps.cli.result_lines import LineFormat
     from sennit.engine import Database
     from sennit.filters import Filter
@@ -142,6 +141,8 @@ def search(
             for line in format_lines(result, form):
                 click.echo(line, nl=False)
         else:
+            from sennit.apps.cli.excerpts import ExcerptOptions
+
             show_result(result, ExcerptOptions(context, full))
         if not result:
             output.write_nothing_found(session, result.hints)

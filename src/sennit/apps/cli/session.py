@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from sennit.apps.cli.imports import without_collection
 from sennit.apps.cli.output import allows_colours
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import NotFound
@@ -62,7 +63,8 @@ class Session:
 
     def open(self, *, create: bool = False, background: bool = True, **overrides: object) -> Database:
         """Open the database; without `background`, no work begins that the command does not ask for."""
-        from sennit.engine import Database
+        with without_collection():
+            from sennit.engine import Database
 
         path = self.writable_database() if create else self.existing_database()
         return Database(path, load_settings(**overrides), background=background)

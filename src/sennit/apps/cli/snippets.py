@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from sennit.analysis import index_terms, query_terms
@@ -13,9 +14,8 @@ LEAD_CHARACTERS: Final = 24
 """Characters shown before the first matching word, so that it is read in its sentence."""
 
 _WORD: Final = re.compile(r"\w+(?:[-'’]\w+)*")
-_UNSPACED_SCRIPT: Final = re.compile(
-    "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]"
-)
+_UNSPACED_SCRIPT: Final = "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]"
+"""Compiled on first use, and cached by `re`."""
 
 Span = tuple[int, int]
 
@@ -47,12 +47,18 @@ def find_matches(text: str, query: str) -> list[Span]:
     wanted_terms = {term.term for term in query_terms(query)}
     found: list[Span] = []
     for word in _WORD.finditer(text):
-        if not wanted_terms.isdisjoint(index_terms(word[0])):
-            if _UNSPACED_SCRIPT.search(word[0]):
+        if not wanted_terms.isdisjoint(_terms_of(word[0])):
+            if not word[0].isascii() and re.search(_UNSPACED_SCRIPT, word[0]):
                 found += _matches_in_run(word, wanted_terms)
             else:
                 found.append(word.span())
     return found
+
+
+@lru_cache(maxsize=4096)
+def _terms_of(word: str) -> frozenset[str]:
+    """The terms of a word; the sentences of a result share most of their words."""
+    return frozenset(index_terms(word))
 
 
 def matched_terms(text: str, spans: Sequence[Span], query: str) -> set[str]:
