@@ -39,7 +39,7 @@ ENTITIES: Final = "code"
 OUTLINES: Final = "code_files"
 
 PAGES_VERSION: Final = 5
-CODE_VERSION: Final = 5
+CODE_VERSION: Final = 6
 LINES_VERSION: Final = 1
 TRANSCRIPTS_VERSION: Final = 3
 DOCUMENTS_VERSION: Final = 2

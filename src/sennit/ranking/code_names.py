@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
+
+from sennit.locales import LANGUAGES, locale_language
 
 _NAME_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 _VERSION_FOLDER: Final = re.compile(r"/v(\d{1,3})(?=/)")
@@ -94,24 +96,6 @@ def find_older_versions(paths: Iterable[str], query_words: QueryWords) -> list[s
     ]
 
 
-LOCALE_FOLDERS: Final = frozenset(
-    ("i18n", "l10n", "lang", "langs", "language", "languages", "locale", "locales", "translations")
-)
-"""Folders whose files are named after natural languages: `locales/de.ts` is what a query calls German."""
-
-LANGUAGE_CODES: Final[Mapping[str, str]] = dict(
-    pair.split(":")
-    for pair in """
-    arabic:ar azerbaijani:az belarusian:be bengali:bn bulgarian:bg catalan:ca chinese:zh croatian:hr czech:cs danish:da
-    dutch:nl english:en esperanto:eo estonian:et finnish:fi french:fr german:de greek:el hebrew:he hindi:hi hungarian:hu
-    indonesian:id irish:ga italian:it japanese:ja korean:ko latvian:lv lithuanian:lt macedonian:mk malay:ms norwegian:no
-    persian:fa polish:pl portuguese:pt romanian:ro russian:ru serbian:sr slovak:sk slovenian:sl spanish:es swedish:sv
-    tamil:ta thai:th turkish:tr ukrainian:uk urdu:ur vietnamese:vi welsh:cy
-    """.split()
-)
-"""The ISO 639-1 code of each language, by its English name."""
-
-
 class QueryWords:
     """The words of a query, indexed for matching."""
 
@@ -121,7 +105,7 @@ class QueryWords:
         for word in self._words:
             self._by_prefix.setdefault(word[:MIN_PREFIX_LETTERS], []).append(word)
         self._suffixes = tuple(word for word in self._words if len(word) >= MIN_SUFFIX_LETTERS)
-        self._languages = {LANGUAGE_CODES[word] for word in self._words & LANGUAGE_CODES.keys()}
+        self._languages = self._words & LANGUAGES.keys()
         self.content = self._words - FUNCTION_WORDS
         """The words that may be part of a name."""
         self._content_by_prefix: dict[str, list[str]] = {}
@@ -142,11 +126,8 @@ class QueryWords:
 
     def file_coverage(self, path: str) -> float:
         """Return the share of the words of a file's name that the query has; 1 for the locale of a language it names."""
-        if self._languages:
-            folder, _, name = path.rpartition("/")
-            code = re.split(r"[-_.]", name, maxsplit=1)[0].casefold()
-            if code in self._languages and folder.rpartition("/")[2].casefold() in LOCALE_FOLDERS:
-                return 1.0
+        if self._languages and locale_language(path) in self._languages:
+            return 1.0
         return self.coverage(file_words(path))
 
     def folder_coverage(self, path: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,46 @@ def test_outline_has_no_namespaces_and_no_blank_names() -> None:
     )
     assert found["a.cpp"].text.split("\n") == ["db", "Get", "Row", "Row.Size"]
     assert records_of("a.go", "package a\n\nvar _ = 1\n\nfunc Run() {}\n")["a.go"].text == "Run"
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("src/color.rs", "pub enum Color {\n    /// No color at all.\n    NeverUsed,\n    Always(u8),\n}\n"),
+        (
+            "src/color.ts",
+            "export enum Color {\n  /** No color at all. */\n  NeverUsed = 'never',\n  Always,\n}\n",
+        ),
+        (
+            "Color.java",
+            "enum Color {\n  /** No color at all. */\n  NeverUsed { void paint() {} },\n  Always;\n}\n",
+        ),
+        ("color.c", "enum Color {\n  /* No color at all. */\n  NeverUsed = 1,\n  Always\n};\n"),
+        ("color.c", "typedef enum Color {\n  /* No color at all. */\n  NeverUsed,\n  Always\n} Color;\n"),
+    ],
+)
+def test_outline_has_the_values_of_enums(path: str, source: str) -> None:
+    lines = records_of(path, source)[path].text.split("\n")
+    assert lines[:3] == ["Color", "NeverUsed Never Used: No color at all", "Always"]
+
+
+def test_outline_of_a_long_enum_is_cut() -> None:
+    variants = "".join(f"    Code{number},\n" for number in range(300))
+    lines = records_of("a.rs", f"enum Codes {{\n{variants}}}\nfn last() {{}}\n")["a.rs"].text.split("\n")
+    assert (lines[1], lines[100], lines[101:]) == ("Code0", "Code99", ["last"])
+
+
+@pytest.mark.parametrize(
+    ("path", "first_line"),
+    [
+        ("src/locales/de.ts", "German"),
+        ("src/i18n/pt-BR.ts", "Portuguese"),
+        ("src/core/de.ts", "error"),
+        ("src/locales/base.ts", "error"),
+    ],
+)
+def test_outline_of_translations_names_their_language(path: str, first_line: str) -> None:
+    assert records_of(path, "const error = () => 'x';\n")[path].text.split("\n")[0] == first_line
 
 
 def test_test_module_is_not_in_the_outline_and_its_records_have_the_test_role() -> None:

@@ -31,7 +31,7 @@ class Definition:
     """A match of the definition query, completed step by step."""
 
     kind: str
-    """The kind of an entity, or `scope` or `wrap`."""
+    """The kind of an entity, or `scope`, `wrap` or `variant`."""
     start: int
     end: int
     rows: tuple[int, int]
@@ -47,6 +47,8 @@ class Definition:
     enclosing: Definition | None = None
     absorbs_inner: bool = False
     """Whether the definitions inside are part of this one, and no entities of their own."""
+    variants: list[tuple[str, str]] = field(default_factory=list)
+    """The values of an enum: name and doc."""
     calls: dict[str, None] = field(default_factory=dict)
     references: dict[str, None] = field(default_factory=dict)
 
@@ -78,7 +80,7 @@ def find_definitions(data: bytes, root: Node, grammar: Grammar) -> FileDefinitio
             imported.add(captures["import"][0].id)
             continue
         main_capture = next(
-            (n for n in captures if n.startswith("definition.") or n in ("scope", "wrap")), None
+            (n for n in captures if n.startswith("definition.") or n in ("scope", "wrap", "variant")), None
         )
         if main_capture is None:
             continue
@@ -132,16 +134,19 @@ def _nest(data: bytes, definitions: Sequence[Definition], comments: _CommentInde
             stack[-1].inner_count += 1
         wraps = list(_enclosing_wraps(stack))
         outer = next((one for one in reversed(stack) if one.kind != "wrap"), None)
+        if definition.kind == "variant":
+            if outer is not None:
+                outer.variants.append((definition.name, comments.above(definition.start)[1]))
+            continue
         stack.append(definition)
         if definition.kind == "wrap":
             continue
         # One body under two names, as in `typedef struct node {…} Node`, is one definition.
-        is_duplicate = outer is not None and definition.body is not None and definition.body == outer.body
-        if (
-            is_duplicate
-            or (outer is not None and outer.absorbs_inner)
-            or not long_rows.isdisjoint(definition.rows)
-        ):
+        if outer is not None and definition.body is not None and definition.body == outer.body:
+            definition.variants = outer.variants
+            definition.absorbs_inner = True
+            continue
+        if (outer is not None and outer.absorbs_inner) or not long_rows.isdisjoint(definition.rows):
             definition.absorbs_inner = True
             continue
         _set_name_and_kind(definition, outer)

@@ -51,6 +51,8 @@ class CodeEntity:
     calls: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     """Types, and names that the file defines or imports, without its own name and the names it calls."""
+    variants: tuple[tuple[str, str], ...] = ()
+    """The values of an enum: name and doc."""
 
 
 @dataclass(frozen=True, slots=True)

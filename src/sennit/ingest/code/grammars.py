@@ -2,9 +2,11 @@
 
 A query file has two parts, separated by the line `; uses`. The first part captures definitions: `@definition.KIND` with
 `@name`, `@body`, `@doc` and `@owner`; `@scope` for a node that only qualifies names; `@wrap` for a node that belongs to
-the single definition inside it; `@comment` and `@attached` for nodes that belong to the definition below; and imports.
+the single definition inside it; `@variant` with `@name` for a value of an enum; `@comment` and `@attached` for nodes that belong to the definition below; and imports.
 The second part captures uses of names: `@call`, `@reference` (a type) and `@mention` (any identifier). If two patterns
 match the same definition, the first one counts.
+
+A grammar may have a query for macros around definitions: `@macro` is the invocation and `@items` its braces.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ class GrammarSource:
     package: str
     queries: tuple[str, ...]
     function: str = "language"
+    item_macros: str = ""
+    """The query for macros around definitions."""
 
 
 GRAMMARS: Final = {
@@ -53,7 +57,14 @@ GRAMMARS: Final = {
         "tree_sitter_typescript", ("ecmascript", "typescript"), "language_typescript"
     ),
     "tsx": GrammarSource("tree_sitter_typescript", ("ecmascript", "typescript"), "language_tsx"),
-    "rust": GrammarSource("tree_sitter_rust", ("rust",)),
+    "rust": GrammarSource(
+        "tree_sitter_rust",
+        ("rust",),
+        item_macros="""
+            (source_file (macro_invocation (token_tree) @items) @macro)
+            (declaration_list (macro_invocation (token_tree) @items) @macro)
+        """,
+    ),
     "java": GrammarSource("tree_sitter_java", ("java",)),
     "c": GrammarSource("tree_sitter_c", ("c",)),
     "cpp": GrammarSource("tree_sitter_cpp", ("c", "cpp")),
@@ -73,6 +84,7 @@ class Grammar:
     language: Language
     definitions: Query
     uses: Query
+    item_macros: Query | None = None
 
     def parser(self) -> Parser:
         """Create a parser. Parsers are not thread-safe, so each call has its own."""
@@ -95,6 +107,7 @@ def load_grammar(language: str) -> Grammar:
         loaded,
         Query(loaded, "\n".join(definitions for definitions, _, _ in parts)),
         Query(loaded, "\n".join(uses for _, _, uses in parts)),
+        Query(loaded, source.item_macros) if source.item_macros else None,
     )
 
 

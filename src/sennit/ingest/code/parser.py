@@ -19,6 +19,7 @@ from sennit.ingest.code.grammars import (
     load_grammar,
 )
 from sennit.ingest.code.imports import collect_imports
+from sennit.ingest.code.item_macros import parse_item_macros
 from sennit.ingest.code.roles import file_role
 from sennit.ingest.file_reader import decode
 from sennit.ingest.languages import file_kind
@@ -42,7 +43,7 @@ def parse_code(path: str, text: bytes | str, language: str | None = None) -> Cod
         role = file_role(path, data, (entity,))
         return CodeFile(path, language or file_kind(path)[1], data, (entity,), role=role, parsed=False)
     tree, grammar, grammar_name = _parse_best(data, languages)
-    root = tree.root_node
+    root = parse_item_macros(data, tree, grammar).root_node
     found = find_definitions(data, root, grammar)
     imports = collect_imports(found.imports)
     module.doc = found.doc
@@ -138,6 +139,7 @@ def _create_entity(definition: Definition, path: str, data: bytes, keys: dict[in
             for name in definition.references
             if name not in definition.calls and (is_module or name != definition.name)
         ),
+        variants=tuple(definition.variants),
     )
 
 

@@ -22,6 +22,7 @@ from sennit.ingest.chunk import CODE_LIMITS, Chunk, Document, chunks, split_line
 from sennit.ingest.code.descriptions import expand_name
 from sennit.ingest.code.entities import MODULE, CodeEntity, CodeFile
 from sennit.ingest.code.roles import test_module_prefixes
+from sennit.locales import locale_language
 from sennit.records import MAX_ID_BYTES, Json, Record
 
 PASSAGE: Final = "passage"
@@ -37,6 +38,9 @@ MAX_NAMES: Final = 200
 """The most calls, references or imports in the metadata of one record."""
 
 MAX_OUTLINE_ENTITIES: Final = 500
+
+MAX_OUTLINE_VARIANTS: Final = 100
+"""How many values of one enum are in the outline."""
 
 MAX_OUTLINE_DOC_CHARACTERS: Final = 200
 """How much of the doc of one entity is in the outline."""
@@ -118,8 +122,12 @@ def code_records(
 
 
 def build_outline(file: CodeFile) -> str:
-    """The docs of a file and of each entity in it, by first sentence; the beginning of a file without any."""
+    """The docs of a file and of each entity in it, by first sentence; the beginning of a file without any.
+
+    The values of an enum are in it too: they are what a question names, and no entities of their own.
+    """
     docs: dict[tuple[str, str], str] = {}
+    variants: dict[tuple[str, str], Sequence[tuple[str, str]]] = {}
     test_prefixes = test_module_prefixes(file.entities[1:])
     for entity in file.entities[1 : MAX_OUTLINE_ENTITIES + 1]:
         if f"{entity.qualified}.".startswith(test_prefixes) or entity.name == BLANK_NAME:
@@ -127,16 +135,28 @@ def build_outline(file: CodeFile) -> str:
         # An overloaded name has several entities, of which one may have the doc.
         key = (entity.qualified[: -len(entity.name)], entity.name)
         docs[key] = max(docs.get(key, ""), entity.doc, key=len)
+        if entity.variants:
+            variants[key] = entity.variants[:MAX_OUTLINE_VARIANTS]
     namespaces = sorted((f"{one.qualified}." for one in file.entities[1:] if one.kind == MODULE), key=len)
     lines = [_first_sentence(file.module.doc, len(file.module.doc))]
+    language = locale_language(file.path)
+    if language is not None:
+        lines.append(language.title())
     members: dict[str, int] = {}
     for (outer, name), doc in docs.items():
         members[outer] = members.get(outer, 0) + 1
         # A namespace is the same in all files of a project, so it does not tell them apart.
         start = next((len(one) for one in reversed(namespaces) if outer.startswith(one)), 0)
         shown = expand_name(f"{outer[start:]}{name}" if members[outer] <= MAX_QUALIFIED_MEMBERS else name)
-        lines.append(f"{shown}: {_first_sentence(doc, MAX_OUTLINE_DOC_CHARACTERS)}" if doc else shown)
+        lines.append(_outline_line(shown, doc))
+        lines += (
+            _outline_line(expand_name(variant), about) for variant, about in variants.get((outer, name), ())
+        )
     return "\n".join(lines).strip() or file.data[: CODE_LIMITS.minimum].decode("utf-8", "ignore").strip()
+
+
+def _outline_line(shown: str, doc: str) -> str:
+    return f"{shown}: {_first_sentence(doc, MAX_OUTLINE_DOC_CHARACTERS)}" if doc else shown
 
 
 def _first_sentence(text: str, max_characters: int) -> str:

@@ -34,6 +34,7 @@
 (struct_specifier name: (type_identifier) @name body: (_) @body) @definition.struct
 (union_specifier name: (type_identifier) @name body: (_) @body) @definition.struct
 (enum_specifier name: (type_identifier) @name body: (_) @body) @definition.enum
+(enumerator name: (identifier) @name) @variant
 
 (preproc_function_def name: (identifier) @name) @definition.macro
 (preproc_def name: (identifier) @name value: (_)) @definition.constant

@@ -10,6 +10,7 @@
 (type_item name: (type_identifier) @name) @definition.type
 (associated_type name: (type_identifier) @name) @definition.type
 (macro_definition name: (identifier) @name) @definition.macro
+(enum_variant name: (identifier) @name) @variant
 (const_item name: (identifier) @name) @definition.constant
 (static_item name: (identifier) @name) @definition.constant
 

@@ -3,6 +3,8 @@
 (abstract_class_declaration name: (_) @name body: (class_body) @body) @definition.class
 (interface_declaration name: (type_identifier) @name body: (_) @body) @definition.interface
 (enum_declaration name: (identifier) @name body: (_) @body) @definition.enum
+(enum_body name: (property_identifier) @name @variant)
+(enum_assignment name: (property_identifier) @name) @variant
 (type_alias_declaration name: (type_identifier) @name) @definition.type
 (internal_module name: (_) @name body: (_) @body) @definition.module
 (module name: (_) @name body: (_) @body) @definition.module
