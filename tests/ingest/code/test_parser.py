@@ -86,6 +86,26 @@ def test_definition_with_a_body_gets_the_plain_key() -> None:
 
 
 @pytest.mark.parametrize(
+    ("type_", "owner"),
+    [
+        ("Tree", "Tree"),
+        ("Tree<T>", "Tree"),
+        ("crate::node::Tree", "Tree"),
+        ("crate::node::Tree<T>", "Tree"),
+        ("&'a Tree", "Tree"),
+        ("&'a mut Tree<T>", "Tree"),
+        ("u8", "u8"),
+        ("&str", "str"),
+    ],
+)
+def test_a_method_of_a_rust_impl_has_the_name_of_the_type(type_: str, owner: str) -> None:
+    entities = parse_code(
+        "a.rs", f"impl<'a, T> fmt::Display for {type_} {{\n    fn fmt(&self) {{}}\n}}\n"
+    ).entities
+    assert [(one.qualified, one.kind) for one in entities[1:]] == [(f"{owner}.fmt", "method")]
+
+
+@pytest.mark.parametrize(
     ("path", "text", "role"),
     [
         ("src/app.py", "def run(): pass", "source"),

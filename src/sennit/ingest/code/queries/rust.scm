@@ -17,7 +17,11 @@
 (impl_item type: (type_identifier) @name) @scope
 (impl_item type: (generic_type type: (type_identifier) @name)) @scope
 (impl_item type: (scoped_type_identifier name: (type_identifier) @name)) @scope
+(impl_item type: (generic_type type: (scoped_type_identifier name: (type_identifier) @name))) @scope
+(impl_item type: (primitive_type) @name) @scope
 (impl_item type: (reference_type type: (type_identifier) @name)) @scope
+(impl_item type: (reference_type type: (generic_type type: (type_identifier) @name))) @scope
+(impl_item type: (reference_type type: (primitive_type) @name)) @scope
 
 (line_comment) @comment
 (block_comment) @comment
