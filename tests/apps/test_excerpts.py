@@ -83,6 +83,25 @@ def test_prose_is_shown_as_its_best_sentences_in_order() -> None:
     assert best_sentences("# Only a heading", "x", 80) == "Only a heading"
 
 
+def test_rows_of_a_terminal_are_measured_in_cells() -> None:
+    assert output.wrap_rows("全文检索引擎很快", 6, 2) == ["全文检", "索引 …"]
+    assert output.wrap_rows("one two three four", 8, 5) == ["one two", "three", "four"]
+    assert output.wrap_rows("one two three four", 8, 1) == ["one …"]
+    assert output.wrap_rows("x" * 10, 4, 9) == ["xxxx", "xxxx", "xx"]
+    assert output.wrap_rows("", 8, 1) == []
+    assert output.truncate("全文检索", 6) == "全文…"
+    assert output.truncate("abc", 3) == "abc"
+    assert output.visible_width("\x1b[1m全文\x1b[0m") == 4
+
+
+@given(st.text(st.sampled_from("ab 全文é\u0301"), max_size=60), st.integers(6, 20), st.integers(1, 4))
+def test_no_row_is_wider_than_the_terminal(text: str, width: int, rows: int) -> None:
+    drawn = output.wrap_rows(text, width, rows)
+    assert len(drawn) <= rows
+    assert all(output.visible_width(row) <= width for row in drawn)
+    assert output.visible_width(output.truncate(text, width)) <= width
+
+
 def test_several_words_are_one_query(filled_cli: Cli) -> None:
     assert (
         filled_cli("search", "ferry", "leaves", "-n", "1").stdout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -157,11 +156,6 @@ def _split_sentences(text: str) -> list[str]:
             paragraph.append(line)
     finish()
     return out or [one for one in headings if one]
-
-
-def wrap_rows(text: str, width: int, rows: int) -> list[str]:
-    """Return a text in at most so many rows of a terminal."""
-    return textwrap.wrap(text, width, max_lines=rows, placeholder=" …", break_on_hyphens=False)
 
 
 def highlight_spans(line: str, spans: Sequence[Span], style: Callable[[str], str]) -> str:

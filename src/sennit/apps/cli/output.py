@@ -34,6 +34,9 @@ BAR_CELLS: Final = 12
 MIN_WRAPPED_CELLS: Final = 20
 """A text is wrapped to no less; in a narrower terminal, the terminal breaks it."""
 
+CUT: Final = " …"
+"""At the end of a text that goes on."""
+
 _SPACES: Final = re.compile(r"\s+")
 _ESCAPES: Final = re.compile(r"\x1b\]8;;[^\x1b]*\x1b\\|\x1b\[[0-9;]*m")
 
@@ -160,9 +163,46 @@ def link(text: str, address: str | None) -> str:
     return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
+def wrap_rows(text: str, width: int, rows: int) -> list[str]:
+    """Return a text in at most so many rows of a terminal, broken at blanks where possible."""
+    out: list[str] = []
+    while text:
+        end = _fitting(text, width)
+        if end == len(text):
+            return [*out, text]
+        is_last = len(out) == rows - 1
+        if is_last:
+            end = _fitting(text, width - len(CUT))
+        blank = text.rfind(" ", end // 2, end + 1)
+        row = text[: blank if blank > 0 else end].rstrip()
+        if is_last:
+            return [*out, f"{row}{CUT}"]
+        out.append(row)
+        text = text[len(row) :].lstrip()
+    return out
+
+
+def _fitting(text: str, cells: int) -> int:
+    """Return how many characters of a text fit so many cells; at least one."""
+    if text[: cells + 1].isascii():
+        return min(len(text), cells)
+    from rich.cells import get_character_cell_size
+
+    for at, character in enumerate(text):
+        cells -= get_character_cell_size(character)
+        if cells < 0:
+            return max(at, 1)
+    return len(text)
+
+
 def visible_width(text: str) -> int:
-    """Return how many characters of a styled text are visible."""
-    return len(_ESCAPES.sub("", text))
+    """Return how many cells a styled text takes on a terminal."""
+    visible = _ESCAPES.sub("", text)
+    if visible.isascii():
+        return len(visible)
+    from rich.cells import cell_len
+
+    return cell_len(visible)
 
 
 def bar(number: float, largest: float) -> str:
@@ -239,9 +279,9 @@ def progress_bar(verbosity: Verbosity, label: str) -> Iterator[ProgressCallback]
         yield update
 
 
-def truncate(text: str, width: int) -> str:
-    """Return the beginning of a text, with an ellipsis if there is more."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+def truncate(text: str, cells: int) -> str:
+    """Return the beginning of a text that fits so many cells, with an ellipsis if there is more."""
+    return text if _fitting(text, cells) == len(text) else f"{text[: _fitting(text, cells - 1)]}…"
 
 
 def confirm(verbosity: Verbosity, question: str, *, yes: bool) -> None:

@@ -300,7 +300,6 @@ def _excerpt_rows(hit: Hit, query: str, options: ExcerptOptions, terminal: int |
         excerpt_lines,
         highlight_spans,
         is_code,
-        wrap_rows,
     )
     from sennit.apps.cli.snippets import find_matches
 
@@ -310,7 +309,7 @@ def _excerpt_rows(hit: Hit, query: str, options: ExcerptOptions, terminal: int |
         return
     rows = 3 if width is None or width < output.WIDE_CELLS else 2
     text = best_sentences(hit.passage, query, SNIPPET_CHARACTERS if width is None else rows * width - 8)
-    for row in [text] if width is None else wrap_rows(text, width, rows):
+    for row in [text] if width is None else output.wrap_rows(text, width, rows):
         yield highlight_spans(row, find_matches(row, query), _mark)
 
 
