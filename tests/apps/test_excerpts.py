@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 
 from sennit import Record
 from sennit.apps.cli import output
-from sennit.apps.cli.excerpts import ExcerptOptions, best_sentences, excerpt_lines, is_code
+from sennit.apps.excerpts import (
+    ExcerptOptions,
+    best_passages,
+    best_sentence_line,
+    excerpt_lines,
+    find_matches,
+    highlight_spans,
+    is_code,
+)
 from sennit.apps.locations import display_citation, record_link, short_id
 from sennit.places import shown_path
 
@@ -66,7 +75,7 @@ def test_any_text_has_an_excerpt(text: str, query: str, context: int) -> None:
         for line in excerpt_lines(record, text, query, options):
             assert "\n" not in line.text
             assert all(0 <= a < b <= len(line.text) for a, b in line.spans)
-    sentences = best_sentences(text, query, 80)
+    sentences = best_sentence_line(text, query, 80)
     assert "\n" not in sentences
     assert len(sentences) <= 90
 
@@ -76,11 +85,130 @@ def test_prose_is_shown_as_its_best_sentences_in_order() -> None:
         "# Backups\n\nBackups run at two. They take an hour.\nNobody notices them.\n\n"
         "## Restore\n\nStop the server. Then restore the backup with one command.\n"
     )
-    assert best_sentences(text, "restore the backup", 80) == (
+    assert best_sentence_line(text, "restore the backup", 80) == (
         "Backups run at two. … Then restore the backup with one command."
     )
-    assert best_sentences(text, "unrelated", 40).startswith("Backups run at two. They take an hour.")
-    assert best_sentences("# Only a heading", "x", 80) == "Only a heading"
+    assert best_sentence_line(text, "unrelated", 40).startswith("Backups run at two. They take an hour.")
+    assert best_sentence_line("# Only a heading", "x", 80) == "Only a heading"
+
+
+def marked(text: str, query: str, width: int = 200) -> str:
+    line = best_sentence_line(text, query, width)
+    return highlight_spans(line, find_matches(line, query), lambda word: f"[{word}]")
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "shown"),
+    [
+        ("We run; she was running.", "runs", "We [run]; she was [running]."),
+        ("Straße und GRÖSSE", "größe", "Straße und [GRÖSSE]"),
+        ("call parseHttpRequest now", "http", "call [parseHttpRequest] now"),
+        ("全文检索引擎很快", "检索", "全文[检索]引擎很快"),
+        ("味噌ラーメンのスープ", "ラーメン", "味噌[ラーメン]のスープ"),
+        ("도서관에서는 책을", "도서관", "[도서관]에서는 책을"),
+        ("two\n\tlines", "lines", "two [lines]"),
+        ("nothing here", "absent", "nothing here"),
+        ("", "x", ""),
+    ],
+)
+def test_query_words_are_highlighted(text: str, query: str, shown: str) -> None:
+    assert marked(text, query) == shown
+
+
+def test_a_long_sentence_is_cropped_around_query_words() -> None:
+    text = "word " * 200 + "needle in the hay " + "word " * 200
+    shown = marked(text, "needle", 60)
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+    assert "[needle] in the hay" in shown
+    assert len(shown) <= 60 + len("……[]")
+    assert set(shown.strip("…").split()) == {"word", "[needle]", "in", "the", "hay"}
+    assert marked("全" * 200 + "针" + "文" * 200, "针", 60).count("[针]") == 1
+
+
+def test_a_cropped_sentence_that_is_not_the_last_ends_with_one_ellipsis() -> None:
+    text = f"A needle {'in the hay ' * 20}. Another sentence."
+    assert best_sentence_line(text, "needle", 40) == "A needle in the hay in the hay in the…"
+
+
+def test_matches_are_ordered_and_do_not_overlap() -> None:
+    spans = find_matches("naïve needle, NEEDLE's eye; 针尖针尖", "needle naive 针尖")
+    assert spans == sorted(spans)
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
+
+
+PAGE = """# Retries
+
+A call is repeated when it fails. Nothing else changes.
+
+```python
+from service import retry
+
+def load():
+    return retry(fetch, attempts=3)
+```
+
+| status | repeated |
+|---|---|
+| 404 | no |
+| 503 | yes, three attempts |
+"""
+
+
+def passages(query: str, characters: int = 200) -> list[tuple[str, bool]]:
+    return [(line.text, line.is_verbatim) for line in best_passages(PAGE, query, characters)]
+
+
+def test_code_inside_prose_keeps_its_lines() -> None:
+    assert passages("retry attempts", 160) == [
+        ("from service import retry", True),
+        ("", True),
+        ("def load():", True),
+        ("    return retry(fetch, attempts=3)", True),
+    ]
+
+
+def test_rows_of_a_table_come_with_its_heading() -> None:
+    assert passages("what happens with status 503", 120) == [
+        ("| status | repeated |", True),
+        ("| 404 | no |", True),
+        ("| 503 | yes, three attempts |", True),
+    ]
+
+
+def test_sentences_and_code_stand_in_the_order_of_the_text() -> None:
+    shown = passages("is a call of fetch repeated?", 300)
+    assert shown[0] == ("A call is repeated when it fails. Nothing else changes.", False)
+    assert ("    return retry(fetch, attempts=3)", True) in shown
+
+
+def test_short_lines_do_not_fill_the_screen() -> None:
+    text = "".join(f"Needle {number}.\n```\nneedle\nb\n```\n" for number in range(50))
+    assert len(best_passages(text, "needle", 200)) < 10
+    assert len(best_passages(text, "needle", 160, 80)) < 5
+
+
+def test_room_that_is_left_shows_what_follows_the_best_sentence() -> None:
+    text = "First. The needle is here. It is sharp. Second."
+    assert best_sentence_line(text, "needle", 40) == "The needle is here. It is sharp. …"
+
+
+def test_any_number_of_matches_in_one_line_is_cropped() -> None:
+    shown = best_sentence_line("needle " * 100_000, "needle", 80)
+    assert len(shown) <= 82
+
+
+@pytest.mark.parametrize("query", ["", " ", '" ( ) OR -', "***"])
+def test_a_query_without_words_shows_how_the_text_begins(query: str) -> None:
+    assert best_sentence_line("# Cellar\n\nIt is cool. It is dark.", query, 60) == "It is cool. It is dark."
+    assert find_matches("It is cool.", query) == []
+
+
+def test_hostile_text_is_cleaned_in_code_and_sentences() -> None:
+    text = "A \x1b[31mred\u202e needle.\n```\n\x1b]8;;x\x07needle\u0000\n```\n| a\x9b | needle |\n"
+    shown = "".join(line.text for line in best_passages(text, "needle", 400))
+    assert shown.isprintable()
+    assert shown.count("needle") == 3
 
 
 def test_rows_of_a_terminal_are_measured_in_cells() -> None:
@@ -100,6 +228,34 @@ def test_no_row_is_wider_than_the_terminal(text: str, width: int, rows: int) -> 
     assert len(drawn) <= rows
     assert all(output.visible_width(row) <= width for row in drawn)
     assert output.visible_width(output.truncate(text, width)) <= width
+
+
+def test_targets_of_links_and_signs_of_strong_text_are_not_shown() -> None:
+    text = '**Four sources**: see [`builtin.py`](../a/builtin.py) and ![a picture](x.png "Title"). Then 2 ** 3 ** 4.'
+    assert best_sentence_line(text, "sources", 200) == (
+        "Four sources: see `builtin.py` and a picture. Then 2 ** 3 ** 4."
+    )
+
+
+def test_code_that_no_fence_ends_is_shown() -> None:
+    lines = best_passages("```\nopen\n  the gate", "gate", 80)
+    assert [(line.text, line.is_verbatim) for line in lines] == [("open", True), ("  the gate", True)]
+
+
+MARKDOWN = st.lists(
+    st.sampled_from(
+        ["```", "~~~~", "| a | b |", "|---|---|", "# H", "word one.", "two. three", "", "    x = 1", "- item"]
+    )
+).map("\n".join)
+
+
+@given(MARKDOWN, st.sampled_from(["one", "item x", "", "zzz"]), st.integers(1, 200))
+def test_passages_are_lines_of_the_text_with_spans_inside(text: str, query: str, characters: int) -> None:
+    for line in best_passages(text, query, characters):
+        assert "\n" not in line.text
+        assert all(0 <= a < b <= len(line.text) for a, b in line.spans)
+        if line.is_verbatim:
+            assert line.text.strip("…").strip() in text
 
 
 def test_several_words_are_one_query(filled_cli: Cli) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 
 import click
 import pytest
 
 from sennit.apps.cli.demo import load_samples
-from sennit.apps.cli.snippets import find_matches, make_snippet
 
 from .conftest import Cli, jsonl
 
@@ -166,46 +164,6 @@ def test_control_characters_of_records_are_not_printed(cli: Cli) -> None:
     answer = cli("search", "red", "--json")
     assert not set("\x1b\x07\u009b\u202e") & set(answer.output)
     assert json.loads(answer.stdout)["hits"][0]["text"] == evil
-
-
-# Snippets
-
-
-def marked(text: str, query: str, width: int = 200) -> str:
-    return make_snippet(text, query, width, lambda word: f"[{word}]")
-
-
-@pytest.mark.parametrize(
-    ("text", "query", "shown"),
-    [
-        ("We run; she was running.", "runs", "We [run]; she was [running]."),
-        ("Straße und GRÖSSE", "größe", "Straße und [GRÖSSE]"),
-        ("call parseHttpRequest now", "http", "call [parseHttpRequest] now"),
-        ("全文检索引擎很快", "检索", "全文[检索]引擎很快"),
-        ("味噌ラーメンのスープ", "ラーメン", "味噌[ラーメン]のスープ"),
-        ("도서관에서는 책을", "도서관", "[도서관]에서는 책을"),
-        ("two\n\tlines", "lines", "two [lines]"),
-        ("nothing here", "absent", "nothing here"),
-        ("", "x", ""),
-    ],
-)
-def test_query_words_are_highlighted(text: str, query: str, shown: str) -> None:
-    assert marked(text, query) == shown
-
-
-def test_snippet_is_cropped_around_query_words() -> None:
-    text = "word " * 200 + "needle in the hay " + "word " * 200
-    shown = marked(text, "needle", 60)
-    assert shown.startswith("…")
-    assert shown.endswith("…")
-    assert "[needle] in the hay" in shown
-    assert len(shown) == 60 + len("……[]")
-
-
-def test_matches_are_ordered_and_do_not_overlap() -> None:
-    spans = find_matches("naïve needle, NEEDLE's eye; 针尖针尖", "needle naive 针尖")
-    assert spans == sorted(spans)
-    assert all(a[1] <= b[0] for a, b in pairwise(spans))
 
 
 def test_output_in_a_pipe_has_no_styles(filled_cli: Cli) -> None:

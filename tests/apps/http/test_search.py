@@ -50,6 +50,48 @@ def test_search_parameters_are_passed_to_the_engine(service: Service) -> None:
     service.search("vineyard", recipe="files", keywords=["grapes"])
 
 
+def test_an_excerpt_has_the_best_lines_with_the_words_of_the_query_marked(service: Service) -> None:
+    text = "# Start\n\nNobody reads this.\n\n```\nrun --quince\n```\n\nA quince is [hard](a.md) and sour.\n"
+    code = Record(
+        id="quince",
+        text="def quince():\n    return 1",
+        path="a.py",
+        lines=(7, 8),
+        metadata={"language": "python"},
+    )
+    service.db.add([Record(id="page", text=text), code])
+    try:
+        found = {hit["id"]: hit for hit in service.search("the quince", excerpts=True)["hits"]}
+        plain = service.search("the quince")["hits"]
+    finally:
+        service.db.remove(["page", "quince"])
+    assert found["page"]["excerpt"] == [
+        {
+            "number": None,
+            "verbatim": True,
+            "parts": [{"text": "run --", "match": False}, {"text": "quince", "match": True}],
+        },
+        {
+            "number": None,
+            "verbatim": False,
+            "parts": [
+                {"text": "A ", "match": False},
+                {"text": "quince", "match": True},
+                {"text": " is hard and sour.", "match": False},
+            ],
+        },
+    ]
+    assert [line["number"] for line in found["quince"]["excerpt"]] == [7, 8]
+    assert all("excerpt" not in hit for hit in plain)
+    assert_error(service.post("/v1/search", {"query": "x", "excerpts": "yes"}), 422, "invalid_request")
+
+
+@pytest.mark.parametrize("query", ["***", '" ( ) OR -', "\u202e\x00quince"])
+def test_any_query_has_excerpts(service: Service, query: str) -> None:
+    for hit in service.search(query, excerpts=True)["hits"]:
+        assert "".join(part["text"] for line in hit["excerpt"] for part in line["parts"])
+
+
 def test_include_and_neighbours_are_passed_to_the_engine(service: Service) -> None:
     service.db.add(
         [

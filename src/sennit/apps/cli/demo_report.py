@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.snippets import make_snippet
+from sennit.apps.excerpts import best_sentence_line, find_matches, highlight_spans
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,12 +100,12 @@ class DemoReport:
             title = output.one_line(hit.title)
             citation = output.one_line(hit.citation).removeprefix(f"{self.samples}{os.sep}")
             found_by = " and ".join(dict.fromkeys(source.partition(":")[0] for source in hit.sources))
-            snippet = make_snippet(_without_heading(hit.passage), result.query, columns() - 10, _highlight)
+            excerpt = best_sentence_line(hit.passage, result.query, columns() - 10)
             self.write_lines(
                 (
                     f"{hit.rank}  {click.style(title or citation, bold=True)}",
                     f"   {citation if title else ''}{', ' if title else ''}found by {found_by}",
-                    f"   {snippet}",
+                    f"   {highlight_spans(excerpt, find_matches(excerpt, result.query), output.highlight)}",
                 )
             )
         return [hit.id for hit in result]
@@ -114,13 +114,3 @@ class DemoReport:
 def columns() -> int:
     """Return the width of the text: that of the terminal, but at most 80 columns."""
     return max(MIN_COLUMNS, min(MAX_COLUMNS, shutil.get_terminal_size().columns))
-
-
-def _without_heading(text: str) -> str:
-    """Return a Markdown section without its heading, which the title already shows."""
-    heading, _, body = text.partition("\n")
-    return body if heading.startswith("#") else text
-
-
-def _highlight(word: str) -> str:
-    return click.style(word, fg="yellow", bold=True)

@@ -108,6 +108,11 @@ def write_error(error: ErrorMessage, *, as_json: bool) -> None:
         click.echo(f"{label} {sanitize_for_terminal(error.message)}", err=True)
 
 
+def highlight(word: str) -> str:
+    """Style a word that matches the query."""
+    return click.style(word, fg="yellow", bold=True)
+
+
 def one_line(text: str) -> str:
     """Return the text on one line, without control characters."""
     return sanitize_for_terminal(_SPACES.sub(" ", text)).strip()

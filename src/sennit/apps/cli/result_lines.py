@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Literal
 
-from sennit.apps.cli.excerpts import ExcerptOptions, best_sentences, excerpt_lines
 from sennit.apps.cli.output import one_line
-from sennit.apps.cli.snippets import find_matches
+from sennit.apps.excerpts import ExcerptOptions, best_sentence_line, excerpt_lines, find_matches
 from sennit.apps.locations import display_citation
 from sennit.records import FRAGMENT_FIELD
 
@@ -54,7 +53,7 @@ def _format_hit(hit: Hit, query: str, form: LineFormat) -> str:
     """Where the best line of a hit is, and what it says, without control characters."""
     is_part = hit.record.lines is None and FRAGMENT_FIELD in hit.metadata
     if hit.location is None or (is_part and form != "vscode"):
-        text = best_sentences(hit.text, query, TEXT_CHARACTERS)
+        text = best_sentence_line(hit.text, query, TEXT_CHARACTERS)
         return f"{one_line(display_citation(hit.record, hit.location))}: {one_line(text)}"
     line, column, text = _best_line(hit, query)
     return f"{one_line(hit.location)}:{line}:{column}: {one_line(text)[:TEXT_CHARACTERS]}"
@@ -66,7 +65,7 @@ def _best_line(hit: Hit, query: str) -> tuple[int, int, str]:
     best = excerpt_lines(hit.record, hit.text, query, ExcerptOptions(context=0))
     number = best[0].number if best else None
     if number is None:
-        return first, 1, best_sentences(hit.text, query, TEXT_CHARACTERS)
+        return first, 1, best_sentence_line(hit.text, query, TEXT_CHARACTERS)
     # An excerpt shows tabs as spaces; an editor counts characters.
     text = hit.text.split("\n")[number - first]
     matches = find_matches(text, query)

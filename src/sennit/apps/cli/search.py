@@ -35,8 +35,8 @@ from sennit.search_parameters import (
 )
 
 if TYPE_CHECKING:
-    from sennit.apps.cli.excerpts import ExcerptLine, ExcerptOptions
     from sennit.apps.cli.result_lines import LineFormat
+    from sennit.apps.excerpts import ExcerptLine, ExcerptOptions
     from sennit.engine import Database
     from sennit.filters import Filter
     from sennit.records import Record
@@ -141,7 +141,7 @@ def search(
             for line in format_lines(result, form):
                 click.echo(line, nl=False)
         else:
-            from sennit.apps.cli.excerpts import ExcerptOptions
+            from sennit.apps.excerpts import ExcerptOptions
 
             show_result(result, ExcerptOptions(context, full))
         if not result:
@@ -294,28 +294,28 @@ def show_hit(hit: Hit, query: str, options: ExcerptOptions, *, is_found: bool = 
 
 
 def _excerpt_rows(hit: Hit, query: str, options: ExcerptOptions, terminal: int | None) -> Iterator[str]:
-    """Yield the rows of an excerpt; into a pipe, the best sentences are one row."""
-    from sennit.apps.cli.excerpts import (
-        best_sentences,
-        excerpt_lines,
-        highlight_spans,
-        is_code,
-    )
-    from sennit.apps.cli.snippets import find_matches
+    """Yield the rows of an excerpt; into a pipe, sentences that follow each other are one row."""
+    from sennit.apps.excerpts import find_matches, highlight_spans, make_excerpt
 
     width = None if terminal is None else max(terminal - 5, 40)
-    if is_code(hit.record) or options.full or options.context is not None:
-        yield from _numbered_rows(hit.record, excerpt_lines(hit.record, hit.passage, query, options), width)
-        return
     rows = 3 if width is None or width < output.WIDE_CELLS else 2
-    text = best_sentences(hit.passage, query, SNIPPET_CHARACTERS if width is None else rows * width - 8)
-    for row in [text] if width is None else output.wrap_rows(text, width, rows):
-        yield highlight_spans(row, find_matches(row, query), _mark)
+    characters = SNIPPET_CHARACTERS if width is None else rows * width - 8
+    lines = make_excerpt(hit.record, hit.passage, query, characters, options)
+    verbatim: list[ExcerptLine] = []
+    for line in lines:
+        if line.is_verbatim:
+            verbatim.append(line)
+            continue
+        yield from _numbered_rows(hit.record, verbatim, width)
+        verbatim.clear()
+        for row in [line.text] if width is None else output.wrap_rows(line.text, width, rows):
+            yield highlight_spans(row, find_matches(row, query), output.highlight)
+    yield from _numbered_rows(hit.record, verbatim, width)
 
 
 def _numbered_rows(record: Record, lines: Sequence[ExcerptLine], width: int | None) -> Iterator[str]:
     """Yield lines with their numbers; on a terminal cut to its width, and code in colours."""
-    from sennit.apps.cli.excerpts import highlight_spans, is_code
+    from sennit.apps.excerpts import highlight_spans, is_code
 
     digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
     cut = [line.text if width is None else output.truncate(line.text, width - digits - 2) for line in lines]
@@ -333,13 +333,9 @@ def _numbered_rows(record: Record, lines: Sequence[ExcerptLine], width: int | No
             text = coloured[index]
         else:
             spans_inside = [span for span in line.spans if span[1] <= len(cut[index])]
-            text = highlight_spans(cut[index], spans_inside, _mark)
+            text = highlight_spans(cut[index], spans_inside, output.highlight)
         number = "" if line.number is None else str(line.number)
         yield f"{click.style(f'{number:>{digits}}  ', dim=True) if digits else ''}{text}"
-
-
-def _mark(word: str) -> str:
-    return click.style(word, fg="yellow", bold=True)
 
 
 def show_why(found: Why) -> None:

@@ -10,7 +10,7 @@ from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 
 from sennit.apps.cli.output import make_console
-from sennit.apps.cli.snippets import Span
+from sennit.apps.excerpts import Span
 
 # By the names of the kinds of tokens. Only colours that are readable on a dark and on a light background.
 THEME: Final = ANSISyntaxTheme(

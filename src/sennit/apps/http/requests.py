@@ -187,17 +187,8 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class SearchBody(RequestBody):
-    """A search."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"query": "when did we pick March?", "limit": 5},
-                {"query": "vineyard", "filters": {"artifact_type": "report"}, "explain": True},
-            ]
-        }
-    )
+class SearchFields(RequestBody):
+    """What every search takes."""
 
     query: Query
     recipe: Recipe | None = None
@@ -228,8 +219,29 @@ class SearchBody(RequestBody):
 
     def to_request(self, caller: Caller) -> SearchRequest:
         """The search of this caller."""
-        # The fields have the names of the request.
-        return SearchRequest(**dict(self), caller=caller)
+        # The fields of this class, not of a body that adds some, have the names of the request.
+        values = {name: value for name, value in self if name in SearchFields.model_fields}
+        return SearchRequest(**values, caller=caller)
+
+
+class SearchBody(SearchFields):
+    """A search."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"query": "when did we pick March?", "limit": 5},
+                {"query": "vineyard", "filters": {"artifact_type": "report"}, "explain": True},
+            ]
+        }
+    )
+
+    excerpts: Annotated[
+        bool,
+        Field(
+            description="Add an `excerpt` to each hit: its best lines, with the words of the query marked."
+        ),
+    ] = False
 
 
 class FeedbackBody(RequestBody):
@@ -298,7 +310,7 @@ class FeedbackBody(RequestBody):
         return Feedback(**dict(self))
 
 
-class WhyBody(SearchBody):
+class WhyBody(SearchFields):
     """A search, and a record that was expected in its result."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": "vineyard", "reference": "diary"}]})
@@ -311,11 +323,6 @@ class WhyBody(SearchBody):
             description="The id of the record, any other reference to it, or a part of its text.",
         ),
     ]
-
-    def to_request(self, caller: Caller) -> SearchRequest:
-        values = dict(self)
-        del values["reference"]
-        return SearchRequest(**values, caller=caller)
 
 
 FusionTable = Annotated[
@@ -382,7 +389,7 @@ class SaveRecipeBody(RecipeBody):
     ] = False
 
 
-class TrialBody(SearchBody):
+class TrialBody(SearchFields):
     """A search, and what to change in its recipe."""
 
     model_config = ConfigDict(
@@ -396,9 +403,7 @@ class TrialBody(SearchBody):
     thresholds: Thresholds = {}
 
     def to_request(self, caller: Caller, recipe: RecipeValue | None = None) -> SearchRequest:
-        values = dict(self) | {"explain": True, "recipe": recipe}
-        del values["fusion"], values["stages"], values["thresholds"]
-        return SearchRequest(**values, caller=caller)
+        return replace(super().to_request(caller), explain=True, recipe=recipe)
 
 
 class AskBody(RequestBody):

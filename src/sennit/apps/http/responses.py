@@ -44,6 +44,21 @@ class HintResponse(ResponseModel):
     command: Annotated[str, Field(description="A command of the command line; may be empty.")]
 
 
+class ExcerptPart(ResponseModel):
+    """A part of a line."""
+
+    text: str
+    match: Annotated[bool, Field(description="Whether it is a word of the query.")]
+
+
+class ExcerptLineResponse(ResponseModel):
+    """A line of an excerpt."""
+
+    number: Annotated[int | None, Field(description="The line of the file; null if the text has no lines.")]
+    verbatim: Annotated[bool, Field(description="Whether it is a line of the text; if not, its sentences.")]
+    parts: list[ExcerptPart]
+
+
 class HitResponse(ResponseModel):
     """A record that was found, with its rank and score."""
 
@@ -71,6 +86,9 @@ class HitResponse(ResponseModel):
     passage: Annotated[
         str, Field(description="The text with its neighbours, if the request asked for them.")
     ] = ""
+    excerpt: Annotated[
+        list[ExcerptLineResponse], Field(description="With `excerpts`: what fits the query best.")
+    ] = []
     explanation: Annotated[
         dict[str, Any], Field(description="With `explain`: how the record got its rank.")
     ] = {}

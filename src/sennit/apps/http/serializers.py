@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import to_json
 
+from sennit.apps.excerpts import make_excerpt, split_spans
 from sennit.apps.http.errors import redact_locations
 from sennit.context.briefing import MAX_BLOCK_CHARACTERS, join_bullets
 from sennit.context.status import status_message
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from sennit.engine.answers import Answer
     from sennit.engine.groups import MemoryContext
     from sennit.results import Degraded, Hit, SearchResult, Why
+
+EXCERPT_CHARACTERS: Final = 320
+"""Characters of the sentences in an excerpt."""
 
 DEFAULT_FIELDS: Final[Mapping[str, Json]] = {
     field.name: {} if field.name == "metadata" else field.default  # type: ignore[misc]
@@ -37,10 +41,13 @@ def encode_json(values: Mapping[str, Any]) -> bytes:
     return to_json(values, inf_nan_mode="null")
 
 
-def serialize_search(result: SearchResult, db: Database) -> dict[str, Any]:
+def serialize_search(result: SearchResult, db: Database, *, excerpts: bool = False) -> dict[str, Any]:
     """The response to a search."""
     values: dict[str, Any] = result.to_dict()
     values["hits"] = [_record(hit) for hit in values["hits"]]
+    if excerpts:
+        for hit, found in zip(values["hits"], result, strict=True):
+            hit["excerpt"] = _excerpt(found, result.query)
     if result.pages:
         values["pages"] = [_page(page) for page in values["pages"]]
     values["degraded"] = serialize_degraded(result.degraded, db)
@@ -112,6 +119,17 @@ def serialize_degraded(degraded: Iterable[Degraded], db: Database) -> list[dict[
 
 def _database_path(db: Database) -> str | None:
     return None if db.path is None else str(db.path)
+
+
+def _excerpt(hit: Hit, query: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": line.number,
+            "verbatim": line.is_verbatim,
+            "parts": [{"text": text, "match": match} for text, match in split_spans(line.text, line.spans)],
+        }
+        for line in make_excerpt(hit.record, hit.passage, query, EXCERPT_CHARACTERS)
+    ]
 
 
 def _page(given: Mapping[str, Any]) -> dict[str, Any]:

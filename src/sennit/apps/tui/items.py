@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sennit.apps.cli.excerpts import ExcerptOptions, excerpt_lines, is_code, quotes_file
+from sennit.apps.excerpts import ExcerptOptions, excerpt_lines, is_code, quotes_file
 from sennit.context.status import ONLY_NEAREST, status_message
 from sennit.places import ALL_PROJECTS, shown_path
 

@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.text import Text
 
 from sennit.apps.cli.output import one_line
-from sennit.apps.cli.snippets import LEAD_CHARACTERS, Span, find_matches, make_snippet
+from sennit.apps.excerpts import LEAD_CHARACTERS, Span, best_passages, find_matches
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.folders.options import GrepOptions, ignores_case
 
@@ -33,8 +33,6 @@ MAX_LINE_CHARACTERS: Final = 2_000
 
 MIN_LEFT_CELLS: Final = 8
 """Cells that the left text of a row keeps; on a narrower row the right text is left out."""
-
-_OPEN, _CLOSE = "\x02", "\x03"
 
 
 def sanitize_line(text: str) -> str:
@@ -72,13 +70,11 @@ def find_spans(line: str, query: str, keywords: Sequence[str] = ()) -> list[Span
 
 def best_excerpt(text: str, query: str, width: int, rows: int) -> list[Text]:
     """Return the best matching part of a text, in at most `rows` rows."""
-    line = make_snippet(text, query, max(width * rows - 2, 1), lambda word: f"{_OPEN}{word}{_CLOSE}")
-    # make_snippet() removes all control characters from the text, so only the marks can be such.
-    parts = re.split(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}", line)
-    out = Text(end="", no_wrap=True)
-    for index, part in enumerate(parts):
-        out.append(part, MATCH if index % 2 else PLAIN)
-    return list(wrap_text(out, width))[:rows]
+    out: list[Text] = []
+    for line in best_passages(text, query, max(width * rows, 1), width):
+        shown = highlight(line.text, line.spans)
+        out += [truncate(shown, width)] if line.is_verbatim else wrap_text(shown, width)
+    return out[:rows]
 
 
 def crop_around(line: str, spans: Sequence[Span], width: int) -> Text:

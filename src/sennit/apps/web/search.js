@@ -2,11 +2,11 @@
 
 import { get, latest, mayPass, post } from "./api.js";
 import { announce, debounce, field, fill, h, localDay, menu, milliseconds, number, plural, sourceClass, storedTime, tabs, toast } from "./dom.js";
+import { excerpt } from "./excerpt.js";
 import { copyMenu, searchBody } from "./export.js";
 import { factsView, loadAround, namesOf } from "./facts.js";
 import { filterBox, isComplete } from "./filter.js";
 import { flow } from "./flow.js";
-import { passage, stems } from "./highlight.js";
 import { loadProjects, projectField } from "./project.js";
 import { citation, openSource } from "./source.js";
 import { whyNot } from "./why.js";
@@ -154,7 +154,7 @@ export async function show(main, parameters, { remember: keepAddress }) {
     }
     results.setAttribute("aria-busy", "true");
     try {
-      const found = await ask((signal) => post("/v1/search", searchBody(request, { explain: true }), { signal }));
+      const found = await ask((signal) => post("/v1/search", searchBody(request, { explain: true, excerpts: true }), { signal }));
       if (found === undefined) return false;
       answer = found;
       showAnswer();
@@ -188,7 +188,6 @@ export async function show(main, parameters, { remember: keepAddress }) {
   const showAnswer = () => {
     columns.classList.remove("alone");
     results.setAttribute("aria-busy", "false");
-    const wanted = stems(request.q);
     fill(
       status,
       h("span", answer.hits.length ? `${plural(answer.hits.length, "result")} of ${plural(answer.trace?.candidates?.length ?? answer.hits.length, "candidate")} in ${milliseconds(answer.milliseconds)}` : "Nothing found"),
@@ -199,7 +198,7 @@ export async function show(main, parameters, { remember: keepAddress }) {
       results,
       answer.degraded.length > 0 &&
         h("li.notice.bad", h("strong", "Degraded: "), `${answer.degraded.map((one) => one.source).join(", ")} did not answer. The results are those of the other sources.`, h("ul", answer.degraded.map((one) => h("li", `${one.source}: ${one.reason}`)))),
-      answer.hits.map((hit) => result(hit, wanted)),
+      answer.hits.map((hit) => result(hit)),
       !answer.hits.length && (answer.hints ?? []).map((hint) => h("li.hint-box", h("p", hint.message), hint.command && h("code", hint.command))),
     );
     figure?.stop();
@@ -265,7 +264,7 @@ export async function show(main, parameters, { remember: keepAddress }) {
 
   const articleOf = (id) => [...results.querySelectorAll("article")].find((one) => one.dataset.id === id);
 
-  const result = (hit, wanted) => {
+  const result = (hit) => {
     const shares = hit.explanation?.sources ?? [];
     const article = h(
       "article",
@@ -301,15 +300,18 @@ export async function show(main, parameters, { remember: keepAddress }) {
         relevance(hit),
       ),
       shareBar(shares),
-      h("p.passage", passage(hit.text, wanted)),
+      excerpt(hit.excerpt),
       h(
-        "p.meta",
-        citation(hit),
-        h("span", hit.collection),
-        hit.kind && h("span", hit.kind),
-        projects.length > 1 && hit.project && h("span", { title: "The project, and the git revision that was indexed" }, hit.revision ? `${hit.project} · ${hit.revision}` : hit.project),
-        hit.timestamp && h("time", { datetime: hit.timestamp }, localDay(storedTime(hit.timestamp))),
-        h("span", { title: "The score decides the order; its scale is the recipe's." }, `score ${number(hit.score)}`),
+        "div.hit-foot",
+        h(
+          "p.meta",
+          citation(hit),
+          h("span", hit.collection),
+          hit.kind && h("span", hit.kind),
+          projects.length > 1 && hit.project && h("span", { title: "The project, and the git revision that was indexed" }, hit.revision ? `${hit.project} · ${hit.revision}` : hit.project),
+          hit.timestamp && h("time", { datetime: hit.timestamp }, localDay(storedTime(hit.timestamp))),
+          h("span", { title: "The score decides the order; its scale is the recipe's." }, `score ${number(hit.score)}`),
+        ),
         gradeButtons(hit),
       ),
     );

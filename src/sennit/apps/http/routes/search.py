@@ -37,7 +37,7 @@ async def search(body: requests.SearchBody, context: ReadRequest) -> Response:
     def work() -> bytes:
         result = context.db.search(body.to_request(context.caller))
         context.record_search(result)
-        return encode_json(serialize_search(result, context.db))
+        return encode_json(serialize_search(result, context.db, excerpts=body.excerpts))
 
     return _json(await context.run(work))
 
