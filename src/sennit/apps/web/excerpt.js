@@ -13,9 +13,16 @@ export function excerpt(lines) {
   return h("div.excerpt", blocks.map(({ draw, lines }) => draw(lines)));
 }
 
+/** The text of an excerpt of one line; null where there are more. */
+export function plainText(lines) {
+  return lines.length === 1 ? textOf(lines[0]) : null;
+}
+
+const textOf = (line) => line.parts.map(({ text }) => text).join("");
+
 function kindOf(line) {
   if (!line.verbatim) return paragraph;
-  const isRow = line.number === null && /^\|.*\|$/.test(line.parts.map(({ text }) => text).join(""));
+  const isRow = line.number === null && /^\|.*\|$/.test(textOf(line));
   return isRow ? table : code;
 }
 
@@ -23,9 +30,9 @@ function paragraph([line]) {
   return h("p", marked(line.parts));
 }
 
-/** Return the rows of a table in Markdown. */
+/** Return the rows of a table in Markdown. They are not aligned: each wraps, on a phone too, between its cells. */
 function table(lines) {
-  return h("table.rows-of-table", h("tbody", lines.map((line) => h("tr", cells(line).map((parts) => h("td", marked(parts)))))));
+  return h("ul.table-rows", lines.map((line) => h("li", cells(line).map((parts) => h("span", marked(parts))))));
 }
 
 /** Cut the parts of a row at its bars, but not at those that a backslash makes part of a cell. */
@@ -48,6 +55,7 @@ function code(lines) {
   return list;
 }
 
-function marked(parts) {
+/** The parts of a line, with the words of the query marked. */
+export function marked(parts) {
   return parts.map(({ text, match }) => (match ? h("mark", text) : text));
 }

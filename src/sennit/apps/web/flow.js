@@ -7,6 +7,10 @@ import { announce, fill, h, milliseconds, number, plural, sourceClass } from "./
 import { steps } from "./formula.js";
 
 const HEAD = 46;
+const TITLE_ROWS = 28;
+const TITLE_FONT = "600 12px system-ui, sans-serif";
+const DETAIL_FONT = "11px system-ui, sans-serif";
+const MIN_BLOCK = 26;
 const FOOT = 10;
 const LABELS = 190;
 const NEAR_PIXELS = 14;
@@ -51,6 +55,17 @@ export function layOut(trace) {
     at,
   }));
   return { columns, lists, candidates };
+}
+
+/** What stands under the title of a column: how many it dropped, or its method, and its time. */
+function detailOf(column) {
+  const what = column.dropped ? `−${column.dropped}` : column.detail ?? "";
+  return [what, column.time === undefined ? "" : milliseconds(column.time)].filter(Boolean).join(" · ");
+}
+
+function textWidth(pen, font, text) {
+  pen.font = font;
+  return pen.measureText(text).width;
 }
 
 /** Build the figure. `onchoose` gets the candidate that is opened. */
@@ -101,19 +116,28 @@ export function flow(trace, { titles = {}, onchoose, onhover } = {}) {
     const width = box.clientWidth;
     const height = box.clientHeight;
     const labels = width > 620 ? LABELS : 26;
-    const left = width > 520 ? 78 : 52;
+    const left = width > 520 ? 92 : 62;
     const step = (width - left - labels) / Math.max(1, columns.length - 1);
     const xs = columns.map((_, at) => left + at * step);
-    const room = height - HEAD - FOOT;
+    // Where the columns are narrower than their titles, every second title stands in a row below.
+    const pen = base.getContext("2d");
+    const widest = Math.max(...columns.map((column) => Math.max(textWidth(pen, TITLE_FONT, column.title), textWidth(pen, DETAIL_FONT, detailOf(column)))));
+    const isStaggered = widest > step - 6;
+    const head = isStaggered ? HEAD + TITLE_ROWS : HEAD;
+    const titleRoom = (isStaggered ? 2 * step : step) - 6;
+    const room = height - head - FOOT;
     // The square root gives the first ranks more room than the last ones.
     const most = Math.max(1, ...columns.slice(1).map((column) => column.order.length));
-    const y = (rank) => HEAD + 6 + (room - 12) * Math.sqrt((rank + 0.5) / most);
+    const y = (rank) => head + 6 + (room - 12) * Math.sqrt((rank + 0.5) / most);
     const gap = 10;
     const weights = lists.map((list) => Math.max(4, Math.sqrt(list.members.length) * 4));
     const total = weights.reduce((sum, one) => sum + one, 0);
-    let at = HEAD + 4;
+    let at = head + 4;
+    const all = room - gap * (lists.length - 1);
+    // A list without members has a name too.
+    const least = Math.min(MIN_BLOCK, all / lists.length);
     const blocks = lists.map((list, index) => {
-      const size = ((room - gap * (lists.length - 1)) * weights[index]) / total;
+      const size = least + ((all - least * lists.length) * weights[index]) / total;
       const block = { top: at, size, list };
       at += size + gap;
       return block;
@@ -131,7 +155,7 @@ export function flow(trace, { titles = {}, onchoose, onhover } = {}) {
       column.order?.forEach((index, rank) => map.set(index, y(rank)));
       return map;
     });
-    geometry = { width, height, xs, y, blocks, sourceY, places, labels, step };
+    geometry = { width, height, xs, y, blocks, sourceY, places, labels, head, isStaggered, titleRoom };
   };
 
   const prepare = (canvas) => {
@@ -192,7 +216,7 @@ export function flow(trace, { titles = {}, onchoose, onhover } = {}) {
     if (!box.clientWidth) return;
     measure();
     const pen = prepare(base);
-    const { xs, blocks, height, places, labels } = geometry;
+    const { xs, blocks, height, places, labels, head, isStaggered, titleRoom } = geometry;
     pen.lineCap = "round";
     // Dropped ones first, so that the kept ones lie on top.
     const byColour = new Map();
@@ -238,41 +262,40 @@ export function flow(trace, { titles = {}, onchoose, onhover } = {}) {
       pen.strokeStyle = colours["--line"];
       pen.lineWidth = 1;
       pen.beginPath();
-      pen.moveTo(xs[at], HEAD - 4);
+      pen.moveTo(xs[at], head - 4);
       pen.lineTo(xs[at], height - FOOT);
       pen.stroke();
       pen.textAlign = at === columns.length - 1 && labels < 60 ? "right" : "center";
       const x = at === columns.length - 1 && labels < 60 ? xs[at] + labels - 2 : xs[at];
+      const top = isStaggered && at % 2 ? TITLE_ROWS : 0;
       pen.fillStyle = colours["--ink"];
-      pen.font = "600 12px system-ui, sans-serif";
-      pen.fillText(short(pen, column.title, Math.max(60, geometry.step - 6)), x, 15);
+      pen.font = TITLE_FONT;
+      pen.fillText(short(pen, column.title, titleRoom), x, top + 15);
       pen.fillStyle = colours["--muted"];
-      pen.font = "11px system-ui, sans-serif";
-      const time = column.time === undefined ? "" : milliseconds(column.time);
-      const what = column.dropped ? `−${column.dropped}` : column.detail ?? "";
-      pen.fillText(short(pen, [what, time].filter(Boolean).join(" · "), Math.max(60, geometry.step - 6)), x, 30);
+      pen.font = DETAIL_FONT;
+      pen.fillText(short(pen, detailOf(column), titleRoom), x, top + 30);
     });
-    pen.textAlign = "left";
     pen.fillStyle = colours["--ink"];
-    pen.font = "600 12px system-ui, sans-serif";
+    pen.font = TITLE_FONT;
     pen.textAlign = "right";
     pen.fillText("sources", xs[0] + 6, 15);
     pen.fillStyle = colours["--muted"];
-    pen.font = "11px system-ui, sans-serif";
-    pen.fillText(milliseconds(columns[0].time ?? 0), xs[0] + 6, 30);
+    pen.font = DETAIL_FONT;
+    pen.fillText(detailOf(columns[0]), xs[0] + 6, 30);
     pen.textAlign = "left";
-    // The names of the kept ones, as far as they do not overlap.
+    // The names of the kept ones, as far as they do not overlap; beside the widest of their ranks.
+    pen.font = DETAIL_FONT;
+    const nameLeft = 14 + Math.max(10, pen.measureText(String(cut.length)).width);
     let last = -Infinity;
     cut.forEach((index, rank) => {
       const y = places.at(-1).get(index);
       if (y - last < 13) return;
       last = y;
       pen.fillStyle = colours["--muted"];
-      pen.font = "11px system-ui, sans-serif";
       pen.fillText(String(rank + 1), xs.at(-1) + 7, y + 4);
       if (labels > 60) {
         pen.fillStyle = colours["--ink"];
-        pen.fillText(short(pen, titles[candidates[index].id] ?? candidates[index].id, labels - 30), xs.at(-1) + 24, y + 4);
+        pen.fillText(short(pen, titles[candidates[index].id] ?? candidates[index].id, labels - nameLeft - 6), xs.at(-1) + nameLeft, y + 4);
       }
     });
     drawChosen();

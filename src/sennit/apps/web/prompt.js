@@ -169,7 +169,7 @@ async function memoryBlock({ q, project }, signal) {
 
 /** A budget as a bar: filled with what is used, a piece for each entry. */
 function budgetBar(used, most, unit, pieces) {
-  const share = Math.round((100 * used) / most);
+  const share = Math.floor((100 * used) / most);
   return [
     h("p", h("strong", used.toLocaleString("en")), ` of ${most.toLocaleString("en")} `, h("span.muted", unit), `, ${share} %`),
     h(
@@ -200,7 +200,7 @@ function plan(found, name = "Plan") {
               entry.tokens.toLocaleString("en"),
             ]),
           )
-        : h("p.muted", "No code belongs to it."),
+        : h("p.muted", "No code belongs to this task. ", h("code", "sennit index FOLDER"), " adds the code of a folder."),
     ),
     found.dropped.length > 0 &&
       h(

@@ -2,7 +2,7 @@
 
 import { get, latest, mayPass, post } from "./api.js";
 import { announce, debounce, field, fill, h, localDay, menu, milliseconds, number, plural, sourceClass, storedTime, tabs, toast } from "./dom.js";
-import { excerpt } from "./excerpt.js";
+import { excerpt, marked, plainText } from "./excerpt.js";
 import { copyMenu, searchBody } from "./export.js";
 import { factsView, loadAround, namesOf } from "./facts.js";
 import { filterBox, isComplete } from "./filter.js";
@@ -191,7 +191,7 @@ export async function show(main, parameters, { remember: keepAddress }) {
     fill(
       status,
       h("span", answer.hits.length ? `${plural(answer.hits.length, "result")} of ${plural(answer.trace?.candidates?.length ?? answer.hits.length, "candidate")} in ${milliseconds(answer.milliseconds)}` : "Nothing found"),
-      h(answer.fits ? "span.badge.good" : "span.badge.bad", answer.fits ? "fits" : "nothing fits"),
+      answer.hits.length > 0 && h(answer.fits ? "span.badge.good" : "span.badge.bad", answer.fits ? "fits" : "nothing fits"),
       answer.degraded.map((one) => h("span.badge.bad", { title: one.reason }, `degraded: ${one.source}`)),
     );
     fill(
@@ -266,6 +266,9 @@ export async function show(main, parameters, { remember: keepAddress }) {
 
   const result = (hit) => {
     const shares = hit.explanation?.sources ?? [];
+    // A short text is its own heading: it is not shown twice.
+    const speaker = typeof hit.metadata.speaker === "string" ? hit.metadata.speaker : "";
+    const isWhole = plainText(hit.excerpt) === nameOf(hit);
     const article = h(
       "article",
       {
@@ -296,11 +299,11 @@ export async function show(main, parameters, { remember: keepAddress }) {
       h(
         "div.hit-head",
         h("span.rank", hit.rank),
-        h(`h2#hit-${hit.rank}`, nameOf(hit)),
+        h(`h2#hit-${hit.rank}`, speaker && h("span.muted", `${speaker}: `), isWhole ? marked(hit.excerpt[0].parts) : nameOf(hit)),
         relevance(hit),
       ),
       shareBar(shares),
-      excerpt(hit.excerpt),
+      !isWhole && excerpt(hit.excerpt),
       h(
         "div.hit-foot",
         h(
@@ -308,6 +311,7 @@ export async function show(main, parameters, { remember: keepAddress }) {
           citation(hit),
           h("span", hit.collection),
           hit.kind && h("span", hit.kind),
+          speaker && hit.parent && h("a", { href: `#/memory?session=${encodeURIComponent(hit.parent)}` }, hit.parent),
           projects.length > 1 && hit.project && h("span", { title: "The project, and the git revision that was indexed" }, hit.revision ? `${hit.project} · ${hit.revision}` : hit.project),
           hit.timestamp && h("time", { datetime: hit.timestamp }, localDay(storedTime(hit.timestamp))),
           h("span", { title: "The score decides the order; its scale is the recipe's." }, `score ${number(hit.score)}`),

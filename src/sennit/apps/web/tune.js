@@ -116,7 +116,7 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
       trial = found;
       names = Object.fromEntries(found.hits.map((hit) => [hit.id, nameOf(hit)]));
       showScores();
-      fill(before, found.hits.map((hit) => line(hit.id, hit.score, null)));
+      fill(before, found.hits.length ? found.hits.map((hit) => line(hit.id, hit.score, null)) : h("li.none", "Nothing is found."));
       if (other.value) await compare();
       else follow();
     } catch (error) {
@@ -172,7 +172,7 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
       const found = await confirm((signal) => post("/v1/trial", { ...searchBody({ ...request, recipe: recipe.value }), ...changes() }, { signal }));
       if (!found) return;
       for (const hit of found.hits) names[hit.id] ??= nameOf(hit);
-      const same = found.hits.length === after.children.length && found.hits.every((hit, at) => after.children[at].dataset.id === hit.id);
+      const same = JSON.stringify(found.hits.map((hit) => hit.id)) === JSON.stringify(idsOf(after));
       showAfter(found.hits.map((hit) => ({ id: hit.id, score: hit.score })));
       fill(note, h("span.badge.good", same ? "confirmed by the engine" : "corrected by the engine"), moved());
     } catch (error) {
@@ -180,16 +180,19 @@ export async function show(main, parameters, { caller, remember: keepAddress }) 
     }
   }, PAUSE);
 
+  const idsOf = (list) => [...list.querySelectorAll("[data-id]")].map((item) => item.dataset.id);
+
   const moved = () => {
-    const old = [...before.children].map((item) => item.dataset.id);
-    const fresh = [...after.children].map((item) => item.dataset.id);
+    const old = idsOf(before);
+    const fresh = idsOf(after);
+    if (!old.length && !fresh.length) return " Nothing is found.";
     const count = Math.max(old.length, fresh.length) - fresh.filter((id, at) => old[at] === id).length;
     return count ? ` ${plural(count, "place")} changed.` : " The order is the same.";
   };
 
   const showAfter = (entries) => {
-    const old = new Map([...before.children].map((item, at) => [item.dataset.id, at]));
-    fill(after, entries.length ? entries.map(({ id, score }, at) => line(id, score, old.has(id) ? old.get(id) - at : "new")) : h("li.none", "Nothing passes."));
+    const old = new Map(idsOf(before).map((id, at) => [id, at]));
+    fill(after, entries.length ? entries.map(({ id, score }, at) => line(id, score, old.has(id) ? old.get(id) - at : "new")) : h("li.none", old.size ? "Nothing passes." : "Nothing is found."));
   };
 
   const line = (id, score, move) => {
