@@ -53,9 +53,8 @@ _LINK: Final = re.compile(r'!?\[([^\[\]]*)\]\([^()\s]*(?: "[^"()]*")?\)')
 _STRONG: Final = re.compile(r"\*\*(?=\S)([^*]+)(?<=\S)\*\*")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])")
 _WORD: Final = re.compile(r"\w+(?:[-'’]\w+)*")
-_UNSPACED_SCRIPT: Final = re.compile(
-    "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]"
-)
+_UNSPACED_SCRIPT: Final = "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff]"
+"""Compiled on first use, and cached by `re`."""
 
 Span = tuple[int, int]
 
@@ -95,7 +94,7 @@ class QueryMatcher:
         found: list[Span] = []
         for word in _WORD.finditer(text):
             if self._match(word[0]):
-                if _UNSPACED_SCRIPT.search(word[0]):
+                if not word[0].isascii() and re.search(_UNSPACED_SCRIPT, word[0]):
                     found += _matches_in_run(word, self._wanted)
                 else:
                     found.append(word.span())

@@ -16,12 +16,12 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.demo_recipes import run_recipes
-from sennit.apps.cli.demo_report import DemoReport
 from sennit.apps.cli.exit_codes import OK, UNEXPECTED
 from sennit.apps.cli.session import DATABASE_FILE, Session, common_options, pass_session
 from sennit.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from sennit.apps.cli.demo_report import DemoReport
     from sennit.engine import Database
     from sennit.records import Record
     from sennit.settings import Settings
@@ -56,6 +56,8 @@ def demo(session: Session) -> int:
     It uses a temporary database, or creates the one that --db names and keeps it. Every step checks its result; the
     exit code is 1 if a check fails.
     """
+    from sennit.apps.cli.demo_report import DemoReport
+
     started = time.perf_counter()
     with _database_folder(session) as folder, as_file(files("sennit") / "samples") as samples:
         report = DemoReport(is_silent=session.json, samples=samples.resolve())
