@@ -175,6 +175,37 @@ def test_undo_without_a_memory_removes_the_entry(sennit: Cli, user_home: Path) -
     assert tomllib.loads(file.read_text()) == {"a": 1, "b": {"c": 1}}
 
 
+ENTRY = {"command": "new"}
+REMARKS: list[tuple[Format, str, str, str]] = [
+    (
+        "toml",
+        '[s.sennit]\ncommand = "x"  # mine\nargs = [\n  "a",\n]\n\n# about b\n\n# more about b\n[b]\nc = 1\n',
+        '[s.sennit]\ncommand = "new"\n\n# about b\n\n# more about b\n[b]\nc = 1\n',
+        "# about b\n\n# more about b\n[b]\nc = 1\n",
+    ),
+    (
+        "toml",
+        'a = 1\r\n[s.sennit]\r\ncommand = "x"\r\n# the end',
+        'a = 1\r\n[s.sennit]\r\ncommand = "new"\r\n# the end',
+        "a = 1\r\n# the end",
+    ),
+    (
+        "json",
+        '{\n  "s": {\n    "sennit": {"command": "x"},\n    // about b\n    "b": {}\n  }\n}\n',
+        '{\n  "s": {\n    "sennit": {\n      "command": "new"\n    },\n    // about b\n    "b": {}\n  }\n}\n',
+        '{\n  "s": {\n    // about b\n    "b": {}\n  }\n}\n',
+    ),
+]
+
+
+@pytest.mark.parametrize(("form", "text", "changed", "removed"), REMARKS)
+def test_remarks_about_what_follows_an_entry_stay(
+    form: Format, text: str, changed: str, removed: str
+) -> None:
+    assert write_entry(text, form, ("s", "sennit"), ENTRY).apply(text) == changed
+    assert remove_entry(text, form, ("s", "sennit")).apply(text) == removed
+
+
 @pytest.mark.parametrize(
     ("content", "advice"),
     [

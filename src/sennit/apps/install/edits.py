@@ -19,6 +19,8 @@ Format = Literal["json", "toml"]
 DEFAULT_INDENT: Final = "  "
 
 _TOML_HEADER: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
+_TOML_REMARKS: Final = re.compile(r"(?:\r?\n[ \t]*(?:#[^\n]*)?)+\Z")
+"""Empty lines and comments at the end of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,10 @@ def _remove_json(text: str, path: Sequence[str]) -> Edit:
         begin, kept = start, text[start:comma]
         return Edit(begin, text[begin : member.node.end], kept if kept.strip() else "")
     if len(node.members) > 1:
-        return Edit(member.start, text[member.start : node.members[1].start], "")
+        # With the comma after it; comments before the next member stay.
+        comma = jsonc.skip(text, member.node.end)
+        kept = text[member.node.end : comma] + text[comma + 1 : node.members[1].start]
+        return Edit(member.start, text[member.start : node.members[1].start], kept.lstrip())
     end = node.comma or member.node.end
     inside = text[node.start + 1 : member.start] + text[end : node.end - 1]
     return Edit(node.start + 1, text[node.start + 1 : node.end - 1], inside if inside.strip() else "")
@@ -214,10 +219,7 @@ def _write_toml(text: str, path: Sequence[str], entry: Mapping[str, Any]) -> Edi
         gap = "" if not text.strip("\ufeff") else newline if text.endswith("\n") else newline * 2
         return Edit(len(text), "", gap + table)
     start, end = place
-    former = text[start:end]
-    # The empty lines and comments before the next table belong to that table.
-    body = former.rstrip()
-    return Edit(start, body, table.removesuffix(newline))
+    return Edit(start, text[start:end], table.removesuffix(newline))
 
 
 def _remove_toml(text: str, path: Sequence[str]) -> Edit:
@@ -225,14 +227,19 @@ def _remove_toml(text: str, path: Sequence[str]) -> Edit:
     if place is None:
         raise InvalidInput(f"its entry {'.'.join(path)} is not a table of its own; remove it by hand")
     start, end = place
+    end += len(text[end:]) - len(text[end:].lstrip())
     return Edit(start, text[start:end], "")
 
 
 def _toml_table(text: str, path: Sequence[str]) -> tuple[int, int] | None:
-    """Where a table begins and where the next one does; None if it has no header."""
+    """Where a table begins and where its last value ends; None if it has no header.
+
+    Empty lines and comments before the next table belong to that table.
+    """
     name = r"\s*\.\s*".join(rf"(?:{re.escape(key)}|\"{re.escape(key)}\"|'{re.escape(key)}')" for key in path)
     header = re.search(rf"^[ \t]*\[\s*{name}\s*\][ \t]*(?:#[^\n]*)?\r?$", text, re.MULTILINE)
     if header is None:
         return None
     following = _TOML_HEADER.search(text, header.end())
-    return header.start(), following.start() if following else len(text)
+    body = text[header.start() : following.start() if following else len(text)]
+    return header.start(), header.start() + len(_TOML_REMARKS.sub("", body))
