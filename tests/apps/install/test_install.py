@@ -411,9 +411,13 @@ def _read_or_refuse(text: str, form: Format) -> None:
 @pytest.mark.parametrize(
     ("name", "scope", "file", "entry"),
     [
+        ("antigravity", "user", ".gemini/config/mcp_config.json", {"command", "args"}),
+        ("antigravity", "project", "project/.agents/mcp_config.json", {"command", "args"}),
         ("cline", "user", ".cline/data/settings/cline_mcp_settings.json", {"command", "args"}),
         ("copilot", "user", ".copilot/mcp-config.json", {"type", "command", "args", "tools"}),
         ("copilot", "project", "project/.github/mcp.json", {"type", "command", "args", "tools"}),
+        ("junie", "user", ".junie/mcp/mcp.json", {"command", "args"}),
+        ("junie", "project", "project/.junie/mcp/mcp.json", {"command", "args"}),
         ("kiro", "user", ".kiro/settings/mcp.json", {"command", "args"}),
         ("kiro", "project", "project/.kiro/settings/mcp.json", {"command", "args"}),
         ("lm-studio", "user", ".lmstudio/mcp.json", {"command", "args"}),
@@ -427,6 +431,25 @@ def test_an_entry_is_where_the_agent_documents_it(
 ) -> None:
     assert sennit("install", name, "--scope", scope, "--db", "a").exit_code == 0
     assert json.loads((user_home / file).read_text())["mcpServers"]["sennit"].keys() == entry
+
+
+def test_agents_with_another_section_have_their_own_form(sennit: Cli, user_home: Path) -> None:
+    for name in ("amp", "crush"):
+        assert sennit("install", name, "--db", "a").exit_code == 0
+    amp = json.loads((user_home / ".config" / "amp" / "settings.json").read_text())
+    assert amp["amp.mcpServers"]["sennit"].keys() == {"command", "args"}
+    crush = json.loads((user_home / ".config" / "crush" / "crush.json").read_text())
+    assert crush["mcp"]["sennit"]["type"] == "stdio"
+
+
+def test_antigravity_reads_its_former_file_where_only_that_exists(sennit: Cli, user_home: Path) -> None:
+    former = user_home / ".gemini" / "antigravity" / "mcp_config.json"
+    former.parent.mkdir(parents=True)
+    former.write_text("{}\n")
+    assert sennit("install", "antigravity", "--db", "a").exit_code == 0
+    assert "sennit" in former.read_text()
+    assert sennit("install", "antigravity", "--undo").exit_code == 0
+    assert former.read_text() == "{}\n"
 
 
 def test_cline_reads_the_file_that_its_variable_names(

@@ -119,6 +119,12 @@ def _zed_settings(places: Places) -> Path:
     return places.xdg / "zed" / "settings.json"
 
 
+def _antigravity_settings(places: Places) -> Path:
+    usual = places.home / ".gemini" / "config" / "mcp_config.json"
+    former = places.home / ".gemini" / "antigravity" / "mcp_config.json"
+    return former if former.exists() and not usual.exists() else usual
+
+
 def _with_comments(file: Path) -> Path:
     """The file, or its twin whose name says that it has comments, if only that exists."""
     twin = file.with_suffix(".jsonc")
@@ -128,6 +134,24 @@ def _with_comments(file: Path) -> Path:
 AGENTS: Final[Mapping[str, Agent]] = {
     agent.name: agent
     for agent in (
+        Agent(
+            name="amp",
+            title="Amp",
+            user=lambda places: places.home / ".config" / "amp" / "settings.json",
+            project=lambda places: places.project / ".amp" / "settings.json",
+            section="amp.mcpServers",
+            make_entry=_command_and_args,
+            commands=("amp",),
+            afterwards="It is there when you start it the next time; a project's entry must be approved in Amp.",
+        ),
+        Agent(
+            name="antigravity",
+            title="Antigravity",
+            user=_antigravity_settings,
+            project=lambda places: places.project / ".agents" / "mcp_config.json",
+            make_entry=_command_and_args,
+            commands=("antigravity", "agy"),
+        ),
         Agent(
             name="claude-code",
             title="Claude Code",
@@ -171,6 +195,15 @@ AGENTS: Final[Mapping[str, Agent]] = {
             afterwards="It is there when you start it the next time; a project's folder must be trusted.",
         ),
         Agent(
+            name="crush",
+            title="Crush",
+            user=lambda places: places.xdg / "crush" / "crush.json",
+            project=lambda places: places.project / ".crush.json",
+            section="mcp",
+            make_entry=_stdio,
+            commands=("crush",),
+        ),
+        Agent(
             name="cursor",
             title="Cursor",
             user=lambda places: places.home / ".cursor" / "mcp.json",
@@ -185,6 +218,14 @@ AGENTS: Final[Mapping[str, Agent]] = {
             project=lambda places: places.project / ".gemini" / "settings.json",
             make_entry=_command_and_args,
             commands=("gemini",),
+        ),
+        Agent(
+            name="junie",
+            title="Junie",
+            user=lambda places: places.home / ".junie" / "mcp" / "mcp.json",
+            project=lambda places: places.project / ".junie" / "mcp" / "mcp.json",
+            make_entry=_command_and_args,
+            commands=("junie",),
         ),
         Agent(
             name="kiro",
