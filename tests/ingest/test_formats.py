@@ -30,6 +30,7 @@ from sennit.ingest.formats.docx import read_docx
 from sennit.ingest.formats.epub import read_epub
 from sennit.ingest.formats.markup_pages import markdown_of_asciidoc, markdown_of_rst
 from sennit.ingest.formats.notebook import MAX_OUTPUT_CHARACTERS, read_notebook
+from sennit.ingest.formats.tables import read_csv
 from sennit.ingest.readers import read_records
 from sennit.places import Folder
 
@@ -101,6 +102,26 @@ def test_a_book_is_read_in_order_and_cited_by_chapter(db: sennit.Database, root:
     assert best(db, "when does the ship leave").title.endswith("Departure")
 
 
+def test_a_book_is_found_by_its_title(db: sennit.Database, root: Path) -> None:
+    package = (
+        '<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title id="t">\n The  Fog &amp; the Lamp'
+        '</dc:title></metadata><manifest><item id="c0" href="text/ch%200.xhtml"/></manifest>'
+        '<spine><itemref idref="c0"/></spine></package>'
+    )
+    write(root, {"b.epub": book("<h1>Departure</h1><p>The ship leaves.</p>", package=package)})
+    db.index(root)
+    assert best(db, "ship leaves").title == "The Fog & the Lamp > Departure"
+    assert cited(db, "fog and lamp") == "b.epub#chapter=1"
+
+
+def test_an_encrypted_book_is_reported(db: sennit.Database, root: Path) -> None:
+    whole = io.BytesIO(book("<p>The ship leaves.</p>"))
+    with zipfile.ZipFile(whole, "a") as archive:
+        archive.writestr("META-INF/encryption.xml", '<x><e:CipherReference URI="OEBPS/text/ch 0.xhtml"/></x>')
+    write(root, {"b.epub": whole.getvalue()})
+    assert [one.reason for one in db.index(root).skipped] == ["a book whose chapters are encrypted"]
+
+
 def notebook() -> str:
     made = nbformat.v4.new_notebook()
     long_output = "row " * 1000
@@ -144,6 +165,13 @@ def test_each_row_of_a_table_is_a_record_with_typed_columns(db: sennit.Database,
     assert hit.text == "name: Marlin\nlength: 7\nhome: Goa\nIndia"
     assert [one.metadata["name"] for one in db.search("boat", filters="length > 10")] == ["Sea, Star"]
     assert next(record for record in db if "Albatross" in record.text).metadata["length"] == "007"
+
+
+def test_cells_beyond_the_head_of_a_table_are_kept() -> None:
+    rows = dict(read_csv(b"name,berth\nskiff,3\ndory,4,oak,,1987\nyawl\n"))
+    assert rows[1] == {"name": "skiff", "berth": 3}
+    assert rows[2] == {"name": "dory", "berth": 4, "column 3": "oak", "column 4": "", "column 5": 1987}
+    assert rows[3] == {"name": "yawl"}
 
 
 def test_a_template_makes_the_text_of_a_row_and_is_remembered(db: sennit.Database, root: Path) -> None:

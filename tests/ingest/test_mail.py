@@ -124,6 +124,17 @@ def test_a_line_that_the_mailbox_marked_is_read_as_it_was() -> None:
     assert record.text == "From tomorrow on.\n>From the quay."
 
 
+def test_a_text_that_begins_with_from_is_no_new_message() -> None:
+    mailbox = (
+        b"From ana\nSubject: one\n\nThe plan:\n\nFrom here we sail on.\nFrom there we row.\n\n"
+        b"From ben Mon Jan  1 10:00:00 2024\nSubject: two\n\nFrom 9:30 to 5.\n"
+    )
+    texts = dict(message_texts(mailbox, is_mailbox=True))
+    assert list(texts) == [1, 2]
+    assert texts[1].strip().endswith("From here we sail on.\nFrom there we row.")
+    assert texts[2].strip().endswith("From 9:30 to 5.")
+
+
 def test_parts_inside_each_other_are_bounded() -> None:
     raw = b"Subject: x\nMIME-Version: 1.0\n"
     for at in range(4 * MAX_DEPTH):

@@ -19,7 +19,11 @@ MAX_UNPACKED_BYTES: Final = 64 * 1024 * 1024
 """The chapters and lists of a book together, unpacked; a thousand pages of text have about two."""
 MAX_CHAPTERS: Final = 10_000
 
+MAX_TITLE_CHARACTERS: Final = 200
+
 _CONTAINER: Final = "META-INF/container.xml"
+_ENCRYPTION: Final = "META-INF/encryption.xml"
+_TITLE: Final = re.compile(r"<(?:\w+:)?title\b[^<>]*>([^<>]*)<")
 _ATTRIBUTE: Final = re.compile(r"""([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
@@ -54,9 +58,17 @@ class _Unpacker:
 
 def _read(unpacker: _Unpacker) -> MarkedText:
     out = MarkedText("chapter")
-    for number, name in enumerate(_chapters(unpacker), 1):
+    root, package = _package(unpacker)
+    if title := _title(package):
+        out.add(1, [f"# {title}"])
+    encrypted = {
+        unquote(one.get("URI", "")) for one in _elements(unpacker.read(_ENCRYPTION) or b"", "CipherReference")
+    }
+    for number, name in enumerate(_chapters(root, package), 1):
         if number > MAX_CHAPTERS:
             raise UnreadableFile(f"a book of more than {MAX_CHAPTERS:,} chapters")
+        if name in encrypted:
+            raise UnreadableFile("a book whose chapters are encrypted")
         data = unpacker.read(name)
         if data is None:
             continue
@@ -69,8 +81,8 @@ def _read(unpacker: _Unpacker) -> MarkedText:
     return out
 
 
-def _chapters(unpacker: _Unpacker) -> Iterator[str]:
-    """The names of the chapters in the archive, in reading order."""
+def _package(unpacker: _Unpacker) -> tuple[str, bytes]:
+    """The name of the package document, which lists what the book consists of, and its text."""
     container = unpacker.read(_CONTAINER)
     if container is None:
         raise UnreadableFile("not a book, despite its name")
@@ -78,6 +90,17 @@ def _chapters(unpacker: _Unpacker) -> Iterator[str]:
     package = unpacker.read(root)
     if package is None:
         raise UnreadableFile("a book without a list of its chapters")
+    return root, package
+
+
+def _title(package: bytes) -> str:
+    """The title of the book; empty if it has none."""
+    found = _TITLE.search(decode(package).text)
+    return "" if found is None else " ".join(unescape(found[1]).split())[:MAX_TITLE_CHARACTERS]
+
+
+def _chapters(root: str, package: bytes) -> Iterator[str]:
+    """The names of the chapters in the archive, in reading order."""
     base = posixpath.dirname(root)
     files = {
         item["id"]: posixpath.normpath(posixpath.join(base, unquote(item["href"])))

@@ -29,7 +29,10 @@ MAX_NAMED_ATTACHMENTS: Final = 50
 _DATED: Final = re.compile(r"\d")
 """A line that says when, and so begins what goes before a quotation."""
 _MARKED_FROM: Final = re.compile(rb"^>(>*From )", re.MULTILINE)
-_SEPARATOR: Final = re.compile(rb"(?:\A|(?<=\n))From [^\n]*\n")
+_SEPARATOR: Final = re.compile(
+    rb"(?:\A|(?<=\n))From (?:[^\n]*\d:\d\d[^\n]* \d{4}\b[^\n]*\n|[^\n]*\n(?=[!-9;-~]+:))|\AFrom [^\n]*\n"
+)
+"""A line `From ` with a date, or with a header below it. Not every program marks such a line of a text."""
 
 
 def mail_records(data: bytes, place: str, *, collection: str, is_mailbox: bool) -> list[Record]:
@@ -91,7 +94,7 @@ def _numbered_messages(data: bytes, *, is_mailbox: bool) -> Iterator[tuple[int, 
 
 
 def _messages(data: bytes) -> Iterator[bytes]:
-    """The messages of a mailbox; a line `From ` begins each."""
+    """The messages of a mailbox."""
     separators = [found.span() for found in _SEPARATOR.finditer(data)]
     if not separators:
         raise UnreadableFile("not a mailbox, despite its name")

@@ -67,13 +67,17 @@ def read_csv(data: bytes, separator: str | None = None) -> Iterator[Row]:
     csv.field_size_limit(MAX_CELL_CHARACTERS)
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-        columns = _unique_names(next(rows, []))
+        head_names = next(rows, [])
+        columns = _unique_names(head_names)
         if len(columns) < 2:
             raise UnreadableFile("a table with fewer than two columns", permanent=True)
         number = 0
         for values in rows:
             if any(value.strip() for value in values):
                 number += 1
+                if len(values) > len(columns):
+                    # The row has cells that the head has no name for.
+                    columns = _unique_names([*head_names, *[""] * (len(values) - len(head_names))])
                 yield number, {name: _typed(value) for name, value in zip(columns, values, strict=False)}
     except csv.Error as error:
         raise UnreadableFile(f"a table that cannot be read: {error}") from error
