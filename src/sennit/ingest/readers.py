@@ -42,9 +42,9 @@ PAGES_VERSION: Final = 5
 CODE_VERSION: Final = 6
 LINES_VERSION: Final = 1
 TRANSCRIPTS_VERSION: Final = 3
-DOCUMENTS_VERSION: Final = 2
-TABLES_VERSION: Final = 2
-MAIL_VERSION: Final = 2
+DOCUMENTS_VERSION: Final = 3
+TABLES_VERSION: Final = 3
+MAIL_VERSION: Final = 3
 EXPORTS_VERSION: Final = 2
 ROLES_VERSION: Final = 1
 """Increase when the same file would produce other records. Files of an older version are indexed again."""
