@@ -166,6 +166,30 @@ def test_a_search_in_an_experiment_shows_both_recipes(db: Database) -> None:
         assert own == [one for one in alone[name] if one in own]
 
 
+def test_each_search_of_nobody_is_a_unit_of_its_own(db: Database) -> None:
+    """With the same coins each time, everybody's first choice for a query would count for the same recipe."""
+    begun = db.experiments.start("e", "keyword", "vector", share=0.5)
+    for _ in range(80):
+        result = db.search("grapes vines", recipe="keyword")
+        db.feedback.add(result, "click", result[0])
+    found = [one for one in db.feedback.read() if one.query.experiment]
+    assert 10 < len(found) < 70
+    assert {one.query.shown[0].team for one in found} == {CONTROL, TREATMENT}
+    assert len(report_experiment(begun, found).outcomes) == len(found)
+
+
+def test_a_search_in_an_experiment_names_what_failed_in_either_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "sennit.toml"
+    config.write_text('[recipes.mine]\nbase = "rrf"\nstages = [{stage = "learned", ranker = "missing"}]\n')
+    monkeypatch.setenv("SENNIT_CONFIG", str(config))
+    with sennit.open(":memory:") as db:
+        db.add([{"id": "a", "text": "vines"}, {"id": "b", "text": "grapes of the vines"}])
+        db.experiments.start("e", "rrf", "mine")
+        assert [one.source for one in db.search("vines", recipe="rrf").degraded] == ["learned"]
+
+
 def test_other_searches_are_no_part_of_an_experiment(db: Database) -> None:
     db.experiments.start("e", "keyword", "vector")
     db.search("vines")
@@ -207,12 +231,14 @@ def test_only_the_first_choice_for_a_query_counts(db: Database) -> None:
     result = db.search("grapes vines", recipe="keyword", caller=ANA)
     again = db.search("Grapes  vines", recipe="keyword", caller=ANA)
     other = db.search("cellar", recipe="keyword", caller=ANA)
-    db.feedback.add(result.query_id, "reject", result[0].id, caller=ANA)
+    refused = db.search("a wine cellar", recipe="keyword", caller=ANA)
+    for found, hit in ((result, result[1]), (refused, refused[0])):
+        db.feedback.add(found.query_id, "reject", hit.id, caller=ANA)
     for found in (result, again, other):
         for hit in found[:3]:
             db.feedback.add(found.query_id, "click", hit.id, caller=ANA)
     report = report_experiment(begun, db.feedback.read(everything=True))
-    assert (report.searches, len(report.outcomes)) == (3, 2)
+    assert (report.searches, len(report.outcomes)) == (4, 2), "a rejected result is no choice"
     assert report.winner is None
     assert report.to_dict()["wins"] == {"keyword": report.losses, "vector": report.wins}
     assert "<svg" in report.to_svg()

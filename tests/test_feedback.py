@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import sennit
 from sennit import OWNER, Caller, Database, Feedback, Record
+from sennit.engine import search_recorder
 from sennit.errors import AccessDenied, InvalidInput, NotFound
 from sennit.feedback import ACTIONS, FeedbackEvent, LoggedQuery, ShownHit
 from sennit.ranking.features import FEATURE_NAMES, FEATURES_VERSION
@@ -254,6 +256,37 @@ def test_feedback_is_forgotten_by_query_session_or_as_a_whole(db: Database) -> N
         assert not [key for key, _ in state.scan(b"", b"\xff") if b"feedback" in key]
     with pytest.raises(InvalidInput, match="not both"):
         db.feedback.forget(["x"], session_id="a")
+
+
+def test_a_search_without_feedback_is_forgotten_with_its_session(db: Database) -> None:
+    first, second = (db.search("vines", session_id=session) for session in ("a", "b"))
+    assert db.feedback.forget(session_id="a") == 0, "nothing is stored"
+    with pytest.raises(NotFound):
+        db.feedback.add(first.query_id, "click", "vines")
+    db.feedback.add(second.query_id, "click", "vines")
+
+
+def test_an_owner_forgets_recent_searches_of_the_tenant_alone(db: Database) -> None:
+    eve = Caller(name="eve", tenant="other")
+    mine, theirs = db.search("vines", caller=ANA), db.search("vines", caller=eve)
+    db.feedback.forget(everything=True, caller=OWNER)
+    with pytest.raises(NotFound):
+        db.feedback.add(mine.query_id, "click", "vines", caller=ANA)
+    db.feedback.add(theirs.query_id, "click", "foreign", caller=eve)
+
+
+def test_searches_alone_remove_what_has_expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sennit.open(tmp_path / "db", feedback__days=30) as db:
+        db.add(RECORDS)
+        with monkeypatch.context() as past:
+            long_ago = time.time_ns() - 31 * 86400 * 10**9
+            past.setattr(time, "time_ns", lambda: long_ago)
+            db.feedback.add(db.search("a personal question"), "reject")
+    monkeypatch.setattr(search_recorder, "PRUNE_SECONDS", 0.0)
+    with sennit.open(tmp_path / "db", feedback__days=30) as db:
+        db.search("vines")
+    with sennit.open(tmp_path / "db") as db, db.store.state() as state:
+        assert b"personal" not in b"".join(key + value for key, value in state.scan(b"", b"\xff"))
 
 
 def test_exported_feedback_is_loaded_as_the_callers_own(db: Database) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sennit.engine.access import Access
-from sennit.engine.search_recorder import SearchRecorder
+from sennit.engine.search_recorder import SearchNote, SearchRecorder
 from sennit.engine.validation import check_instances
 from sennit.errors import AccessDenied, InvalidInput, NotFound
 from sennit.feedback import Feedback, FeedbackEvent, LoggedQuery, ShownHit
@@ -155,9 +155,20 @@ class FeedbackGroup:
             if (names is None or one.query.query_id in names)
             and (session_id is None or one.query.session_id == session_id)
         ]
-        if session_id is not None:
-            names = frozenset(name for _, name in chosen)
-        self._recorder.forget(None if everything else self._access.resolve(caller), names)
+        who = self._access.resolve(caller)
+
+        def is_meant(noted: SearchNote) -> bool:
+            if everything:
+                is_theirs = caller is None or noted.caller.tenant == caller.tenant
+            else:
+                is_theirs = noted.caller == who
+            return (
+                is_theirs
+                and (names is None or noted.query_id in names)
+                and (session_id is None or noted.session_id == session_id)
+            )
+
+        self._recorder.forget(is_meant)
         return self._store.remove(chosen)
 
     def _selection(

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -107,7 +107,8 @@ class SearchRecorder:
         self._wake = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        self._next_prune = 0.0
+        self._opened = time.monotonic()
+        self._last_prune: float | None = None
 
     @cached_property
     def _store(self) -> FeedbackStore:
@@ -145,6 +146,8 @@ class SearchRecorder:
         self._recent.append(noted)
         if self._records_all or experiment:
             self._enqueue(noted)
+        elif self._is_prune_due:
+            self._start()
         return result if request.explain or result.trace is None else without_trace(result)
 
     def find(self, caller: Caller, query_id: str) -> LoggedQuery | None:
@@ -161,14 +164,9 @@ class SearchRecorder:
                 return noted.query_id
         return None
 
-    def forget(self, caller: Caller | None, query_ids: frozenset[str] | None) -> None:
-        """Forget recent searches, of a caller or of all, and of these ids or all."""
-        kept = [
-            noted
-            for noted in list(self._recent)
-            if (caller is not None and noted.caller != caller)
-            or (query_ids is not None and noted.query_id not in query_ids)
-        ]
+    def forget(self, is_meant: Callable[[SearchNote], bool]) -> None:
+        """Forget recent searches."""
+        kept = [noted for noted in list(self._recent) if not is_meant(noted)]
         self._recent.clear()
         self._recent.extend(kept)
 
@@ -209,9 +207,15 @@ class SearchRecorder:
     def prune(self) -> None:
         """Remove what has expired, if that was not done within the last hour."""
         now = time.monotonic()
-        if now >= self._next_prune:
-            self._next_prune = now + PRUNE_SECONDS
+        if self._last_prune is None or now - self._last_prune >= PRUNE_SECONDS:
+            self._last_prune = now
             self._store.prune(self.expired_before)
+
+    @property
+    def _is_prune_due(self) -> bool:
+        """Whether searches alone are a reason to remove what has expired: a process that ends soon leaves it."""
+        since = self._opened if self._last_prune is None else self._last_prune
+        return self.is_on and time.monotonic() - since >= PRUNE_SECONDS
 
     def close(self) -> None:
         """Write what is pending, and end the thread."""
@@ -219,18 +223,21 @@ class SearchRecorder:
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
-        self._write()
+        if self._pending or self._is_prune_due:
+            self._write()
 
     def _enqueue(self, noted: SearchNote) -> None:
         if len(self._pending) >= MAX_PENDING:
             self._dropped += 1
             return
         self._pending.append(noted)
-        if self._background and not self._wake.is_set():
-            self._wake.set()
-            self._start()
+        self._start()
 
     def _start(self) -> None:
+        """Wake the thread that writes."""
+        if not self._background or self._wake.is_set():
+            return
+        self._wake.set()
         with self._lock:
             if self._thread is None and not self._closing.is_set():
                 self._thread = threading.Thread(target=self._run, name="sennit-recorder", daemon=True)
@@ -244,11 +251,10 @@ class SearchRecorder:
             self._write()
 
     def _write(self) -> None:
-        """Write what is pending. A failure is logged, and tried again with the next search."""
-        if not self._pending:
-            return
+        """Write what is pending, and remove what has expired. A failure is logged, and tried again later."""
         try:
-            self.flush()
+            if self._pending:
+                self.flush()
             self.prune()
         except SennitError as error:
             log.warning("Searches could not be recorded yet: %s", error)
