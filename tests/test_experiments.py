@@ -244,6 +244,18 @@ def test_only_the_first_choice_for_a_query_counts(db: Database) -> None:
     assert "<svg" in report.to_svg()
 
 
+def test_the_first_choice_is_that_which_was_made_first(db: Database) -> None:
+    begun = db.experiments.start("e", "keyword", "vector")
+    first, second = (db.search("grapes vines", recipe="keyword", caller=ANA) for _ in range(2))
+    shown = db.feedback.read(caller=ANA)[0].query.shown
+    choices = {
+        team: next(hit.object_id for hit in shown if hit.team == team) for team in (CONTROL, TREATMENT)
+    }
+    db.feedback.add(second, "click", choices[TREATMENT], caller=ANA)
+    db.feedback.add(first, "click", choices[CONTROL], caller=ANA)
+    assert report_experiment(begun, db.feedback.read(caller=ANA)).outcomes == (True,)
+
+
 def test_the_better_recipe_wins(db: Database) -> None:
     begun = db.experiments.start("e", "keyword", "vector")
     for number in range(40):
