@@ -5,7 +5,7 @@
 For each collection a ranker is trained and compared with the recipe on held-out queries, by nested cross-validation, as
 `sennit learn` does it. Then a ranker of all other collections ranks the collection that it has never seen. The public
 collection for learning to rank has features of its own, and is compared with its best single feature. The last figure
-is the time of the trees and of the features for 100 candidates.
+is the time of the trees for 100 candidates.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -275,18 +276,43 @@ def test_an_owner_forgets_recent_searches_of_the_tenant_alone(db: Database) -> N
     db.feedback.add(theirs.query_id, "click", "foreign", caller=eve)
 
 
-def test_searches_alone_remove_what_has_expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with sennit.open(tmp_path / "db", feedback__days=30) as db:
+@pytest.fixture
+def expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A database with feedback of 31 days ago."""
+    with sennit.open(tmp_path / "db") as db:
         db.add(RECORDS)
         with monkeypatch.context() as past:
             long_ago = time.time_ns() - 31 * 86400 * 10**9
             past.setattr(time, "time_ns", lambda: long_ago)
             db.feedback.add(db.search("a personal question"), "reject")
+        assert _holds(db, b"personal")
+    return tmp_path / "db"
+
+
+def _holds(db: Database, text: bytes) -> bool:
+    with db.store.state() as state:
+        return text in b"".join(key + value for key, value in state.scan(b"", b"\xff"))
+
+
+def test_expired_feedback_is_not_read(expired: Path) -> None:
+    with sennit.open(expired, feedback__days=30) as db:
+        assert db.feedback.read() == ()
+    with sennit.open(expired, feedback__days=32) as db:
+        assert len(db.feedback.read()) == 1
+
+
+def test_new_feedback_removes_what_has_expired(expired: Path) -> None:
+    with sennit.open(expired, feedback__days=30) as db:
+        db.feedback.add(db.search("vines"), "reject")
+        assert not _holds(db, b"personal")
+
+
+def test_searches_alone_remove_what_has_expired(expired: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_recorder, "PRUNE_SECONDS", 0.0)
-    with sennit.open(tmp_path / "db", feedback__days=30) as db:
+    with sennit.open(expired, feedback__days=30) as db:
         db.search("vines")
-    with sennit.open(tmp_path / "db") as db, db.store.state() as state:
-        assert b"personal" not in b"".join(key + value for key, value in state.scan(b"", b"\xff"))
+    with sennit.open(expired) as db:
+        assert not _holds(db, b"personal")
 
 
 def test_exported_feedback_is_loaded_as_the_callers_own(db: Database) -> None:
@@ -295,6 +321,9 @@ def test_exported_feedback_is_loaded_as_the_callers_own(db: Database) -> None:
     assert db.feedback.load([found.query], found.events, caller=BEN) == 1
     (loaded,) = db.feedback.read(caller=BEN)
     assert (loaded.query, loaded.events) == (found.query, found.events)
+    foreign = replace(found.query, query_id="theirs", tenant="other")
+    db.feedback.load([foreign], caller=BEN)
+    assert {one.query.tenant for one in db.feedback.read(caller=BEN)} == {""}
     with pytest.raises(InvalidInput, match="not among the queries"):
         db.feedback.load([], found.events)
 
