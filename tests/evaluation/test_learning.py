@@ -209,6 +209,24 @@ def test_the_command_writes_a_ranker_from_svmlight(tmp_path: Path) -> None:
     assert "No search can use a ranker that is learned from the file a.txt" in unusable.stderr
 
 
+@pytest.mark.parametrize("target", ["missing/ranker.json", "folder"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    def train(*_: object) -> None:
+        raise AssertionError("training has begun")
+
+    monkeypatch.setattr("sennit.evaluation.learning.learn_trees", train)
+    (tmp_path / "folder").mkdir()
+    source = tmp_path / "a.txt"
+    write_svmlight(source)
+    result = run("learn", "--svmlight", source, "--output", tmp_path / target)
+    assert result.exit_code == 2
+    assert str(Path(target).parts[0]) in result.stderr
+    for command in (("eval", "mine", "--plot"), ("eval", "mine", "--per-query"), ("tune", "--write")):
+        assert run(*command, tmp_path / "missing" / "x").exit_code == 2
+
+
 @pytest.mark.usefixtures("few_trees")
 def test_the_command_refuses_chance_with_its_own_exit_code(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sennit.apps.cli import output
-from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
+from sennit.apps.cli.session import OUTPUT_FILE, TEXT, Session, common_options, pass_session
 from sennit.apps.cli.suggestions import CommandGroup
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def status(session: Session) -> None:
 @click.option(
     "--plot",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OUTPUT_FILE,
     help="Write the estimate over time as SVG.",
 )
 @common_options

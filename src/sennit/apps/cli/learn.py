@@ -12,7 +12,15 @@ from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import NOT_CONFIRMED, OK
 from sennit.apps.cli.inventory import unreadable_ranker
 from sennit.apps.cli.options import read_ranker
-from sennit.apps.cli.session import TEXT, Command, Session, common_options, load_settings, pass_session
+from sennit.apps.cli.session import (
+    OUTPUT_FILE,
+    TEXT,
+    Command,
+    Session,
+    common_options,
+    load_settings,
+    pass_session,
+)
 from sennit.apps.cli.suggestions import CommandGroup
 from sennit.errors import InvalidInput
 
@@ -53,7 +61,7 @@ class _Learning(NamedTuple):
 @click.option("--tenant", metavar="NAME", type=TEXT, help="The feedback of all callers of this tenant.")
 @click.option("--everything", is_flag=True, help="The feedback of all callers and tenants.")
 @click.option(
-    "-o", "--output", "target", metavar="FILE", type=_FILE, help="Write the ranker to FILE as JSON."
+    "-o", "--output", "target", metavar="FILE", type=OUTPUT_FILE, help="Write the ranker to FILE as JSON."
 )
 @click.option("--dry-run", is_flag=True, help="Store nothing.")
 @common_options

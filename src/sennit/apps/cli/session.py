@@ -138,6 +138,24 @@ class UnicodeText(click.types.StringParamType):
 TEXT: Final = UnicodeText()
 
 
+class OutputFile(click.Path):
+    """A file that is written at the end of long work; refused at the beginning if it cannot be."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not path.parent.is_dir():
+            self.fail(f"there is no folder {str(path.parent)!r}.", param, ctx)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            self.fail(f"{str(path)!r} cannot be written: permission denied.", param, ctx)
+        return path
+
+
+OUTPUT_FILE: Final = OutputFile()
+
+
 class _StderrHandler(logging.Handler):
     """Writes to the current standard error, which tests replace."""
 

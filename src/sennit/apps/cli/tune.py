@@ -12,7 +12,7 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.exit_codes import NOT_CONFIRMED, OK
-from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
+from sennit.apps.cli.session import OUTPUT_FILE, TEXT, Session, common_options, load_settings, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput
 from sennit.user_cache import expand_home
@@ -72,7 +72,7 @@ ORIGINS: Final = {
 @click.option(
     "--write",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OUTPUT_FILE,
     help="Settings file to write to. Default: the nearest sennit.toml, or a new one here.",
 )
 @click.option("--replace", is_flag=True, help="Replace a recipe of this name that was not tuned.")
