@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ from sennit.evaluation.learning_data import (
     read_svmlight,
     select_feedback,
 )
+from sennit.feedback import FeedbackEvent, LoggedQuery, ShownHit
 from sennit.ranking.features import BASE_FEATURE, FEATURE_NAMES, FEATURES_VERSION
 from sennit.ranking.ranker import Ranker, RankerScope, ranker_from_json
 from sennit.ranking.trees import Tree, TreeSum
@@ -383,7 +385,8 @@ def test_feedback_of_one_caller_does_not_enter_the_ranker_of_another() -> None:
 
 
 def test_what_the_asker_may_not_see_has_no_part_in_the_features() -> None:
-    with sennit.open(":memory:") as db:
+    # The default caller of an open database sees everything.
+    with sennit.open(":memory:", privacy__open=True) as db:
         fill(db)
         click_long_texts(db, ANA, 8)
         recipe = base_recipe(db.recipes["default"])
@@ -397,6 +400,29 @@ def test_what_the_asker_may_not_see_has_no_part_in_the_features() -> None:
         after, _ = label_feedback(db, feedback, recipe)
         for one, two in zip(before, after, strict=True):
             np.testing.assert_array_equal(one.features, two.features)
+
+
+def test_a_query_is_searched_again_as_of_its_time() -> None:
+    with sennit.open(":memory:") as db:
+        db.add(
+            sennit.Record(
+                id=f"{size}",
+                text="How to prune vines. " * size,
+                timestamp=datetime(2026, 3, size, tzinfo=UTC),
+            )
+            for size in (1, 2, 3)
+        )
+        event = FeedbackEvent(query_id="q", action_name="click", object_id="1")
+        query = LoggedQuery(
+            query_id="q",
+            query="prune vines",
+            shown=(ShownHit("1"), ShownHit("2")),
+            timestamp=datetime(2026, 3, 11, tzinfo=UTC),
+        )
+        db.feedback.load([query], [event])
+        ((labelled,), _) = label_feedback(db, db.feedback.read(), base_recipe(db.recipes["default"]))
+    ages = np.expm1(labelled.features[:, FEATURE_NAMES.index("log_age_days")])
+    np.testing.assert_allclose(sorted(ages), [9, 10])
 
 
 def test_recorded_features_are_used_and_others_searched_again() -> None:
