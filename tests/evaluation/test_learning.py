@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -129,8 +130,22 @@ def test_a_ranker_that_is_worse_on_one_collection_is_refused() -> None:
 
 
 def test_too_few_queries_are_refused_with_what_to_do() -> None:
-    with pytest.raises(InvalidInput, match="at least 20"):
-        learn_trees(planted(19), OWN_FEATURES)
+    for queries in (planted(19), planted(19) * 10):
+        with pytest.raises(InvalidInput, match=r"19 different queries .* at least 20"):
+            learn_trees(queries, OWN_FEATURES)
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_the_same_question_is_neither_learned_and_asked_nor_counted_twice() -> None:
+    """Trees can learn by heart what is relevant to a question by chance; asked again, it would be confirmed."""
+    rng = np.random.default_rng(0)
+    by_chance = [
+        LabelledQuery(f"q{at}", "c", rng.random((6, 2)), rng.permutation([1.0, 0, 0, 0, 0, 0]), 1.0)
+        for at in range(24)
+    ]
+    _, report = learn_trees(by_chance * 6, FeatureSet(("a", "b")))
+    assert "not significantly better" in report.refusal
+    assert report.whole.test.queries == 24
 
 
 def test_the_same_question_is_never_in_two_folds() -> None:
@@ -171,6 +186,15 @@ def test_svmlight_is_read_with_and_without_qid(tmp_path: Path) -> None:
         read_svmlight(second)
     with pytest.raises(NotFound):
         read_svmlight(tmp_path / "missing")
+
+
+def test_what_sennit_exported_without_a_value_stays_unknown(tmp_path: Path) -> None:
+    file = tmp_path / "own.txt"
+    file.write_text(f"# sennit features {FEATURES_VERSION}: {' '.join(FEATURE_NAMES)}\n2 qid:1 1:0.5 # q d\n")
+    (query,), features = read_svmlight(file)
+    assert features == OWN_FEATURES
+    assert query.features[0, 0] == 0.5
+    assert np.isnan(query.features[0, 1:]).all()
 
 
 @pytest.mark.slow
@@ -402,6 +426,47 @@ def test_what_the_asker_may_not_see_has_no_part_in_the_features() -> None:
             np.testing.assert_array_equal(one.features, two.features)
 
 
+def test_features_that_an_experiment_recorded_are_searched_again() -> None:
+    """Its list is of two recipes, so that no features are those of the one."""
+    features = tuple(float(at) for at in range(len(FEATURE_NAMES)))
+    query = LoggedQuery(
+        query_id="q",
+        query="prune apples",
+        recipe="default",
+        shown=(ShownHit("apples-0", features=features), ShownHit("apples-1", features=features)),
+        features_version=FEATURES_VERSION,
+    )
+    event = FeedbackEvent(query_id="q", action_name="click", object_id="apples-1")
+    with sennit.open(":memory:") as db:
+        fill(db)
+        recipe = base_recipe(db.recipes["default"])
+        for experiment, is_recorded in (("", True), ("e", False)):
+            db.feedback.forget()
+            db.feedback.load([replace(query, experiment=experiment)], [event])
+            ((labelled,), _) = label_feedback(db, db.feedback.read(), recipe)
+            assert np.array_equal(labelled.features[0], features) is is_recorded
+
+
+def test_a_click_counts_by_the_position_at_which_it_was_made() -> None:
+    with sennit.open(":memory:") as db:
+        fill(db)
+        for topic in TOPICS[:4]:
+            result = db.search(f"prune {topic}", limit=4)
+            db.feedback.add(result, "click", result[2])
+        queries, curve = label_feedback(db, db.feedback.read(), base_recipe(db.recipes["default"]))
+    assert curve.weight(2) > 1
+    assert [one.gains.max() for one in queries] == [curve.weight(2)] * 4
+
+
+def test_callers_of_one_name_with_different_rights_have_no_ranker_together() -> None:
+    with sennit.open(":memory:") as db:
+        fill(db)
+        for caller in (ANA, sennit.Caller(name="ana", scopes={"me"}, clearance="private")):
+            click_long_texts(db, caller, 2)
+        with pytest.raises(NotFound, match="2 callers are called 'ana'"):
+            select_feedback(db, caller="ana")
+
+
 def test_a_query_is_searched_again_as_of_its_time() -> None:
     with sennit.open(":memory:") as db:
         db.add(
@@ -433,6 +498,9 @@ def test_recorded_features_are_used_and_others_searched_again() -> None:
         recorded, curve = label_feedback(db, db.feedback.read(), recipe)
         again, _ = label_feedback(db, db.feedback.read(), base_recipe(db.recipes["rrf"]))
         assert len(recorded) == len(again) == 4
+        fused = FEATURE_NAMES.index("fused")
+        assert all(one.features[0, fused] > 0.1 for one in recorded)
+        assert all(one.features[0, fused] < 0.1 for one in again), "those of the other recipe"
         assert "assumed" in str(curve.to_dict()["method"])
         for one, query in zip(recorded, db.feedback.read(), strict=True):
             np.testing.assert_array_equal(one.features, [hit.features for hit in query.query.shown])

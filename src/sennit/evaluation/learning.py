@@ -71,7 +71,7 @@ class LabelledQuery:
     """A query with its candidates in the order of the recipe, and what each is worth."""
 
     group: str
-    """Queries of a group are in the same fold: the same question must not be learned and asked."""
+    """Queries of a group are the same question: they are in one fold, and count as one in a test."""
     collection: str
     features: Floats
     gains: Floats
@@ -150,10 +150,10 @@ def learn_trees(
     queries: Sequence[LabelledQuery], features: FeatureSet, step: Step = lambda _done, _total: None
 ) -> tuple[TreeSum, LearningReport]:
     """Train trees on all queries; the report compares such trees with the recipe on held-out folds."""
-    usable = sum(bool(query.gains.any()) for query in queries)
+    usable = len({query.group for query in queries if query.gains.any()})
     if usable < MIN_QUERIES:
         raise InvalidInput(
-            f"{usable} queries have a relevant candidate, and learning needs at least {MIN_QUERIES}; collect more "
+            f"{usable} different queries have a relevant candidate, and learning needs at least {MIN_QUERIES}; collect more "
             "feedback, or grade results with 'sennit judge'"
         )
     trainer = TreeTrainer(features)
@@ -308,7 +308,10 @@ def _training_parts(query: LabelledQuery) -> list[tuple[LabelledQuery, NDArray[n
 def compare_values(
     queries: Sequence[LabelledQuery], before: Sequence[float], after: Sequence[float]
 ) -> list[CollectionComparison]:
-    """Compare the values of two orders: on all queries together, and on each collection."""
+    """Compare the values of two orders: on all queries together, and on each collection.
+
+    Queries of a group count as one: the same question asked a hundred times is no evidence about a hundred questions.
+    """
     names = sorted({query.collection for query in queries})
     chosen = [list(range(len(queries)))] + [
         [at for at, query in enumerate(queries) if query.collection == name] for name in names
@@ -316,8 +319,12 @@ def compare_values(
     weights = np.array([query.weight for query in queries])
     tests, means = [], []
     for rows in chosen:
-        own = weights[rows] / max(float(weights[rows].mean()), 1e-12)
-        first, second = own * np.array(before)[rows], own * np.array(after)[rows]
+        _, group = np.unique([queries[at].group for at in rows], return_inverse=True)
+        own = np.bincount(group, weights[rows])
+        first, second = (
+            np.bincount(group, weights[rows] * np.array(values)[rows]) / max(float(own.mean()), 1e-12)
+            for values in (before, after)
+        )
         tests.append(compare(first.tolist(), second.tolist()))
         means.append((float(first.mean()), float(second.mean())))
     corrected = [tests[0].p_randomisation, *holm([test.p_randomisation for test in tests[1:]])]
