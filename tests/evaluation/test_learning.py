@@ -86,6 +86,18 @@ def test_what_is_better_on_held_out_folds_is_kept() -> None:
 
 
 @pytest.mark.usefixtures("few_trees")
+def test_trees_use_no_feature_whose_scale_is_that_of_a_database() -> None:
+    queries = planted()
+    for query in queries:
+        columns = [FEATURE_NAMES.index(name) for name in ("coverage", "keyword_score")]
+        query.features[:, columns] = query.features[:, columns[::-1]]
+    trees, report = learn_trees(queries, OWN_FEATURES)
+    assert report.refusal
+    assert report.importance == {}
+    assert not trees.scores(queries[0].features).any()
+
+
+@pytest.mark.usefixtures("few_trees")
 def test_shuffled_labels_are_refused() -> None:
     _, report = learn_trees(shuffled(planted()), OWN_FEATURES)
     assert "not significantly better" in report.refusal
