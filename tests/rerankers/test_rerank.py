@@ -173,6 +173,15 @@ def test_a_server_orders_the_candidates(
     assert request.path == {"cohere": "/v2/rerank", "jina": "/v1/rerank", "tei": "/rerank"}[provider]
 
 
+def test_a_reranker_reads_the_beginning_of_a_text(server: RerankServer) -> None:
+    stage = replace(RERANK, characters=6)
+    search(stage, rerank__provider="tei", rerank__base_url=server.url)
+    (request,) = server.requests
+    texts = request.body["texts"]
+    assert isinstance(texts, list)
+    assert sorted(texts) == ["bad la", "best l", "fair l", "good l"]
+
+
 def test_another_server_does_not_get_the_key_of_the_provider(
     server: RerankServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
