@@ -261,8 +261,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_training(
     result = run("learn", "--svmlight", source, "--output", tmp_path / target)
     assert result.exit_code == 2
     assert str(Path(target).parts[0]) in result.stderr
-    for command in (("eval", "mine", "--plot"), ("eval", "mine", "--per-query"), ("tune", "--write")):
-        assert run(*command, tmp_path / "missing" / "x").exit_code == 2
+    assert run("tune", "--write", tmp_path / "missing" / "x").exit_code == 2
 
 
 @pytest.mark.usefixtures("few_trees")

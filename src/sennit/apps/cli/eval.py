@@ -14,7 +14,7 @@ import click
 
 from sennit.apps.cli import output
 from sennit.apps.cli.options import read_ranker
-from sennit.apps.cli.session import OUTPUT_FILE, TEXT, Session, common_options, load_settings, pass_session
+from sennit.apps.cli.session import TEXT, Session, common_options, load_settings, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import InvalidInput
 
@@ -65,7 +65,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--limit-queries", metavar="N", type=click.IntRange(min=1), help="Use only the first N queries."
 )
 @click.option(
-    "--per-query", metavar="FILE", type=OUTPUT_FILE, help="Write the figures of each query as JSON lines."
+    "--per-query", metavar="FILE", type=_FILE, help="Write the figures of each query as JSON lines."
 )
 @click.option(
     "--compare", metavar="SYSTEM", type=TEXT, help="Compare every system with this one, query by query."
@@ -79,7 +79,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--metric", type=TEXT, default="nDCG@10", show_default=True, help="Metric to compare and to plot."
 )
-@click.option("--plot", metavar="FILE", type=OUTPUT_FILE, help="Write the metric with its intervals as SVG.")
+@click.option("--plot", metavar="FILE", type=_FILE, help="Write the metric with its intervals as SVG.")
 @click.option(
     "--ranker",
     "rankers",
@@ -90,7 +90,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--cache", metavar="DIR", type=_FOLDER, help="Keep the databases there for the next run.")
 @click.option(
-    "--write", metavar="FILE", type=OUTPUT_FILE, help="Write the tables between the markers of this page."
+    "--write", metavar="FILE", type=_FILE, help="Write the tables between the markers of this page."
 )
 @common_options
 @pass_session
