@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -69,6 +70,33 @@ def server() -> Iterator[_Server]:
         yield one
     finally:
         one.stop()
+
+
+@pytest.fixture
+def answer_with() -> Iterator[Callable[[bytes], str]]:
+    """Starts a server that answers its first connection with these bytes and closes it; returns its address."""
+    threads: list[threading.Thread] = []
+    listeners: list[socket.socket] = []
+
+    def start(answer: bytes) -> str:
+        listener = socket.create_server(("127.0.0.1", 0))
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(answer)
+
+        listeners.append(listener)
+        threads.append(threading.Thread(target=serve))
+        threads[-1].start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    yield start
+    for thread in threads:
+        thread.join()
+    for listener in listeners:
+        listener.close()
 
 
 def _connect(url: str, seconds: float = 60.0, **headers: str) -> HttpConnections:
@@ -178,3 +206,61 @@ def test_nothing_is_sent_after_the_connections_were_closed(server: _Server) -> N
     with pytest.raises(RequestFailed):
         connections.send("POST", "/search")
     assert len(server.client_ports) == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "content"),
+    [
+        ("Content-Length: 5", "hello"),
+        ("content-length:5", "hello and what does not belong to it"),
+        ("Transfer-Encoding: chunked", "2\r\nhe\r\n3;part=2\r\nllo\r\n0\r\nTrailer: x\r\n\r\n"),
+        ("Connection: close", "hello"),
+        ("Transfer-Encoding: identity", "hello"),
+    ],
+)
+def test_content_ends_where_http_says(answer_with: Callable[[bytes], str], head: str, content: str) -> None:
+    url = answer_with(
+        f"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nX-Name: Value\r\n{head}\r\n\r\n{content}".encode()
+    )
+    connections = _connect(url)
+    found = connections.send("POST", "/search", b"x")
+    assert (found.status, found.content, found.headers["x-name"]) == (201, b"hello", "Value")
+    connections.close()
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_an_answer_without_content_is_empty(answer_with: Callable[[bytes], str], status: int) -> None:
+    connections = _connect(answer_with(f"HTTP/1.1 {status} Nothing\r\n\r\n".encode()))
+    assert connections.send("POST", "/search").content == b""
+    connections.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH_9.9\r\n",
+        b"HTTP/1.1 fine\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfive\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * 70_000,
+        b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: x\r\n" % number for number in range(20_000)) + b"\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+    ],
+)
+def test_what_is_no_answer_of_http_is_a_failure(answer_with: Callable[[bytes], str], answer: bytes) -> None:
+    connections = _connect(answer_with(answer))
+    with pytest.raises(RequestFailed) as caught:
+        connections.send("POST", "/search")
+    assert not caught.value.is_late
+    connections.close()
+
+
+def test_a_connection_that_the_answer_ends_is_not_kept(answer_with: Callable[[bytes], str]) -> None:
+    connections = _connect(answer_with(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+    assert connections.send("POST", "/search").content == b"ok"
+    assert not connections._idle
+    connections.close()

@@ -23,7 +23,7 @@ REVIVE_SECONDS: Final = (1.0, 2.0, 5.0, 15.0, 30.0)
 UNAVAILABLE: Final = frozenset((429, 502, 503, 504))
 """Answers of a host that is overloaded or not ready; another may be."""
 
-PRODUCT_HEADER: Final = "X-Elastic-Product"
+PRODUCT_HEADER: Final = "x-elastic-product"
 """Every answer of Elasticsearch has it, also one that refuses a request."""
 
 _MAX_MESSAGE: Final = 300
