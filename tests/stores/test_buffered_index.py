@@ -9,20 +9,38 @@ import pytest
 from numpy.typing import NDArray
 
 import sennit
+from sennit.analysis import query_terms, terms_in
 from sennit.engine import Database
 from sennit.errors import ChangesLost, SourceError
 from sennit.filters import EVERYTHING, Filter, field, parse_filter
 from sennit.records import Record
 from sennit.settings import load_settings
 from sennit.stores import buffered_index
-from sennit.stores.buffered_index import BufferedVector, IndexFeeder, expressible, for_every_model
-from sennit.stores.contract import Cancelled, Document, IndexOf, Model, RecordsRole
+from sennit.stores.buffered_index import (
+    BufferedKeyword,
+    BufferedVector,
+    IndexFeeder,
+    expressible,
+    for_every_model,
+)
+from sennit.stores.contract import (
+    BM25,
+    Cancelled,
+    Document,
+    IndexOf,
+    KeywordQuery,
+    MatchedKeys,
+    Model,
+    RecordsRole,
+    ScoredKeys,
+    ServerAnswer,
+)
 from sennit.stores.embedded import store as embedded_store_module
 from sennit.stores.lease import LEASE_SECONDS, Lease
 from sennit.stores.open import open_backend
 from sennit.testing.naive import naive_backend
 
-from .dict_server import DictServers, DictVectorServer
+from .dict_server import DictKeywordServer, DictServers, DictVectorServer
 from .helpers import embedded_store, versioned_record
 from .test_conformance import Machines, on_servers
 from .unbound_index import check_that_an_unbound_index_is_forgotten
@@ -45,6 +63,18 @@ class Flaky(DictVectorServer):
             raise SourceError("busy")
         super().apply(documents, deleted, through)  # type: ignore[arg-type]
         self.batches.append(len(self.documents))
+
+
+class Telling(DictKeywordServer):
+    """Tells which terms of the query each record has."""
+
+    def search(self, query: KeywordQuery, limit: int, where: Filter) -> ServerAnswer:
+        found = super().search(query, limit, where)
+        assert isinstance(found, ScoredKeys)
+        texts = [self.documents[key].record.embedding_text for key in found.keys.tolist()]
+        has = terms_in(texts, {term for term, _ in query.terms})
+        matched = np.array([[term in one for term, _ in query.terms] for one in has], bool)
+        return MatchedKeys.of(found, matched.reshape(len(texts), len(query.terms)))
 
 
 def buffered(server: DictVectorServer) -> BufferedVector:
@@ -310,3 +340,33 @@ def test_a_server_gets_the_part_of_a_filter_that_it_can_express(
     where: Filter, operators: set[str], expected: Filter
 ) -> None:
     assert expressible(where, frozenset(operators)) == expected
+
+
+def test_the_coverage_of_what_a_server_found_is_known_where_it_tells_the_terms() -> None:
+    with sennit.open(":memory:") as db:
+        db.add(
+            [
+                Record(id="a", title="oboe", text="yeast"),
+                Record(id="b", text="yeast"),
+                Record(id="c", text="clay"),
+            ]
+        )
+        db.add([Record(id="d", text="oboe", sensitivity="private")])
+        server = Telling(DictServers())
+        role = for_every_model(server, server.capabilities)
+        IndexFeeder(db.store, role).flush()
+        index = BufferedKeyword(role)
+        query = KeywordQuery([(term.hash, 1.0) for term in query_terms("oboe yeast")], BM25())
+        lighter = query._replace(terms=[(term, 0.5) for term, _ in query.terms])
+        public = parse_filter('sensitivity != "private"')
+        for audience, expected in (
+            (EVERYTHING, [1.0, 0.5, np.nan, 0.5]),
+            (public, [1.0, 0.5, np.nan, np.nan]),
+        ):
+            with db.store.snapshot(audience) as snapshot, db.store.snapshot(audience) as other:
+                keys = np.array([change.key for change in snapshot.changes(0, 10).changes], np.int64)
+                assert np.isnan(index.coverage(snapshot, query, keys)).all()
+                index.search(snapshot, query, 10)
+                for asked in (query, lighter):
+                    np.testing.assert_array_equal(index.coverage(snapshot, asked, keys), expected)
+                assert np.isnan(index.coverage(other, query, keys)).all()

@@ -9,10 +9,13 @@ against the snapshot. So a server that lags, holds deleted records or ignores a 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, Final, Generic, TypeVar
+from itertools import compress
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +32,7 @@ from sennit.stores.contract import (
     IndexOf,
     Keys,
     KeywordQuery,
+    MatchedKeys,
     PartialKeys,
     RecordsRole,
     ScoredKeys,
@@ -44,6 +48,9 @@ from sennit.stores.search_steps import run_steps
 log = logging.getLogger("sennit.store")
 
 QueryT = TypeVar("QueryT")
+
+_Matched: TypeAlias = dict[int, list[bool]]
+"""Which of a query's terms each record has, by key."""
 
 BATCH_CHANGES: Final = 1000
 """Changes applied at once. A server confirms a batch of this size in well under a second."""
@@ -295,13 +302,19 @@ class _BufferedIndex(Generic[QueryT]):
             if isinstance(answer, SourceError):
                 raise answer
             keys, scores = answer
-            valid = (keys <= applied) & ~np.isin(keys, buffered)
+            valid = keys <= applied
+            if buffered:
+                valid &= ~np.isin(keys, buffered)
             valid &= snapshot.select(keys, where)
             kept = scores[valid]
+            self._note_answer(snapshot, query, answer)
             is_exhausted = len(keys) < fetch
             if is_exhausted or (len(kept) >= limit > 0 and scores[-1] < kept[limit - 1]):
                 return _like(answer, ScoredKeys(keys[valid], kept))
             fetch *= FETCH_GROWTH
+
+    def _note_answer(self, snapshot: Snapshot, query: QueryT, answer: ScoredKeys) -> None:
+        """Remember what an answer says besides its keys."""
 
     def _buffered_keys(self, snapshot: Snapshot, applied: int, name: str) -> list[int]:
         found = snapshot.changes(applied, MAX_BUFFERED_CHANGES)
@@ -353,6 +366,11 @@ class BufferedVector(_BufferedIndex[NDArray[np.float32]]):
 class BufferedKeyword(_BufferedIndex[KeywordQuery]):
     """The keyword role on a server."""
 
+    def __init__(self, index_of: IndexOf[KeywordQuery]) -> None:
+        super().__init__(index_of)
+        self._matched: WeakKeyDictionary[Snapshot, dict[tuple[int, ...], _Matched]] = WeakKeyDictionary()
+        """Which terms the records have that a query has found, for as long as its snapshot is used."""
+
     def _with_buffer(self, query: KeywordQuery, documents: Sequence[Document]) -> KeywordQuery:
         if self.capabilities.statistics == "none":
             return query
@@ -381,13 +399,34 @@ class BufferedKeyword(_BufferedIndex[KeywordQuery]):
         """The scores of these records, 0 for a record without any of the terms."""
         return np.nan_to_num(super().scores(snapshot, query, keys))
 
-    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:  # noqa: ARG002
-        """Unknown: a server does not tell which of our terms a record has."""
-        return np.full(len(keys), np.nan)
+    def coverage(self, snapshot: Snapshot, query: KeywordQuery, keys: Keys) -> Floats:
+        """Known of what a server has found whose answers tell the terms; it does not tell their frequencies."""
+        out = np.full(len(keys), np.nan)
+        with self._lock:
+            matched = dict(self._matched.get(snapshot, {}).get(_hashes(query), {}))
+        if matched:
+            count = snapshot.count()
+            information = [weight * math.log(1 + (count + 0.5) / 0.5) for _, weight in query.terms]
+            total = sum(information)
+            for at, key in enumerate(keys.tolist()):
+                if key in matched:
+                    out[at] = sum(compress(information, matched[key])) / total
+        return out
+
+    def _note_answer(self, snapshot: Snapshot, query: KeywordQuery, answer: ScoredKeys) -> None:
+        if isinstance(answer, MatchedKeys):
+            visible = snapshot.exists(answer.keys)
+            found = zip(answer.keys[visible].tolist(), answer.matched[visible].tolist(), strict=True)
+            with self._lock:
+                self._matched.setdefault(snapshot, {}).setdefault(_hashes(query), {}).update(found)
 
     def document_share(self, snapshot: Snapshot, term: int) -> float:  # noqa: ARG002 - part of the role
         """0: a server does not tell how often our terms occur."""
         return 0.0
+
+
+def _hashes(query: KeywordQuery) -> tuple[int, ...]:
+    return tuple([term for term, _ in query.terms])
 
 
 def _like(found: ScoredKeys, kept: ScoredKeys) -> ScoredKeys:

@@ -14,7 +14,7 @@ import pytest
 from scripts.servers.opensearch import OpenSearchCluster
 
 import sennit
-from sennit.analysis import query_terms
+from sennit.analysis import query_terms, terms_in
 from sennit.errors import SourceError
 from sennit.filters import EVERYTHING, Equal, Filter, In, Like, Not, Range, field, flatten, matches
 from sennit.records import Record
@@ -53,6 +53,25 @@ def ids_on_server(db: sennit.Database, *filters: Filter) -> list[list[str]]:
             with db.store.snapshot() as snapshot:
                 found.append(sorted(name.decode() for name in snapshot.ids(answer.keys)))
     return found
+
+
+def test_the_server_tells_which_terms_of_a_query_each_record_has(db: sennit.Database) -> None:
+    texts = [
+        ("Łódź", "naïve cafés, HTTPServer and snake_case"),
+        ("common", "the common e-mail of joe@example.org"),
+        ("", "猫が好き common 1,000"),
+    ]
+    db.add([Record(id=str(at), title=title, text=text) for at, (title, text) in enumerate(texts)])
+    db.admin.flush()
+    terms = query_terms("common lodz cafe server snakecase email 猫が 1000 missing")
+    query = KeywordQuery([(term.hash, 1.0) for term in terms], BM25())
+    with db.store.snapshot() as snapshot:
+        found, _ = db.backend.keyword.search(snapshot, query, 10)
+        coverage = db.backend.keyword.coverage(snapshot, query, found)
+        records = snapshot.records(found.tolist())
+    assert len(found) == len(texts)
+    has = terms_in([records[key].embedding_text for key in found.tolist()], {term.hash for term in terms})
+    assert coverage.tolist() == pytest.approx([len(one) / len(terms) for one in has])
 
 
 def test_filters_mean_on_the_server_what_they_mean_here(db: sennit.Database) -> None:

@@ -23,7 +23,7 @@ Each role has a module; read them in this order: `answers`, `capabilities`, `fee
 and `backend` all of them together. Other packages import the names from here.
 """
 
-from sennit.stores.contract.answers import Floats, Keys, Mask, PartialKeys, ScoredKeys
+from sennit.stores.contract.answers import Floats, Keys, Mask, MatchedKeys, PartialKeys, ScoredKeys
 from sennit.stores.contract.backend import Backend, Cancelled, Check, CheckProgress, TableCopy, Upkeep
 from sennit.stores.contract.capabilities import FILTER_OPERATORS, Capabilities
 from sennit.stores.contract.feed import Change, Changes
@@ -79,6 +79,7 @@ __all__ = [
     "KeywordRole",
     "LabelledText",
     "Mask",
+    "MatchedKeys",
     "Model",
     "ModelProgress",
     "Models",

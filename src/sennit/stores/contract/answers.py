@@ -28,6 +28,19 @@ class ScoredKeys(NamedTuple):
         return ScoredKeys(self.keys, scores)
 
 
+class MatchedKeys(ScoredKeys):
+    """What a server found, and which terms of the query each record has."""
+
+    matched: Mask
+    """[record, term]"""
+
+    @classmethod
+    def of(cls, found: ScoredKeys, matched: Mask) -> MatchedKeys:
+        keys = cls(*found)
+        keys.matched = matched
+        return keys
+
+
 class PartialKeys(ScoredKeys):
     """What was found although a part of the index did not answer. It is used, and `problem` is reported."""
 

@@ -78,7 +78,10 @@ class ServerSearch:
 
 
 ServerAnswer: TypeAlias = ScoredKeys | SourceError
-"""What a server answers to one search; no key appears twice, and no score is nan."""
+"""What a server answers to one search; no key appears twice, and no score is nan.
+
+An index of words that knows which terms each record has says so by `MatchedKeys`: nobody need read the texts for them.
+"""
 
 
 class IndexServer(Protocol):

@@ -22,7 +22,17 @@ from sennit.errors import SourceError
 from sennit.filters import EVERYTHING, Filter
 from sennit.settings.servers import OpenSearchSettings
 from sennit.stores.buffered_index import cosine_scores
-from sennit.stores.contract import BM25, Document, Floats, IndexServer, KeywordQuery, Model, ScoredKeys
+from sennit.stores.contract import (
+    BM25,
+    Document,
+    Floats,
+    IndexServer,
+    KeywordQuery,
+    Mask,
+    MatchedKeys,
+    Model,
+    ScoredKeys,
+)
 from sennit.stores.document_terms import document_terms
 from sennit.stores.servers.opensearch import terms as words
 from sennit.stores.servers.opensearch.client import (
@@ -337,7 +347,8 @@ class KeywordIndex(ClusterIndex):
         counts = words.unpack([hit["fields"][COUNTS][0] for hit in hits], terms)
         scores = np.nan_to_num(words.bm25_scores(query, counts, self._known(query)))
         best = np.argsort(-scores, kind="stable")[:limit]
-        return ScoredKeys(keys[best], scores[best])
+        matched: Mask = np.any(counts.frequencies > 0, axis=2)
+        return MatchedKeys.of(ScoredKeys(keys[best], scores[best]), matched[best])
 
     def score(self, query: KeywordQuery, documents: Sequence[Document]) -> Floats:
         """The same formula for what the server does not have."""
