@@ -16,6 +16,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urljoin, urlsplit
 
+from sennit.credentials import read_credential
 from sennit.embedding.base import check_base_url
 from sennit.errors import EmbeddingError, MissingExtra, SourceError
 
@@ -200,12 +201,8 @@ class JsonClient:
         """Read the key from its variable. This happens per request, so a changed key takes effect at once."""
         if self._api_key_env is None:
             return ""
-        key = os.environ.get(self._api_key_env, "").strip()
-        if not key:
-            raise self._service.error(
-                f"The environment variable {self._api_key_env} is empty or not set; "
-                f"put the API key there, or name another variable in {self._service.section}.api_key_env."
-            )
+        setting = f"{self._service.section}.api_key_env"
+        key = read_credential(self._api_key_env, setting, self._service.error).strip()
         if not (key.isascii() and key.isprintable()):
             raise self._service.error(
                 f"The value of {self._api_key_env} cannot be an API key; it must be one line of printable ASCII."

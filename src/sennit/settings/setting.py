@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
+from sennit.credentials import is_shown
 from sennit.errors import SettingsError
 
 
@@ -172,8 +172,7 @@ def hide_credentials(value: object) -> object:
 
 def hide_pasted_key(name: str) -> str:
     """The name of a variable as it may be shown: one that is set, or that is written as names of variables are."""
-    is_usual = name.isupper() and ("_" in name or name.isalpha())
-    return name if not name or is_usual or name in os.environ else "… (not shown: no such variable is set)"
+    return name if is_shown(name) else "… (not shown: no such variable is set)"
 
 
 _USER_AND_PASSWORD: Final = re.compile(r"(?<=://).*@", re.DOTALL)

@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from sennit.credentials import read_credential
 from sennit.errors import SourceError
 from sennit.facts import ended_at, is_fact
 from sennit.filters import EVERYTHING, Filter
@@ -223,11 +224,7 @@ class GraphConnection:
         settings = self._settings
         password = None
         if settings.password_env:
-            password = os.environ.get(settings.password_env, "")
-            if not password:
-                raise SourceError(
-                    f"the environment variable {settings.password_env}, which graphiti.password_env names, is empty"
-                )
+            password = read_credential(settings.password_env, "graphiti.password_env")
         driver: Any = self.library.driver
         made: GraphDriver
         if self.has_graph_per_group:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
@@ -16,6 +15,7 @@ from chromadb.config import Settings as ClientSettings
 from chromadb.errors import AuthorizationError, ChromaAuthError, NotFoundError
 from numpy.typing import NDArray
 
+from sennit.credentials import read_credential
 from sennit.errors import SourceError
 from sennit.settings.servers import ChromaSettings
 from sennit.stores.servers.http_connections import HttpConnections, RequestFailed
@@ -169,12 +169,7 @@ class ChromaClient:
         variable = self._settings.api_key_env
         if not variable:
             return {}
-        key = os.environ.get(variable, "")
-        if not key:
-            raise SourceError(
-                f"the environment variable {variable}, which chroma.api_key_env names, is empty"
-            )
-        return {"x-chroma-token": key}
+        return {"x-chroma-token": read_credential(variable, "chroma.api_key_env")}
 
     def _open_connections(self) -> HttpConnections:
         with self._lock:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from sennit.credentials import read_credential
 from sennit.errors import SourceError
 from sennit.settings.servers import OpenSearchSettings
 from sennit.stores.servers.http_connections import HttpConnections, HttpResponse, RequestFailed
@@ -155,22 +155,14 @@ class ClusterClient:
         """Read from the environment for each request, so that a changed password takes effect at once."""
         settings = self._settings
         if settings.api_key_env:
-            return {"Authorization": f"ApiKey {_variable(settings.api_key_env)}"}
+            return {
+                "Authorization": f"ApiKey {read_credential(settings.api_key_env, 'opensearch.api_key_env')}"
+            }
         if settings.username_env or settings.password_env:
-            pair = f"{_variable(settings.username_env)}:{_variable(settings.password_env)}"
+            username = read_credential(settings.username_env, "opensearch.username_env")
+            pair = f"{username}:{read_credential(settings.password_env, 'opensearch.password_env')}"
             return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
         return {}
-
-
-def _variable(name: str) -> str:
-    value = os.environ.get(name, "") if name else ""
-    if not value:
-        which = f"The environment variable {name} is" if name else "A name of an environment variable is"
-        raise SourceError(
-            f"{which} empty or not set; opensearch.username_env and opensearch.password_env, or "
-            "opensearch.api_key_env, name the variables that hold the credentials."
-        )
-    return value
 
 
 def _describe(error: RequestFailed, settings: OpenSearchSettings) -> str:

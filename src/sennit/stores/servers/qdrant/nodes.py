@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
@@ -15,6 +14,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
+from sennit.credentials import read_credential
 from sennit.errors import SourceError
 from sennit.settings.servers import QdrantSettings
 from sennit.stores.findings import Finding
@@ -175,12 +175,7 @@ class QdrantNodes:
     def _key_header(self) -> dict[str, str]:
         if not self._key_variable:
             return {}
-        key = os.environ.get(self._key_variable, "")
-        if not key:
-            raise SourceError(
-                f"the environment variable {self._key_variable}, which qdrant.api_key_env names, is empty"
-            )
-        return {"api-key": key}
+        return {"api-key": read_credential(self._key_variable, "qdrant.api_key_env")}
 
     def _client(self, at: int) -> QdrantClient:
         with self._lock:
