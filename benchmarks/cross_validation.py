@@ -17,8 +17,9 @@ from sennit.ranking.code import CodeRanking, PerFile
 from sennit.ranking.fusion import Weighted
 from sennit.ranking.rescore import Rescore
 from sennit.recipes import Recipe
-from sennit.recipes.builtin import CODE_SEARCH, OUTLINES
+from sennit.recipes.builtin import CODE_SEARCH
 from sennit.recipes.recipe import CandidateCount
+from sennit.records import OUTLINE_COLLECTION
 
 FOLD_COUNT: Final = 3
 LIMIT: Final = 10
@@ -49,7 +50,9 @@ def recipe_with(constants: Constants) -> Recipe:
     """The recipe with other constants."""
     counts = {False: constants["candidates"], True: constants["outline_candidates"]}
     sources = tuple(
-        replace(config, candidates=CandidateCount(at_least=int(counts[OUTLINES in config.collections])))
+        replace(
+            config, candidates=CandidateCount(at_least=int(counts[OUTLINE_COLLECTION in config.collections]))
+        )
         for config in CODE_SEARCH.sources
     )
     weights = {config.name: constants[config.name] for config in sources}

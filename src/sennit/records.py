@@ -22,6 +22,12 @@ MAX_ID_BYTES: Final = 1024
 MAX_TEXT_BYTES: Final = 16 * 1024 * 1024
 """A record is one passage; a longer text must be split into chunks."""
 
+CODE_COLLECTION: Final = "code"
+"""The entities of code: functions, classes and their like."""
+
+OUTLINE_COLLECTION: Final = "code_files"
+"""The outlines of code, one for each file."""
+
 CHUNK_COLLECTION: Final = "artifact_chunks"
 """The collection of the chunks of whole documents."""
 

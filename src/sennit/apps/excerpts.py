@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sennit.analysis import index_terms, query_terms
 from sennit.context.sanitize import sanitize_for_terminal
-from sennit.recipes.builtin import OUTLINES
+from sennit.records import OUTLINE_COLLECTION
 
 if TYPE_CHECKING:
     from sennit.records import Record
@@ -124,7 +124,7 @@ def is_code(record: Record) -> bool:
 
 def quotes_file(record: Record) -> bool:
     """Return whether a record's text is part of its file. The outline of a file of code describes it instead."""
-    return record.collection != OUTLINES
+    return record.collection != OUTLINE_COLLECTION
 
 
 def make_excerpt(

@@ -14,14 +14,8 @@ from sennit.analysis import query_terms
 from sennit.filters import Equal, Filter, In
 from sennit.hydration import CodeUnit
 from sennit.places import Places
-from sennit.records import Record, full_id
+from sennit.records import CODE_COLLECTION, OUTLINE_COLLECTION, Record, full_id
 from sennit.stores.contract import Backend, Floats, Keys, Snapshot
-
-CODE: Final = "code"
-"""The collection of code entities."""
-
-OUTLINES: Final = "code_files"
-"""The collection of outlines, one for each file of code."""
 
 MAX_FILES: Final = 100_000
 """Files whose names are compared with the words of a query."""
@@ -51,7 +45,7 @@ class StoreCatalogue:
         return self._backend.records.files.places_named(names)
 
     def paths(self) -> Sequence[str]:
-        outlines = self.snapshot.sample(Equal("collection", OUTLINES), MAX_FILES)
+        outlines = self.snapshot.sample(Equal("collection", OUTLINE_COLLECTION), MAX_FILES)
         return sorted(place for (place,) in self.snapshot.columns(outlines, ("parent",)) if place)
 
     def occurrences(self, word: str) -> tuple[int, int]:
@@ -60,7 +54,7 @@ class StoreCatalogue:
         return round(share * of), of
 
     def in_file(self, path: str) -> Sequence[CodeUnit]:
-        parts = self.snapshot.children(path, CODE)
+        parts = self.snapshot.children(path, CODE_COLLECTION)
         return [self._join(list(group)) for _, group in groupby(parts, _key)]
 
     def entities_named(self, names: Iterable[str]) -> Sequence[CodeUnit]:
@@ -84,11 +78,11 @@ class StoreCatalogue:
         return {
             row: self._unit_of(record)
             for row, record in self.snapshot.records(rows).items()
-            if record.collection == CODE
+            if record.collection == CODE_COLLECTION
         }
 
     def _where(self, where: Filter) -> list[CodeUnit]:
-        found = self.snapshot.records_matching(Equal("collection", CODE) & where)
+        found = self.snapshot.records_matching(Equal("collection", CODE_COLLECTION) & where)
         return [self._unit_of(record) for record in found if _number(record, "part") in (0, 1)]
 
     def _unit_of(self, record: Record) -> CodeUnit:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.analysis import content_terms, term_hash
-from sennit.engine.catalogue import CODE, OUTLINES, StoreCatalogue
+from sennit.engine.catalogue import StoreCatalogue
 from sennit.filters import EVERYTHING, Equal, Filter, In
 from sennit.hydration import Candidate, CodeUnit, PlanWarning
 from sennit.pipeline import Pipeline, SearchPlan
@@ -19,6 +19,7 @@ from sennit.ranking.calibration import SAMPLE_RECORDS, Background, Floats, relat
 from sennit.ranking.fusion import Weighted
 from sennit.ranking.stages import Keys
 from sennit.recipes import Recipe
+from sennit.records import CODE_COLLECTION, OUTLINE_COLLECTION
 from sennit.results import Hit
 from sennit.results.hits import FIT_RELEVANCE
 from sennit.search_parameters import LIMIT
@@ -68,7 +69,7 @@ class PlanSearch:
         paths = tuple(sorted({unit.path for unit in units}))
         limit = max(MIN_CANDIDATES, min(len(units), LIMIT.maximum))
         scores: dict[str, float] = {}
-        hits = self._run(limit, In("parent", paths) & Equal("collection", CODE))
+        hits = self._run(limit, In("parent", paths) & Equal("collection", CODE_COLLECTION))
         for unit, hit in self._units(hits):
             scores.setdefault(unit.key, round(hit.score, SCORE_DIGITS))
         return scores
@@ -135,7 +136,7 @@ class PlanSearch:
         """Return the most relevant entity of each file; the search ranks the best of every file first."""
         if not paths:
             return {}
-        where = In("parent", tuple(sorted(paths))) & Equal("collection", CODE)
+        where = In("parent", tuple(sorted(paths))) & Equal("collection", CODE_COLLECTION)
         hits = self._run(max(MIN_CANDIDATES, len(paths)), where)
         units = self._catalogue.units(hit.key for hit in hits)
         best: dict[str, CodeUnit] = {}
@@ -161,7 +162,7 @@ class PlanSearch:
         # The search finds an entity by the outline of its file too.
         paths = [unit.path for unit, _ in ranked]
         outlines = snapshot.sample(
-            Equal("collection", OUTLINES) & In("parent", tuple(sorted(set(paths)))), len(paths)
+            Equal("collection", OUTLINE_COLLECTION) & In("parent", tuple(sorted(set(paths)))), len(paths)
         )
         by_path = dict(
             zip(

@@ -23,7 +23,7 @@ from sennit.ingest.languages import file_kind
 from sennit.ingest.roles import text_role
 from sennit.ingest.units import Units
 from sennit.places import FOLDER_FIELD, Folder
-from sennit.records import FRAGMENT_FIELD, Json, Record
+from sennit.records import CODE_COLLECTION, FRAGMENT_FIELD, OUTLINE_COLLECTION, Json, Record
 from sennit.turns import COLLECTION as TURNS
 from sennit.turns import Turn
 
@@ -35,8 +35,6 @@ PASSAGES: Final = "files"
 PAGES: Final = "docs"
 EXAMPLES: Final = "examples"
 """The collection of code examples, and the folder that holds files of them."""
-ENTITIES: Final = "code"
-OUTLINES: Final = "code_files"
 
 PAGES_VERSION: Final = 5
 CODE_VERSION: Final = 6
@@ -133,7 +131,7 @@ def has_reader(path: str, collections: Sequence[str]) -> bool:
 
 def check_readers(collections: Collection[str]) -> None:
     """Raise MissingExtra if nothing but code is to be read, and the extra for it is not installed."""
-    if collections and set(collections) <= {ENTITIES, OUTLINES} and not has_code_reader():
+    if collections and set(collections) <= {CODE_COLLECTION, OUTLINE_COLLECTION} and not has_code_reader():
         raise MissingExtra("Indexing code", "code")
 
 
@@ -244,11 +242,11 @@ def _parse_code(file: SourceFile, _urls: Mapping[str, str]) -> list[Record]:
     from sennit.ingest.code.records import CodeOptions, code_records
 
     options = CodeOptions(
-        outline_collection=OUTLINES,
+        outline_collection=OUTLINE_COLLECTION,
         title_path=file.path,
         timestamp=text_profile.modified_at(file.mtime_ns),
     )
-    return code_records(parse_code(file.place, file.data), collection=ENTITIES, options=options)
+    return code_records(parse_code(file.place, file.data), collection=CODE_COLLECTION, options=options)
 
 
 def _parse_lines(file: SourceFile, urls: Mapping[str, str]) -> list[Record]:
@@ -466,8 +464,8 @@ READERS: Final = (
         _is_code,
         lambda _: f"code/{CODE_VERSION}",
         _parse_code,
-        (ENTITIES, OUTLINES),
-        OUTLINES,
+        (CODE_COLLECTION, OUTLINE_COLLECTION),
+        OUTLINE_COLLECTION,
     ),
     Reader(
         "documents",

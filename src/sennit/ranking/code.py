@@ -23,6 +23,7 @@ from sennit.ranking.code_names import (
     split_name,
 )
 from sennit.ranking.stages import Ranking, StageContext, StageOutput, stage
+from sennit.records import OUTLINE_COLLECTION
 from sennit.results import Dropped
 
 SECONDARY_ROLES: Final = ("test", "stub", "reexport", "example", "generated")
@@ -63,7 +64,7 @@ class CodeRanking:
     name: ClassVar[str] = "code"
     runs: ClassVar[Literal["after_fusion"]] = "after_fusion"
 
-    outlines: str = "code_files"
+    outlines: str = OUTLINE_COLLECTION
     """The collection with the outlines of files; the `path` of an outline names its file."""
     outline_weight: float = 1.0
     """The part of the outline's score that each record of the file gets."""

@@ -14,6 +14,7 @@ from sennit.places import FOLDER_FIELD, record_place
 from sennit.ranking.code import first_of_each_file, is_definition
 from sennit.ranking.code_names import find_symbols
 from sennit.ranking.stages import Keys, Ranking, StageContext, StageOutput, stage
+from sennit.records import OUTLINE_COLLECTION
 from sennit.results import Dropped
 
 ROLE_WEIGHTS: Final[Mapping[str, float]] = {
@@ -81,7 +82,7 @@ class ProjectRanking:
     code_weights: Mapping[str, float] = field(default_factory=lambda: dict(CODE_ROLE_WEIGHTS))
     definition_weight: float = 1.5
     """For the definition of a symbol that a question about code names."""
-    outlines: str = "code_files"
+    outlines: str = OUTLINE_COLLECTION
     """The collection with the outlines of files."""
     records_per_file: int = 2
     """How many records of one file may rank first."""

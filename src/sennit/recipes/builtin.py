@@ -21,6 +21,7 @@ from sennit.ranking.project import ProjectRanking
 from sennit.ranking.rescore import Rescore
 from sennit.ranking.window import Window
 from sennit.recipes.recipe import CandidateCount, Recipe, SourceConfig
+from sennit.records import CODE_COLLECTION, OUTLINE_COLLECTION
 from sennit.settings import Settings
 
 DEFAULT_CANDIDATES: Final = CandidateCount(times=3, at_least=50)
@@ -28,9 +29,6 @@ DEFAULT_CANDIDATES: Final = CandidateCount(times=3, at_least=50)
 
 MEMORY_COLLECTIONS: Final = ("memory", "history", "facts", "entities", "default")
 """What was said and what is known, and records that name no collection. Others are searched on request."""
-
-ENTITIES: Final = "code"
-OUTLINES: Final = "code_files"
 
 NO_CONVERSATIONS: Final = 'not collection in ("memory", "history", "facts", "code_files")'
 """A filter for what comes from files, each passage once."""
@@ -46,14 +44,17 @@ CODE_SEARCH: Final = Recipe(
             candidates=CandidateCount(at_least=candidates),
         )
         # An entity counts with the outline of its file, so there are enough outlines for the files of all entities.
-        for prefix, collection, candidates in (("", ENTITIES, 50), ("outline_", OUTLINES, 100))
+        for prefix, collection, candidates in (
+            ("", CODE_COLLECTION, 50),
+            ("outline_", OUTLINE_COLLECTION, 100),
+        )
         for source in ("keyword", "vector")
     ),
     # Every list has weight 1, except that the vectors of single functions have half: most of a function's text is
     # names, which a word model does not know. Every other weighting we tried was worse, or better by chance.
     fusion=Weighted({"*": 1.0, "vector": 0.5}, "max"),
-    stages=(Rescore(), CodeRanking(outlines=OUTLINES), PerFile()),
-    collections=(ENTITIES, OUTLINES),
+    stages=(Rescore(), CodeRanking(outlines=OUTLINE_COLLECTION), PerFile()),
+    collections=(CODE_COLLECTION, OUTLINE_COLLECTION),
     limit=10,
 )
 """The search part of the recipe `code`: entities, and outlines of files."""

@@ -56,7 +56,7 @@ def plan(
     The files and symbols that QUERY names come first, then code that is similar in meaning.
     """
 
-    from sennit.recipes.builtin import ENTITIES
+    from sennit.records import CODE_COLLECTION
 
     with session.open() as db, _no_logged_warnings():
         new_plan = db.plan(
@@ -67,7 +67,7 @@ def plan(
             allow_partial=partial,
             project=(project := choose_project(session, db, project)),
         )
-        has_code = any(one.name == ENTITIES for one in db.collections(project=project))
+        has_code = any(one.name == CODE_COLLECTION for one in db.collections(project=project))
     _write_warnings(session, new_plan)
     if session.json:
         output.write_json(new_plan.to_dict())

@@ -23,7 +23,7 @@ from sennit.ingest.code.descriptions import expand_name
 from sennit.ingest.code.entities import MODULE, CodeEntity, CodeFile
 from sennit.ingest.code.roles import test_module_prefixes
 from sennit.locales import locale_language
-from sennit.records import MAX_ID_BYTES, Json, Record
+from sennit.records import MAX_ID_BYTES, OUTLINE_COLLECTION, Json, Record
 
 PASSAGE: Final = "passage"
 """The kind of a record outside of all entities."""
@@ -61,7 +61,7 @@ class CodeOptions:
 
     max_characters: int = CODE_LIMITS.maximum
     """A longer entity becomes several records."""
-    outline_collection: str = "code_files"
+    outline_collection: str = OUTLINE_COLLECTION
     title_path: str = ""
     """The path from which titles take the last parts; empty for that of the file. An indexed folder's own name is not in
     it: two worktrees of a repository have the same texts, which are embedded once."""
