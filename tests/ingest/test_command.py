@@ -68,6 +68,8 @@ def test_report_groups_skipped_files_by_reason(root: Path) -> None:
         "binary 31 tree/000.bin, tree/001.bin",
         "larger than 100 bytes 1 tree/big.txt",
     ]
+    assert "--max-bytes indexes larger files too." in done.stderr
+    assert "--max-bytes" not in call("index", str(root)).stderr
 
 
 def test_verbose_and_json_list_all_skipped_files(root: Path) -> None:

@@ -111,6 +111,11 @@ class ReasonGroup(NamedTuple):
     paths: list[str]
 
 
+def is_too_large(reason: str) -> bool:
+    """Return whether a file was left out because it has more bytes than files may have."""
+    return _TOO_LARGE.fullmatch(reason) is not None
+
+
 def group_by_reason(skipped: Iterable[Skipped]) -> list[ReasonGroup]:
     """Group by reason, the largest group first. What differs by file is left out of the reason."""
     groups: dict[str, list[str]] = {}

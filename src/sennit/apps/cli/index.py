@@ -16,7 +16,7 @@ from sennit.apps.cli.index_progress import show_index_progress
 from sennit.apps.cli.session import TEXT, Session, common_options, pass_session
 from sennit.context.sanitize import sanitize_for_terminal
 from sennit.errors import EmbeddingError
-from sennit.ingest.report import group_by_reason
+from sennit.ingest.report import group_by_reason, is_too_large
 from sennit.places import shown_path
 
 if TYPE_CHECKING:
@@ -264,6 +264,8 @@ def _show(session: Session, report: IndexReport, *, pending: int = 0) -> None:
 
 def _show_skipped(session: Session, report: IndexReport) -> None:
     _show_left_out(session, "skipped", report.skipped)
+    if any(is_too_large(reason) for _, reason in report.skipped):
+        output.write_note(session, "--max-bytes indexes larger files too.")
 
 
 def _show_left_out(session: Session, label: str, left_out: Sequence[Skipped]) -> None:
