@@ -38,5 +38,7 @@ def test_an_error_does_not_repeat_a_key_that_was_pasted_in_place_of_a_name() -> 
 
 
 def test_an_error_about_a_setting_without_a_name_asks_for_one() -> None:
-    with pytest.raises(SourceError, match=r"opensearch\.username_env is empty; name the environment variable"):
+    with pytest.raises(
+        SourceError, match=r"opensearch\.username_env is empty; name the environment variable"
+    ):
         read_credential("", "opensearch.username_env")

@@ -223,6 +223,17 @@ def test_invalid_search_body_gets_422_with_the_field(service: Service, body: obj
     assert message.startswith(where)
 
 
+def test_an_unknown_field_of_a_body_is_refused_with_the_nearest_or_all(service: Service) -> None:
+    misspelt = service.post("/v1/search", {"query": "x", "limi": 3})
+    assert assert_error(misspelt, 422, "invalid_request") == (
+        "body.limi: There is no such field. Did you mean 'limit'?"
+    )
+    wrapped = service.post("/v1/records", {"records": [{"id": "a", "text": "x"}]})
+    assert assert_error(wrapped, 422, "invalid_request").startswith(
+        "body.records: There is no such field. The fields are: id, text, "
+    )
+
+
 def test_engine_errors_keep_their_message(service: Service) -> None:
     assert "There is no recipe 'nope'" in assert_error(
         service.post("/v1/search", {"query": "x", "recipe": "nope"}), 404, "not_found"

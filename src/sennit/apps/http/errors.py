@@ -21,13 +21,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from sennit.errors import AccessDenied, Conflict, InvalidInput, MissingExtra, NotFound, SennitError, StoreFull
+from sennit.errors import (
+    AccessDenied,
+    Conflict,
+    InvalidInput,
+    MissingExtra,
+    NotFound,
+    SennitError,
+    StoreFull,
+    suggest,
+)
 
 ERROR_CODES: Final[Mapping[int, str]] = {
     400: "bad_request",
@@ -70,6 +79,15 @@ class HttpError(Exception):
         self.status = status
         self.message = message
         self.headers = dict(headers or {})
+
+
+class UnknownField(InvalidInput):
+    """A body has a field that it may not have."""
+
+    def __init__(self, name: str, known: Collection[str]) -> None:
+        advice = suggest(name, known).rstrip() or f"The fields are: {', '.join(known)}."
+        super().__init__(f"There is no such field. {advice}")
+        self.name = name
 
 
 def to_http_error(error: Exception) -> HttpError:
@@ -120,9 +138,11 @@ def _describe_validation_errors(errors: Sequence[Any]) -> str:
     """One sentence about an invalid request: the first error, and how many more there are."""
     error = errors[0]
     # "one" and "many" are the tags of OneOrMany, which the client does not know.
-    path = ".".join(str(step) for step in error["loc"] if step not in ("one", "many"))
+    steps = [str(step) for step in error["loc"] if step not in ("one", "many")]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     # A check of ours says what is wrong by itself; pydantic would put "Value error" before it.
     refusal = error.get("ctx", {}).get("error")
     message = refusal if isinstance(refusal, InvalidInput) else error["msg"]
-    return f"{path[:200]}: {message}{more}"
+    if isinstance(refusal, UnknownField):
+        steps.append(refusal.name)
+    return f"{'.'.join(steps)[:200]}: {message}{more}"

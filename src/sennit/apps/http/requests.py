@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from fastapi import Query as UrlParameter
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from sennit.apps.http.errors import UnknownField
 from sennit.apps.http.limits import MAX_BATCH_ITEMS, MAX_URL_QUERY_CHARACTERS
 from sennit.engine.hydration_service import MAX_PLAN_ENTITIES, MAX_PLAN_TOKENS
 from sennit.engine.search_request import SearchRequest
@@ -185,6 +186,14 @@ class RequestBody(BaseModel):
     """The base of every body. Values are not coerced, and an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_the_nearest_field(cls, given: Any) -> Any:
+        # Pydantic refuses an unknown field too, and does not say which fields there are.
+        if isinstance(given, dict) and not given.keys() <= cls.model_fields.keys():
+            raise UnknownField(next(one for one in given if one not in cls.model_fields), cls.model_fields)
+        return given
 
 
 class SearchFields(RequestBody):
