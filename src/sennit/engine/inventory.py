@@ -114,8 +114,11 @@ class RankerStatus:
 
     def to_dict(self) -> dict[str, Json]:
         values: dict[str, Json] = {
-            "name": self.name, "recipe": self.recipe, "data": self.data, "ranks_for": self.ranks_for
-        }  # fmt: skip
+            "name": self.name,
+            "recipe": self.recipe,
+            "data": self.data,
+            "ranks_for": self.ranks_for,
+        }
         return {**values, "problem": self.problem} if self.problem else values
 
 

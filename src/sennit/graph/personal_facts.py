@@ -109,7 +109,7 @@ _VERBS: Final = frozenset(
 )
 
 _NOBODY: Final = frozenset("someone somebody everyone everybody anyone anybody whoever".split())
-_DAYS_AND_ENGLISH_MONTHS: Final = frozenset((*ENGLISH_MONTHS, *ENGLISH_WEEKDAYS, "Christmas", "Easter"))
+_DAYS_AND_MONTHS: Final = frozenset((*ENGLISH_MONTHS, *ENGLISH_WEEKDAYS, "Christmas", "Easter"))
 
 Reader = Callable[[str], "list[str]"]
 """Reads the objects at the beginning of what follows a verb phrase."""
@@ -152,7 +152,7 @@ _SMALL_NAME: Final = re.compile(
 
 def _read_name(rest: str) -> list[str]:
     found = _NAMED.match(rest)
-    is_day = found and found[1].split()[0] in _DAYS_AND_ENGLISH_MONTHS
+    is_day = found and found[1].split()[0] in _DAYS_AND_MONTHS
     return [found[1]] if found and not is_day and is_object_name(found[1]) else []
 
 

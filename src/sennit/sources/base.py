@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sennit.analysis import QueryTerm, is_stop_word, query_terms
+from sennit.analysis.verb_forms import other_forms
 from sennit.embedding.vector_ops import normalise_rows
 from sennit.errors import InvalidInput
 from sennit.filters import EVERYTHING, Equal, Filter, Range, matches
@@ -230,8 +231,6 @@ class SearchContext:
         Those of speakers' names and of the period have little weight: a turn that says a name is seldom by it, and what
         was said in March seldom says so. A verb stands for all of its forms.
         """
-        from sennit.analysis.verb_forms import other_forms
-
         period = self.time.period
         outside = " ".join((*self.speakers, "" if period is None else period.words))
         known = {term.hash for term in query_terms(outside)} if outside.strip() else set()

@@ -49,9 +49,8 @@ def find_entry_facts(
     """Return the valid facts whose own text matches the query, best first."""
     facts = FACTS & where
     searches = [by_words(context.information.expanded, OVERFETCH * count, facts)]
-    if (
-        by_meaning is not None and not context.time.recent
-    ):  # what is close to a question for news is mostly its name
+    # What is close to a question for news is mostly its name.
+    if by_meaning is not None and not context.time.recent:
         searches += [by_meaning(OVERFETCH * count, facts), by_meaning(1, where)]
     # Where the indexes are on one server, it is asked once.
     found, *nearest = run_steps(together(searches))
